@@ -1,0 +1,50 @@
+"""Errors that a reader can act on.
+
+Every error the library raises on purpose is a `ScirepError`: one line that names the thing (file, line, value) and
+one remedy. The command line prints the line and exits with code 2; Python callers get the same text.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ScirepError(Exception):
+    """Base of all errors that bad input can cause. `str(error)` is one complete line."""
+
+    exit_code = 2
+
+
+class DataError(ScirepError):
+    """A file holds something it must not: says `file:line: reason. remedy`."""
+
+    def __init__(self, path: Path | str, line: int | None, reason: str, remedy: str = "") -> None:
+        self.path, self.line, self.reason, self.remedy = str(path), line, reason, remedy
+        where = f"{path}:{line}" if line is not None else f"{path}"
+        super().__init__(f"{where}: {reason}" + (f". {remedy}" if remedy else ""))
+
+
+class ConfigError(ScirepError):
+    """A parameter, name or option is wrong."""
+
+
+class CacheError(ScirepError):
+    """A stored artefact is damaged, incomplete or cannot be written."""
+
+
+class NumericError(ScirepError):
+    """A number is not a number: names the document or query it belongs to."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return a hint that names the valid choice closest to `name`.
+
+    >>> nearest("fabs_bm52", ["fabs_bm25", "minilm_sentences"])
+    "did you mean 'fabs_bm25'? Valid: fabs_bm25, minilm_sentences"
+    """
+    choices = sorted(valid)
+    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}Valid: {', '.join(choices)}"

@@ -1,0 +1,109 @@
+"""Typed records and JSON lines.
+
+A record is a NamedTuple, so it costs little, compares by value and cannot be changed by accident. JSON lines are read
+as bytes and split on "\\n" only: `str.splitlines` also splits on U+2028 and friends, which occur inside abstracts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scirep_core.errors import DataError
+
+
+class Paper(NamedTuple):
+    """One paper. `sentences` and `labels` run in parallel where an abstract is split into facets, else are empty."""
+
+    paper_id: str
+    title: str
+    abstract: str
+    year: int | None = None
+    sentences: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+class Query(NamedTuple):
+    """A query of faceted query-by-example: a paper and the facet asked for (CSFCube section 2)."""
+
+    paper_id: str
+    facet: str
+
+    @property
+    def query_id(self) -> str:
+        """`<paper id>_<facet>`, the name the published splits use."""
+        return f"{self.paper_id}_{self.facet}"
+
+
+class Judgement(NamedTuple):
+    """One rated candidate: final (adjudicated) rating 0-3, the annotators' raw ratings, who pooled it."""
+
+    candidate: str
+    rating: int
+    raw: tuple[tuple[str, int], ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def read_json(path: Path) -> Any:
+    """Read one JSON file; NaN and Infinity are refused. Raises DataError with the line of the fault."""
+    try:
+        return json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_constant)
+    except FileNotFoundError:
+        raise DataError(path, None, "file not found") from None
+    except UnicodeDecodeError as error:
+        raise DataError(path, None, f"not UTF-8 at byte {error.start}", "Save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise DataError(path, error.lineno, f"not JSON: {error.msg} (column {error.colno})") from None
+    except ValueError as error:
+        raise DataError(path, None, str(error), "Replace it by a finite number or null") from None
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number from 1, object) for every line; blank lines are skipped.
+
+    Raises DataError naming file and line for bad UTF-8, a half line, NaN, or a line that is not an object.
+    """
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(path, None, "file not found") from None
+    with stream:
+        for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
+            if not raw.strip():
+                continue
+            try:
+                value = json.loads(raw.decode("utf-8"), parse_constant=_no_constant)
+            except UnicodeDecodeError as error:
+                raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line") from None
+            except json.JSONDecodeError as error:
+                raise DataError(path, number, f"not a JSON object: {error.msg} (column {error.colno})") from None
+            except ValueError as error:
+                raise DataError(path, number, str(error)) from None
+            if not isinstance(value, dict):
+                raise DataError(path, number, f"expected a JSON object, found {type(value).__name__}")
+            yield number, value
+
+
+def field(row: dict[str, Any], name: str, kind: type | tuple[type, ...], path: Path, line: int | None) -> Any:
+    """Return row[name] checked to be of `kind`; bool never passes for int, NaN never for float."""
+    if name not in row:
+        raise DataError(path, line, f"field {name!r} is missing", f"Present: {', '.join(sorted(row)) or 'none'}")
+    value = row[name]
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    wrong = not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)
+    if wrong or (isinstance(value, float) and not math.isfinite(value)):
+        names = " or ".join(k.__name__ for k in kinds)
+        raise DataError(path, line, f"field {name!r} must be {names}, found {value!r:.60}")
+    return value
+
+
+def to_jsonl(rows: Iterable[dict[str, Any]]) -> str:
+    """Return rows as JSON lines (sorted keys, ASCII, a final newline): equal rows give equal bytes."""
+    return "".join(json.dumps(row, sort_keys=True, allow_nan=False) + "\n" for row in rows)

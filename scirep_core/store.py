@@ -1,0 +1,125 @@
+"""Files that are either whole or absent.
+
+Everything the project writes goes through here: text and bytes by write-to-temporary, fsync, rename; arrays as
+shards whose first line is a JSON header with shape, dtype and the SHA-256 of the payload, checked before use.
+A reader can therefore trust any file under its final name, whatever killed the writer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import platformdirs
+
+from scirep_core.errors import CacheError
+
+MAGIC = "scirep-shard-1"
+
+
+def home() -> Path:
+    """Folder for downloaded data and computed vectors: `SCIREP_HOME`, else the user's cache folder."""
+    chosen = os.environ.get("SCIREP_HOME")
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("scirep"))
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Return the hexadecimal SHA-256 of `data`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the hexadecimal SHA-256 of a file, read in blocks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def stable_hash(value: Any) -> str:
+    """Return the SHA-256 of a JSON-able value, independent of key order: the content key of caches."""
+    return sha256_bytes(json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":")).encode())
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary binary file beside `path`; on success it is synced and renamed to `path`, else removed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise CacheError(
+            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except OSError as error:
+        raise CacheError(
+            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
+        ) from error
+    finally:
+        if os.path.exists(name):
+            os.unlink(name)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` to `path` atomically."""
+    with atomic(path) as stream:
+        stream.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 to `path` atomically."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file atomically: sorted keys, indented, NaN refused, so that equal values give equal bytes."""
+    write_text(path, json.dumps(value, sort_keys=True, indent=1, allow_nan=False) + "\n")
+
+
+def write_shard(path: Path, array: np.ndarray, meta: dict[str, Any]) -> None:
+    """Write one array with its description as a checksummed shard."""
+    payload = np.ascontiguousarray(array).tobytes()
+    header = {
+        "magic": MAGIC,
+        "dtype": array.dtype.str,
+        "shape": list(array.shape),
+        "sha256": sha256_bytes(payload),
+        "meta": meta,
+    }
+    # the header vouches for itself too: a flipped bit in an id is as bad as one in a number
+    line = json.dumps(header, sort_keys=True, allow_nan=False)
+    with atomic(path) as stream:
+        stream.write(f"{sha256_bytes(line.encode())} {line}\n".encode())
+        stream.write(payload)
+
+
+def read_shard(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return (array, meta) of a shard. Raises CacheError if a single bit differs from what was written."""
+    remedy = "Delete the file; it is computed again on the next run"
+    with path.open("rb") as stream:
+        first, payload = stream.readline(), stream.read()
+    digest, _, line = first.rstrip(b"\n").partition(b" ")
+    if digest.decode("ascii", "replace") != sha256_bytes(line) or not first.endswith(b"\n"):
+        raise CacheError(f"{path}: damaged header. {remedy}")
+    header = json.loads(line)
+    if header.get("magic") != MAGIC or sha256_bytes(payload) != header["sha256"]:
+        raise CacheError(f"{path}: content does not match its checksum. {remedy}")
+    return np.frombuffer(payload, dtype=header["dtype"]).reshape(header["shape"]), header["meta"]
