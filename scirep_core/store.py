@@ -56,20 +56,20 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         raise CacheError(
             f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
         ) from error
+    part = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
     except OSError as error:
         raise CacheError(
             f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
         ) from error
     finally:
-        if os.path.exists(name):
-            os.unlink(name)
+        part.unlink(missing_ok=True)
 
 
 def _umask() -> int:

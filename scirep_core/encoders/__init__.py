@@ -1,0 +1,1 @@
+"""Encoders and rankers: from texts to vectors, or from a collection to rankings."""

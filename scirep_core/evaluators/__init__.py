@@ -1,0 +1,1 @@
+"""Evaluators: one file per protocol, from vectors or rankings to Result rows."""

@@ -1,0 +1,134 @@
+"""Numbers with an origin.
+
+A number shown anywhere in the book is a `Result` row: what was measured, on which data (content hash), with which
+encoder (fingerprint), under which protocol, by which code. Three kinds stand side by side: *published* (quoted from
+a paper), *recorded* (a run of ours, kept under `results/`), *live* (this build). `Result.id` names a number for good:
+
+    kind:chapter:task:encoder:metric:split:protocol
+    live:csfcube/baselines:csfcube/method:fabs_bm25:ndcg%20:test:paper
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from scirep_core.errors import DataError, nearest
+from scirep_core.records import read_jsonl, to_jsonl
+from scirep_core.store import sha256_file, stable_hash, write_text
+
+PACKAGE = Path(__file__).resolve().parent
+ROOT = PACKAGE.parent
+"""Root of the checkout: the book, its notebooks and its recorded results live beside the package."""
+KINDS = ("published", "recorded", "live")
+VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "gensim", "rank-bm25", "krippendorff")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number. `value`, `low`, `high` are on the papers' 0-100 scale, unrounded; `n` counts queries or rows."""
+
+    task: str
+    split: str
+    metric: str
+    protocol: str
+    value: float
+    n: int
+    encoder: str = ""
+    low: float | None = None
+    high: float | None = None
+    kind: str = "live"
+    chapter: str = ""
+    fingerprint: str = ""
+    source: str = ""
+    data_hash: str = ""
+    similarity: str = ""
+    ties: str = ""
+    pool: str = ""
+    coverage: float | None = None
+    seed: int | None = None
+    seconds: float | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def id(self) -> str:
+        """Stable name of the number; see the module's first lines."""
+        parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, self.protocol)
+        return ":".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as a JSON object, its id first to find."""
+        return {"id": self.id, **asdict(self)}
+
+
+def from_json(row: dict[str, Any], path: Path, line: int) -> Result:
+    """Return the Result of one JSON object; unknown or missing fields are an error at file:line."""
+    row = {key: value for key, value in row.items() if key != "id"}
+    known = {f.name for f in fields(Result)}
+    for key in row:
+        if key not in known:
+            raise DataError(path, line, f"unknown field {key!r}", nearest(key, known))
+    try:
+        return Result(**row)
+    except TypeError as error:
+        raise DataError(path, line, f"not a result row: {error}") from None
+
+
+def read_results(path: Path) -> list[Result]:
+    """Read result rows from JSON lines."""
+    return [from_json(row, path, line) for line, row in read_jsonl(path)]
+
+
+def write_results(path: Path, rows: Iterable[Result]) -> None:
+    """Write result rows as JSON lines, atomically."""
+    write_text(path, to_jsonl(row.to_json() for row in rows))
+
+
+def recorded(chapter: str, profile: str = "real") -> list[Result]:
+    """Return our committed run of a chapter (`results/<profile>/<chapter>.jsonl`), [] if none was recorded."""
+    path = ROOT / "results" / profile / f"{chapter}.jsonl"
+    return [replace(row, kind="recorded") for row in read_results(path)] if path.is_file() else []
+
+
+def stored() -> Iterator[tuple[Result, Path]]:
+    """Yield every number at hand with the file that holds it: recorded ones, then those of the last book."""
+    for kind, folder, pattern in (
+        ("recorded", ROOT / "results", "*/**/*.jsonl"),
+        ("live", ROOT / "book" / "_run", "*/**/rows.jsonl"),
+    ):
+        for path in sorted(folder.glob(pattern)):
+            for row in read_results(path):
+                yield replace(row, kind=kind), path
+
+
+@functools.cache
+def code_version() -> str:
+    """Return a content hash of the library's source, the same on every machine that holds the same code."""
+    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".js", ".css", ".csv", ".json", ".txt"})
+    return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
+
+
+@functools.cache
+def provenance() -> dict[str, Any]:
+    """Return code version, package versions and device of this process."""
+    return {
+        "code_version": code_version(),
+        "versions": {"python": platform.python_version(), **dict(_versions())},
+        "device": f"{platform.machine()} cpu, {os.cpu_count()} cores",
+    }
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in VERSIONED:
+        try:
+            yield name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
