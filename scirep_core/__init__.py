@@ -1,3 +1,36 @@
-"""Representing scientific documents: five papers, reproduced section by section."""
+"""Representing scientific documents: five papers, reproduced section by section.
+
+Three lines score an encoder, any vectors, or any rankings:
+
+    task = scirep_core.load_task("csfcube", source="real")
+    vectors = {paper.paper_id: my_model(paper.title, paper.abstract) for paper in task.papers.values()}
+    rows = scirep_core.evaluate(task, vectors)
+
+The names below are the stable ones; each is imported at first use, so `import scirep_core` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "load_task": "scirep_core.datasets",
+    "load_encoder": "scirep_core.encoders",
+    "encode": "scirep_core.embed",
+    "evaluate": "scirep_core.scoring",
+    "start": "scirep_core.chapter",
+}
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'scirep_core' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -57,3 +57,8 @@ def embed(
         parts.append(vectors)
     row = {text: i for i, text in enumerate(distinct)}
     return np.concatenate(parts)[[row[text] for text in texts]]
+
+
+def encode(encoder: Encoder, texts: Sequence[str], format: Format) -> NDArray[np.float32]:
+    """Return (n, dim) float32 vectors of texts under a task format, through the vector store."""
+    return embed(encoder, list(texts), format)

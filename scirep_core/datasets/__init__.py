@@ -1,1 +1,108 @@
-"""Readers of the papers' collections: one module per paper, one schema per collection whatever its source."""
+"""Readers of the papers' collections: one module per paper, one schema per collection whatever its source.
+
+`TASKS` lists the tasks; `load_task` finds the data of one: `embedded` (written on first use by the embedded
+literature), `real` (through its manifest), or a folder of the reader's own with the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from scirep_core.datasets import csfcube
+from scirep_core.errors import ConfigError, DataError, nearest
+from scirep_core.records import read_json
+from scirep_core.store import home, sha256_file, stable_hash
+
+PAPERS = 1200
+"""Size of the embedded literature a chapter uses unless it says otherwise."""
+
+
+class TaskSpec(NamedTuple):
+    """One row of the registry: the paper it is from, its format, its manifest, its version."""
+
+    paper: str
+    format: str
+    manifest: str
+    version: int
+
+
+TASKS: dict[str, TaskSpec] = {
+    "csfcube": TaskSpec("csfcube", "PRX", "csfcube", 1),
+    **{f"csfcube/{task}": TaskSpec("csfcube", "PRX", "csfcube", 1) for task in csfcube.TASKS},
+}
+
+
+def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int = 0) -> Path:
+    """Return the folder with a task's files, fetched or written first if need be.
+
+    Args:
+        name: a task of `TASKS`; for a folder of one's own, see `load_task`.
+        source: embedded, real, or a folder.
+        papers, seed: size and seed of the embedded literature.
+    """
+    if name not in TASKS:
+        raise ConfigError(f"unknown task {name!r}; {nearest(name, TASKS)}, or a folder with a task.json")
+    if source == "real":
+        from scirep_core.manifests import fetch
+
+        return fetch(TASKS[name].manifest)
+    if source == "embedded":
+        return _embedded(papers, seed)
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        raise ConfigError(f"data {source!r} is neither embedded, real, nor an existing folder")
+    return folder
+
+
+def _embedded(papers: int, seed: int) -> Path:
+    """Return the embedded collection of this size, seed and generator, writing it on first use."""
+    from scirep_core import literature
+
+    package = Path(literature.__file__).parent
+    code = {p.name: sha256_file(p) for p in sorted(package.iterdir()) if p.is_file()}
+    folder = home() / "embedded" / f"csfcube-{papers}-{seed}-{stable_hash(code)[:12]}"
+    if not (folder / "task.json").is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
+        try:
+            literature.write_csfcube(draft, papers=papers, seed=seed)
+            try:
+                draft.rename(folder)
+            except OSError:  # another process was first; the bytes are the same
+                if not (folder / "task.json").is_file():
+                    raise
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def load_task(
+    name_or_folder: str | os.PathLike[str], source: str = "embedded", papers: int = PAPERS, seed: int = 0
+) -> csfcube.FacetCollection:
+    """Return a task's data.
+
+    Args:
+        name_or_folder: a name of `TASKS`, or a folder with a task.json (or just the files of CSFCube).
+        source: embedded, real, or a folder with the task's files.
+
+    >>> load_task("csfcube/metod")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    scirep_core.errors.ConfigError: unknown task 'csfcube/metod'; did you mean 'csfcube/method'? ...
+    """
+    name = os.fspath(name_or_folder)
+    if name in TASKS:
+        folder = locate(name, source, papers, seed)
+        return csfcube.read(folder, source if source in ("embedded", "real") else "folder")
+    if not Path(name).expanduser().is_dir():
+        raise ConfigError(f"unknown task {name!r}; {nearest(name, TASKS)}, or a folder with a task.json")
+    folder = Path(name).expanduser()
+    described = folder / "task.json"
+    if described.is_file():
+        kind = read_json(described).get("type")
+        if kind != "facets":
+            raise DataError(described, None, f"type {kind!r} is not known here", "Known: facets")
+    return csfcube.read(folder)

@@ -1,0 +1,193 @@
+"""Score vectors or rankings on a task: what `scirep score` and `scirep_core.evaluate` do.
+
+Vectors are a mapping id -> vector, or (ids, array), or a file: `.npz` (`ids`, and `vectors` or `emb`), `.parquet` or
+`.jsonl` with `paper_id` or `doc_id` and `embedding`. An id twice, a NaN, rows of different length, a rated paper
+without a vector: each is an error that names it. `on_missing="drop"` scores what has vectors and says how much that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.datasets.csfcube import TASKS, FacetCollection
+from scirep_core.errors import ConfigError, DataError, NumericError
+from scirep_core.evaluators import facets
+from scirep_core.evaluators.facets import System
+from scirep_core.formats import Protocol, Similarity
+from scirep_core.metrics import FACET_METRICS
+from scirep_core.records import field, read_jsonl
+from scirep_core.results import Result
+from scirep_core.store import stable_hash
+
+Vectors = Mapping[str, NDArray[np.floating]]
+OnMissing = Literal["error", "drop"]
+
+
+def evaluate(
+    task: FacetCollection,
+    vectors: Vectors | tuple[Sequence[str], Any],
+    protocol: Protocol = "paper",
+    on_missing: OnMissing = "error",
+    *,
+    tasks: Sequence[str] = TASKS,
+    metrics: Sequence[str] = FACET_METRICS,
+    similarity: Similarity = "l2",
+    split: str = "test",
+    name: str = "vectors",
+    seed: int = 0,
+) -> list[Result]:
+    """Return Result rows of vectors on a task.
+
+    Args:
+        vectors: mapping id -> vector, or (ids, (n, dim) array). Ids are paper ids; `<paper>_<facet>`, where present,
+            is that query's own vector.
+        on_missing: `drop` leaves out queries and candidates without a vector and reports the coverage.
+    """
+    if on_missing not in ("error", "drop"):
+        raise ConfigError(f"on_missing must be error or drop, not {on_missing!r}")
+    table = as_mapping(vectors, name)
+    kept = task
+    if on_missing == "drop":
+        if protocol == "sound":
+            raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
+        kept = restrict(task, table)
+    system = System(name, facets.rank_by_vectors(kept, table, similarity), _fingerprint(table), similarity)
+    rows = facets.evaluate(
+        kept, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split, seed=seed
+    )  # fmt: skip
+    return rows if kept is task else [_coverage(row, task, kept) for row in rows]
+
+
+def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
+    """Return the part of a collection whose queries and candidates have vectors. Raises DataError if none is left."""
+    judgements = {
+        query: tuple(j for j in judged if j.candidate in vectors)
+        for query, judged in task.judgements.items()
+        if query.query_id in vectors or query.paper_id in vectors
+    }
+    judgements = {query: judged for query, judged in judgements.items() if judged}
+    splits = {
+        name: {fold: tuple(q for q in queries if q in judgements) for fold, queries in folds.items()}
+        for name, folds in task.splits.items()
+    }
+    empty = [name for name, folds in splits.items() if not all(folds.values())]
+    if empty:
+        raise DataError("vectors", None, f"no query of {empty[0]} has a vector", "Check the ids, or --source real")
+    return replace(task, judgements=judgements, splits=splits)
+
+
+def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Result:
+    """Say in a row how much of the task it covers."""
+    task = row.task.partition("/")[2]
+    folds = [facets.SPLIT_FOLDS[row.split]]
+    queries = {q for names in folds for fold in names for q in full.splits[task][fold]}
+    rated = sum(len(full.judgements[q]) for q in queries)
+    scored = sum(len(kept.judgements.get(q, ())) for q in queries)
+    dropped = sum(q not in kept.judgements for q in queries)
+    pool = f"{scored} of {rated} rated candidates, {dropped} of {len(queries)} queries dropped"
+    return replace(row, pool=pool, coverage=scored / rated)
+
+
+def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vectors") -> dict[str, NDArray[np.floating]]:
+    """Return id -> vector. Raises DataError for an id twice or ragged rows, NumericError for NaN, naming the id."""
+    if isinstance(vectors, tuple):
+        ids, array = [str(i) for i in vectors[0]], np.asarray(vectors[1])
+        if array.ndim != 2 or len(ids) != len(array):
+            raise DataError(name, None, f"{len(ids)} ids for an array of shape {array.shape}", "Give one row per id")
+        _refuse_duplicates(ids, name)
+        table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
+    else:
+        table = {str(key): np.asarray(value) for key, value in vectors.items()}
+    if not table:
+        raise DataError(name, None, "no vectors")
+    width = len(next(iter(table.values())))
+    for key, value in table.items():
+        if value.ndim != 1 or len(value) != width:
+            raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has ({width},)")
+        if not np.issubdtype(value.dtype, np.number):
+            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not numbers")
+        if not np.isfinite(value).all():
+            raise NumericError(f"{name}: the vector of {key} holds NaN or infinity")
+    return table
+
+
+def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
+    seen: set[str] = set()
+    for key in ids:
+        if key in seen:
+            raise DataError(name, None, f"id {key} is there twice", "Keep one vector per id")
+        seen.add(key)
+
+
+def _fingerprint(table: Vectors) -> str:
+    """Content hash of vectors, whatever their order."""
+    return stable_hash([[key, np.asarray(table[key], dtype=np.float64).tolist()] for key in sorted(table)])[:16]
+
+
+def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
+    """Read vectors from .npz, .parquet or .jsonl. Raises DataError with file and, for jsonl, line."""
+    if not path.is_file():
+        raise DataError(path, None, "file not found")
+    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
+    if path.suffix not in readers:
+        raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(readers)}")
+    ids, rows = readers[path.suffix](path)
+    _refuse_duplicates(ids, str(path))
+    return as_mapping(dict(zip(ids, rows, strict=True)), str(path))
+
+
+def _read_npz(path: Path) -> tuple[list[str], Sequence[Any]]:
+    import zipfile
+
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            name = next((key for key in ("vectors", "emb") if key in stored), None)
+            if "ids" not in stored or name is None:
+                raise DataError(path, None, f"arrays are {', '.join(stored) or 'none'}", "Store `ids` and `vectors`")
+            ids, rows = [str(i) for i in stored["ids"]], stored[name]
+    except (ValueError, zipfile.BadZipFile, OSError, EOFError) as error:
+        raise DataError(path, None, f"not a readable .npz ({error})", "Save it again with numpy.savez") from None
+    if rows.ndim != 2 or len(ids) != len(rows):
+        raise DataError(path, None, f"{len(ids)} ids for an array of shape {rows.shape}", "Give one row per id")
+    return ids, list(rows)
+
+
+def _read_parquet(path: Path) -> tuple[list[str], Sequence[Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(path, None, f"not readable parquet ({error})") from None
+    key = next((name for name in ("paper_id", "doc_id") if name in table.column_names), None)
+    if key is None or "embedding" not in table.column_names:
+        raise DataError(path, None, f"columns are {', '.join(table.column_names)}", "Need paper_id and embedding")
+    rows = [np.asarray(row, dtype=np.float64) for row in table["embedding"].to_pylist()]
+    return [str(i) for i in table[key].to_pylist()], rows
+
+
+def _read_jsonl(path: Path) -> tuple[list[str], Sequence[Any]]:
+    ids, rows, seen = [], [], set()
+    for line, row in read_jsonl(path):
+        key = "paper_id" if "paper_id" in row else "doc_id"
+        name = str(field(row, key, (str, int), path, line))
+        if name in seen:
+            raise DataError(path, line, f"id {name} is there twice", "Keep one vector per id")
+        seen.add(name)
+        values = field(row, "embedding", list, path, line)
+        if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            raise DataError(path, line, f"embedding of {name} is not a list of numbers")
+        if rows and len(values) != len(rows[0]):
+            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {len(rows[0])}")
+        ids.append(name)
+        rows.append(np.array(values, dtype=np.float64))
+    if not ids:
+        raise DataError(path, None, "no vectors in the file")
+    return ids, rows
