@@ -12,10 +12,9 @@ Protocol = Literal["paper", "sound"]
 """`paper`: what the published code does, quirks included. `sound`: what one would do today."""
 PROTOCOLS: tuple[Protocol, ...] = ("paper", "sound")
 
-Facet = Literal["background", "method", "result"]
-FACETS: tuple[Facet, ...] = ("background", "method", "result")
+FACETS: tuple[str, ...] = ("background", "method", "result")
 """CSFCube section 3. `objective` sentences count as background; `other` is never a facet."""
-FACET_OF_LABEL: dict[str, Facet] = {
+FACET_OF_LABEL: dict[str, str] = {
     "background_label": "background",
     "objective_label": "background",
     "method_label": "method",

@@ -174,7 +174,9 @@ def _read_parquet(path: Path) -> tuple[list[str], Sequence[Any]]:
 
 
 def _read_jsonl(path: Path) -> tuple[list[str], Sequence[Any]]:
-    ids, rows, seen = [], [], set()
+    ids: list[str] = []
+    rows: list[NDArray[np.float64]] = []
+    seen: set[str] = set()
     for line, row in read_jsonl(path):
         key = "paper_id" if "paper_id" in row else "doc_id"
         name = str(field(row, key, (str, int), path, line))

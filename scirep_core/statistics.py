@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 def mean_of_folds(values: Floats, folds: Sequence[NDArray[np.int64]]) -> Floats:
     """Return the plain mean over folds of the mean over each fold's columns; values is (..., queries)."""
-    return np.mean([values[..., fold].mean(axis=-1) for fold in folds], axis=0)
+    return np.asarray(np.mean([values[..., fold].mean(axis=-1) for fold in folds], axis=0))
 
 
 def bootstrap_folds(

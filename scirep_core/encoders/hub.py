@@ -83,9 +83,11 @@ class TransformersEncoder:
     def _loaded(self) -> tuple[Any, Any]:
         import transformers
 
-        transformers.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
+        quiet: Any = transformers.utils.logging
+        quiet.set_verbosity_error()
+        quiet.disable_progress_bar()
+        auto: Any = transformers.AutoTokenizer
+        tokenizer = auto.from_pretrained(self.folder, trust_remote_code=False)
         model = transformers.AutoModel.from_pretrained(self.folder, use_safetensors=True, trust_remote_code=False)
         return tokenizer, model.eval()
 

@@ -310,4 +310,4 @@ def random_rankings(collection: FacetCollection, seed: int) -> Iterator[dict[Que
 def chance(collection: FacetCollection, metrics: Sequence[str] = FACET_METRICS, seed: int = 0) -> NDArray[np.float64]:
     """Return (metrics, queries): the mean of each metric over `CHANCE_RUNS` random orders, the floor."""
     runs = random_rankings(collection, seed)
-    return np.mean([per_query(collection, next(runs), metrics) for _ in range(CHANCE_RUNS)], axis=0)
+    return np.asarray(np.mean([per_query(collection, next(runs), metrics) for _ in range(CHANCE_RUNS)], axis=0))

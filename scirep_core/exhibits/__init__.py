@@ -1,0 +1,64 @@
+"""The papers' exhibits: from Result rows to the tables, figures and computed sentences of one chapter each.
+
+Every function takes the running chapter and rows that exist; what it says about them is read off their values,
+signs and intervals, never written in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from scirep_core import report
+from scirep_core.chapter import Chapter
+from scirep_core.published import Printed
+from scirep_core.results import Result
+
+Key = tuple[str, str, str]
+"""(task, encoder, metric): what a cell of a table is about."""
+
+
+def by_key(rows: Iterable[Result], protocol: str = "paper", split: str = "test") -> dict[Key, Result]:
+    """Return rows by (task, encoder, metric), one protocol and split."""
+    return {(r.task, r.encoder, r.metric): r for r in rows if r.protocol == protocol and r.split == split}
+
+
+def three_kinds(
+    chapter: Chapter,
+    caption: str,
+    first: str,
+    lines: Sequence[str],
+    columns: Sequence[str],
+    printed: Mapping[tuple[str, str], Printed],
+    recorded: Mapping[tuple[str, str], Result],
+    live: Mapping[tuple[str, str], Result],
+    decimals: int = 2,
+    labels: Mapping[str, str] | None = None,
+) -> str:
+    """Return a table with published, recorded and live side by side; cells by (line, column), missing ones stay empty."""
+    header = [first]
+    for column in columns:
+        header += [f"{column} <small>published</small>", "<small>recorded</small>", "<small>live</small>"]
+    rows, classes = [], []
+    for line in lines:
+        cells, names = [(labels or {}).get(line, line)], [""]
+        for column in columns:
+            quoted = printed.get((line, column))
+            cells.append(chapter.number(quoted) if quoted and quoted.value else "")
+            for row in (recorded.get((line, column)), live.get((line, column))):
+                shown = f"{chapter.number(row, decimals)} {report.interval(row.low, row.high)}" if row else ""
+                cells.append(shown)
+            names += ["published", "recorded", "live"]
+        rows.append(cells)
+        classes.append(names)
+    return report.table(header, rows, caption, classes)
+
+
+def agrees(row: Result, printed: Printed) -> bool:
+    """Return whether a value, rounded as the paper rounds, is the printed one."""
+    return f"{row.value:.{printed.decimals}f}" == f"{printed.number:.{printed.decimals}f}"
+
+
+def cut_not_rounded(row: Result, printed: Printed) -> bool:
+    """Return whether a value is the printed one only if its digits are cut instead of rounded."""
+    scale = 10.0**printed.decimals
+    return not agrees(row, printed) and int(row.value * scale + 1e-9) == round(printed.number * scale)

@@ -1,0 +1,348 @@
+"""Chapter `csfcube/baselines`: Tables 3 and 4, Figure 3, section 5's claims, the tables' own misprints."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau
+
+from scirep_core import report
+from scirep_core.chapter import Chapter, progress
+from scirep_core.datasets.csfcube import TASKS, FacetCollection
+from scirep_core.evaluators import facet_systems, facets
+from scirep_core.evaluators.facet_systems import SYSTEMS, Ranked
+from scirep_core.evaluators.facets import Comparison, System
+from scirep_core.exhibits import Key, agrees, by_key, three_kinds
+from scirep_core.formats import FACETS
+from scirep_core.metrics import FACET_METRICS
+from scirep_core.published import Printed, lookup
+from scirep_core.results import Result, provenance, recorded
+from scirep_core.statistics import mean_of_folds
+
+CHAPTER = "csfcube/baselines"
+PRINTED_METRICS = ("ndcg%20", "ndcg%100", "r_precision_published", "p@20", "r@20")
+LABELS = {
+    "r_precision_published": "R-Precision as published", "r_precision": "R-precision", "p@20": "P@20", "r@20": "R@20",
+    "ndcg%20": "NDCG%20", "ndcg%100": "NDCG%100", "map": "MAP", "mrr": "MRR",
+}  # fmt: skip
+WEIGHTS = {"background": 16, "method": 17, "result": 17}
+"""Queries per facet (section 3): `all` is close to their weighted mean, and exactly it up to how folds are cut."""
+
+
+def metrics_for(ndcg_percent: int) -> tuple[str, ...]:
+    """Return the chapter's metrics with one more NDCG cut if the parameters ask for it."""
+    extra = f"ndcg%{ndcg_percent}"
+    return FACET_METRICS if extra in FACET_METRICS else (*FACET_METRICS, extra)
+
+
+def rank_all(chapter: Chapter, collection: FacetCollection, names: str, seed: int) -> dict[str, Ranked]:
+    """Rank the collection with every named system; one that needs what is not here is left out and named.
+
+    An unknown name is an error; so is a list of which nothing is left.
+    """
+    ranked: dict[str, Ranked] = {}
+    folder = chapter.files("csfcube")
+    for name in names.split(","):
+        canonical, named = facet_systems.resolve(name.strip())
+        if named.kind == "pools" and not (folder / named.base).is_dir():
+            chapter.note(f"{canonical} is left out: published rankings exist for the real collection only.")
+            continue
+        ranked[canonical] = facet_systems.rank(
+            collection, canonical, folder=folder, seed=seed, progress=progress(canonical)
+        )  # fmt: skip
+    return ranked
+
+
+def measure(
+    collection: FacetCollection,
+    ranked: dict[str, Ranked],
+    metrics: Sequence[str],
+    folds: str,
+    resamples: int,
+    seed: int,
+) -> list[Result]:
+    """Return rows of every system under both protocols, then of floor (random orders) and ceiling (oracle)."""
+    rows = []
+    for name, system in ranked.items():
+        rows += facets.evaluate(
+            collection, system.system, metrics=metrics, split=folds, resamples=resamples, seed=seed
+        )  # fmt: skip
+        if not facets.check(collection, system.system.rankings, name):
+            rows += facets.evaluate(
+                collection, system.system, metrics=metrics, protocol="sound", split=folds, resamples=resamples, seed=seed
+            )  # fmt: skip
+    oracle = System("oracle", facets.oracle_rankings(collection), similarity="the truth")
+    rows += facets.evaluate(collection, oracle, metrics=metrics, split=folds, resamples=resamples, seed=seed)
+    return [*rows, *floor(collection, metrics, folds, seed)]
+
+
+def floor(collection: FacetCollection, metrics: Sequence[str], folds: str, seed: int) -> list[Result]:
+    """Return the chance score of every task and metric: the mean over random orders."""
+    table = facets.chance(collection, metrics, seed)
+    rows = []
+    for task in TASKS:
+        of_task = facets.folds_of(collection, task, folds)
+        values = mean_of_folds(table, of_task)
+        rows += [
+            Result(
+                task=f"csfcube/{task}", split=folds, metric=metric, protocol="paper", value=100 * float(value),
+                n=int(sum(map(len, of_task))), encoder="random", source=collection.source,
+                data_hash=collection.data_hash, seed=seed, provenance=provenance(),
+                note=f"mean of {facets.CHANCE_RUNS} random orders",
+            )
+            for metric, value in zip(metrics, values, strict=True)
+        ]  # fmt: skip
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------------- the tables
+
+
+def printed_cell(encoder: str, task: str, metric: str) -> Printed | None:
+    """Return the printed number of a system's cell, None where the paper has none."""
+    name = SYSTEMS[encoder].printed if encoder in SYSTEMS else encoder
+    return lookup("CS-T4").get((name, f"{task}/{metric}"))
+
+
+def tables(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Show Tables 3 and 4 (CS-T3, CS-T4): one table a facet, published, recorded and live under every metric."""
+    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER))
+    ours = list(dict.fromkeys([*(r.encoder for r in rows), *(key[1] for key in kept)]))
+    quoted = [row for row, _ in lookup("CS-T4")]
+    only_printed = [
+        name for name in dict.fromkeys(quoted) if name not in {SYSTEMS[o].printed for o in ours if o in SYSTEMS}
+    ]
+    lines = [o for o in ours if o not in ("random", "oracle")] + only_printed + ["random", "oracle"]
+    labels = {"random": "floor: random order", "oracle": "ceiling: oracle"}
+    for task in ("all", *FACETS):
+        table = three_kinds(
+            chapter, f"Tables 3 and 4, {'aggregated' if task == 'all' else task}", "System", lines, PRINTED_METRICS,
+            {(n, m): p for n in lines for m in PRINTED_METRICS if (p := printed_cell(n, task, m))},
+            _cells(kept, task), _cells(live, task),
+            labels=labels,
+        )  # fmt: skip
+        heading = "Aggregated over the three facets" if task == "all" else task.capitalize()
+        chapter.show(f"<details{' open' if task == 'all' else ''}><summary>{heading}</summary>{table}</details>")
+
+
+def _cells(rows: dict[Key, Result], task: str) -> dict[tuple[str, str], Result]:
+    return {(encoder, metric): row for (of, encoder, metric), row in rows.items() if of == f"csfcube/{task}"}
+
+
+def against_print(chapter: Chapter) -> None:
+    """Say, system by system, how many recorded numbers equal the printed ones and how far the others are."""
+    kept = by_key(recorded(CHAPTER))
+    lines = []
+    for encoder, named in SYSTEMS.items():
+        pairs = []
+        for task in TASKS:
+            for metric in PRINTED_METRICS:
+                row, printed = kept.get((f"csfcube/{task}", encoder, metric)), printed_cell(encoder, task, metric)
+                if named.printed and row is not None and printed is not None:
+                    pairs.append((row, printed))
+        if pairs:
+            gaps = [row.value - printed.number for row, printed in pairs]
+            equal = sum(agrees(row, printed) for row, printed in pairs)
+            lines.append(
+                [f"<code>{encoder}</code>", f"{equal} of {len(pairs)}", f"{min(gaps):+.2f}", f"{max(gaps):+.2f}"]
+            )
+    if lines:
+        header = ["System", "equal to the print", "lowest difference", "highest difference"]
+        chapter.show(report.table(header, lines, "Recorded on the real collection against Tables 3 and 4"))
+
+
+def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
+    """Draw one metric per facet and system: published hollow, recorded solid, live in the accent colour."""
+    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER))
+    names = [n for n in dict.fromkeys(r.encoder for r in rows) if n not in ("random", "oracle")]
+    figure, axes = report.subplots(1, 4, figsize=(10.5, 0.9 + 0.42 * len(names)), sharey=True)
+    frames = []
+    for ax, task in zip(axes, ("background", "method", "result", "all"), strict=True):
+        quoted = {n: p.number for n in names if (p := printed_cell(n, task, metric))}
+        series = [
+            report.Dots("published", quoted),
+            report.Dots("recorded", *_dots(kept, names, task, metric)),
+            report.Dots("live", *_dots(live, names, task, metric)),
+        ]
+        report.dot_plot(
+            ax, names, series, *(live[f"csfcube/{task}", bound, metric].value for bound in ("random", "oracle"))
+        )
+        ax.set_title(task)
+        ax.set_xlabel(LABELS.get(metric, metric))
+        for n in names:
+            frames += [{"task": task, "system": n, "kind": s.kind, "value": s.values[n], "low": s.bounds.get(n, (None,))[0],
+                        "high": s.bounds.get(n, (None, None))[1]} for s in series if n in s.values]  # fmt: skip
+    axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1.12), ncols=3, borderaxespad=0)
+    source = rows[0].source
+    count = {task: live[f"csfcube/{task}", "random", metric].n for task in TASKS}
+    chapter.figure(
+        f"overview-{metric.replace('%', '-')}", figure, pd.DataFrame(frames),
+        caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet; n = {count['background']}, {count['method']}, {count['result']} "
+        f"and {count['all']} queries; bars are 95 % bootstrap intervals over queries. Published and recorded: the real "
+        f"collection. Live, floor and ceiling: {source} data.",
+        alt=f"Dot plot of {metric} for {len(names)} systems on each facet and over all, with intervals, floor and ceiling.",
+    )  # fmt: skip
+
+
+def _dots(
+    rows: dict[Key, Result], names: Sequence[str], task: str, metric: str
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    found = {n: row for n in names if (row := rows.get((f"csfcube/{task}", n, metric)))}
+    bounds = {name: (r.low, r.high) for name, r in found.items() if r.low is not None and r.high is not None}
+    return {name: r.value for name, r in found.items()}, bounds
+
+
+def figure3(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ranked], system: str) -> None:
+    """Draw Figure 3 (CS-F3) for one system: per-query NDCG%20 of papers rated under two facets, sorted by difference."""
+    scores = dict(
+        zip(
+            collection.queries,
+            facets.per_query(collection, ranked[system].system.rankings, ["ndcg%20"])[0],
+            strict=True,
+        )
+    )
+    pairs = sorted(collection.two_facet_papers().values(), key=lambda pair: scores[pair[1]] - scores[pair[0]])
+    colours = dict(zip(FACETS, report.SERIES, strict=False))
+    markers = dict(zip(FACETS, "osD", strict=True))
+    figure, ax = report.subplots(figsize=(8.2, 3.2))
+    for x, (first, second) in enumerate(pairs):
+        ax.plot([x, x], [100 * scores[first], 100 * scores[second]], color=report.GRID, linewidth=2)
+        for query in (first, second):
+            ax.plot(x, 100 * scores[query], markers[query.facet], color=colours[query.facet])
+    for facet in FACETS:
+        ax.plot([], [], markers[facet], color=colours[facet], label=facet)
+    ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0))
+    ax.set_xticks(range(len(pairs)), [first.paper_id for first, _ in pairs], rotation=60, ha="right", fontsize=8)
+    ax.set_ylabel("NDCG%20")
+    gaps = np.array([abs(scores[b] - scores[a]) for a, b in pairs])
+    frame = pd.DataFrame(
+        [{"paper": q.paper_id, "facet": q.facet, "ndcg%20": 100 * scores[q]} for pair in pairs for q in pair]
+    )
+    chapter.figure(
+        f"two-facets-{system.replace(':', '-').replace('/', '-')}", figure, frame,
+        caption=f"NDCG%20 (0 to 100) of <code>{html.escape(system)}</code> on the {len(pairs)} papers rated under two "
+        f"facets ({collection.source} data), sorted by the difference. The median gap between a paper's two facets is "
+        f"{100 * np.median(gaps):.1f} points. The paper draws this for SPECTER-ID, whose rankings were never released.",
+        alt=f"Per-query NDCG%20 of {system} for papers with two facets; each paper's two facets joined by a line.",
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ claims, read off
+
+
+def comparisons(chapter: Chapter, found: Sequence[Comparison], caption: str) -> None:
+    """Show paired tests as a table."""
+    rows = [
+        [f"<code>{html.escape(c.first)}</code> − <code>{html.escape(c.second)}</code>", c.task, f"{c.difference:+.2f}",
+         f"{c.low:+.1f} to {c.high:+.1f}", f"{c.p:.4f}", f"{c.p_holm:.4f}", str(c.n)]
+        for c in found
+    ]  # fmt: skip
+    header = ["Difference", "Facet", "NDCG%20 points", "95 % interval", "p", "p (Holm)", "queries"]
+    chapter.show(report.table(header, rows, caption))
+
+
+def verdict(row: Comparison) -> str:
+    """Return the sentence a paired test allows."""
+    direction = "above" if row.difference > 0 else "below"
+    sure = row.p_holm < 0.05
+    return (
+        f"<code>{html.escape(row.first)}</code> is {abs(row.difference):.1f} points {direction} "
+        f"<code>{html.escape(row.second)}</code> ({row.task}; 95 % interval {row.low:+.1f} to {row.high:+.1f}, "
+        f"p = {row.p_holm:.3f} after Holm): {'a difference these queries settle' if sure else 'not settled by these queries'}."
+    )
+
+
+def facet_order(chapter: Chapter, rows: Sequence[Result], metric: str = "ndcg%20") -> None:
+    """Say for how many systems method is the hardest and background the easiest facet (CS-C7): print, recorded, live."""
+    sources: dict[str, dict[tuple[str, str], float]] = {"published": {}, "recorded": {}, "live": {}}
+    for (row, column), printed in lookup("CS-T4").items():
+        task, _, name = column.partition("/")
+        if name == metric:
+            sources["published"][row, task] = printed.number
+    for kind, found in (("recorded", by_key(recorded(CHAPTER))), ("live", by_key(rows, split=rows[0].split))):
+        for (task, encoder, name), result in found.items():
+            if name == metric and encoder not in ("random", "oracle"):
+                sources[kind][encoder, task.partition("/")[2]] = result.value
+    sentences = []
+    for kind, table in sources.items():
+        names = list(dict.fromkeys(name for name, _ in table))
+        if not names:
+            continue
+        hardest = sum(min(FACETS, key=lambda f: table[name, f]) == "method" for name in names)
+        easiest = sum(max(FACETS, key=lambda f: table[name, f]) == "background" for name in names)
+        sentences.append(
+            f"{kind}: method is the hardest facet for {hardest} of {len(names)} systems, background the easiest for {easiest}"
+        )
+    chapter.say("By NDCG%20, " + "; ".join(sentences) + ".")
+
+
+def order_of_systems(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Say how alike NDCG%20 and NDCG%100 order the systems (CS-C10), as Kendall's tau."""
+    tables = {
+        "published": {(p.row, p.column): p.number for p in lookup("CS-T4").values()},
+        "live": {
+            (r.encoder, f"{r.task.partition('/')[2]}/{r.metric}"): r.value
+            for r in by_key(rows, split=rows[0].split).values()
+        },
+    }
+    sentences = []
+    for kind, table in tables.items():
+        names = [n for n in dict.fromkeys(name for name, _ in table) if n not in ("random", "oracle")]
+        taus = {
+            task: kendalltau([table[n, f"{task}/ndcg%20"] for n in names], [table[n, f"{task}/ndcg%100"] for n in names]).statistic
+            for task in TASKS
+        } if len(names) > 2 else {}  # fmt: skip
+        if taus:
+            listed = ", ".join(f"{task} {tau:.2f}" for task, tau in taus.items())
+            sentences.append(f"{kind} ({len(names)} systems): {listed}")
+    chapter.say("Kendall’s τ between the order of systems by NDCG%20 and by NDCG%100: " + "; ".join(sentences) + ".")
+
+
+def misprints(chapter: Chapter) -> None:
+    """Check the printed tables against themselves: the aggregate must be near the weighted mean of the facets."""
+    printed = lookup("CS-T4")
+    total = sum(WEIGHTS.values())
+    residuals = []
+    for row in dict.fromkeys(name for name, _ in printed):
+        for metric in PRINTED_METRICS:
+            parts = sum(WEIGHTS[f] * printed[row, f"{f}/{metric}"].number for f in FACETS) / total
+            residuals.append((printed[row, f"all/{metric}"].number - parts, row, metric))
+    typical = float(np.median([abs(gap) for gap, _, _ in residuals]))
+    outliers = sorted((r for r in residuals if abs(r[0]) > max(10 * typical, 1.0)), key=lambda r: -abs(r[0]))
+    body = [
+        [html.escape(row), LABELS[metric], chapter.number(printed[row, f"all/{metric}"]), f"{gap:+.2f}",
+         "; ".join(f"{f}: {p.note}" for f in FACETS if (p := printed[row, f"{f}/{metric}"]).note)]
+        for gap, row, metric in outliers
+    ]  # fmt: skip
+    chapter.say(
+        f"Each aggregated number should lie near the mean of its three facets, weighted by their queries. Over the "
+        f"{len(residuals)} printed aggregates the median distance is {typical:.2f} points; these stand out:"
+    )
+    header = ["System", "Metric", "printed aggregate", "aggregate − facets", "what it must be"]
+    chapter.show(report.table(header, body, "Printed numbers that contradict their own table"))
+
+
+def reuse_in_print(chapter: Chapter) -> None:
+    """Show the reusability argument (CS-C8) in the paper's own numbers: systems outside the pools against those inside."""
+    printed = lookup("CS-T4")
+    pairs = [("fabs_bm25", "fabs_tfidf"), ("SPECTER-ID", "SPECTER"), ("SentBERT-PP", "fabs_tfidf")]
+    body = []
+    for outside, inside in pairs:
+        cells = [f"{html.escape(outside)} − {html.escape(inside)}"]
+        for metric in PRINTED_METRICS:
+            gap = printed[outside, f"all/{metric}"].number - printed[inside, f"all/{metric}"].number
+            cells.append(f"{gap:+.2f}")
+        body.append(cells)
+    against = [
+        f"{row[0]} on {LABELS[m]} ({cell})"
+        for row in body
+        for m, cell in zip(PRINTED_METRICS, row[1:], strict=True)
+        if cell.startswith("-")
+    ]
+    header = ["Not in the pools − in the pools", *(LABELS[m] for m in PRINTED_METRICS)]
+    chapter.show(report.table(header, body, "Section 5, reusability: differences of printed aggregates"))
+    if against:
+        chapter.note("The paper’s own tables contradict the claim in: " + "; ".join(against) + ".")

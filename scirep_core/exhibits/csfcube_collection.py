@@ -1,0 +1,188 @@
+"""Chapter `csfcube/collection`: Table 1, Figures 1 and 2, pooling (section 3), appendices B and D."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from scirep_core import report
+from scirep_core.chapter import Chapter
+from scirep_core.datasets.csfcube import FacetCollection
+from scirep_core.evaluators import facet_collection as facts
+from scirep_core.exhibits import agrees, cut_not_rounded, three_kinds
+from scirep_core.formats import FACET_OF_LABEL, FACETS
+from scirep_core.published import Printed, lookup
+from scirep_core.records import Query
+from scirep_core.results import Result, provenance, recorded
+
+CHAPTER = "csfcube/collection"
+
+
+def measure(collection: FacetCollection) -> list[Result]:
+    """Return every number of the chapter as Result rows: counts, shares and percentages as the paper prints them."""
+    rows = [
+        _row(collection, "csfcube/all", f"{name} ({column})", value, len(collection.queries))
+        for (name, column), value in facts.statistics_table(collection).items()
+    ]
+    for facet, (share, n) in facts.cited_share(collection).items():
+        rows += [_row(collection, f"csfcube/{facet}", "cited rated 0 or 1", 100 * share, n)] if n else []
+    for facet in FACETS:
+        count = sum(query.facet == facet for query in collection.queries)
+        rows.append(_row(collection, f"csfcube/{facet}", "queries", count, count))
+    two = len(collection.two_facet_papers())
+    return [*rows, _row(collection, "csfcube/all", "papers with two facets", two, two)]
+
+
+def _row(collection: FacetCollection, task: str, metric: str, value: float, n: int) -> Result:
+    return Result(
+        task=task, split="all", metric=metric, protocol="paper", value=float(value), n=n,
+        source=collection.source, data_hash=collection.data_hash, provenance=provenance(),
+    )  # fmt: skip
+
+
+def table1(chapter: Chapter, rows: Iterable[Result]) -> None:
+    """Show Table 1 (CS-T1): published, recorded on the real collection, live; and say what differs."""
+    printed = lookup("CS-T1")
+    live = {r.metric: r for r in rows if r.task == "csfcube/all"}
+    kept = {r.metric: r for r in recorded(CHAPTER) if r.task == "csfcube/all"}
+    names = {f"{row} ({column})": (row, column) for row, column in printed}
+    table = three_kinds(
+        chapter, "Table 1 of the paper: statistics of the test collection", "Statistic", list(names), ["value"],
+        {(n, "value"): printed[k] for n, k in names.items()}, _column(kept, "value"), _column(live, "value"),
+        decimals=1, labels={name: name.removesuffix(" (all)") for name in names},
+    )  # fmt: skip
+    chapter.show(table)
+    compare_with_print(chapter, [(kept[name], printed[names[name]]) for name in names if name in kept], "Table 1")
+
+
+def _column(rows: Mapping[str, Result], name: str) -> dict[tuple[str, str], Result]:
+    return {(line, name): row for line, row in rows.items()}
+
+
+def compare_with_print(chapter: Chapter, pairs: Sequence[tuple[Result, Printed]], what: str) -> None:
+    """Say how many recorded numbers equal the printed ones, and name each that does not."""
+    if not pairs:
+        return
+    equal = sum(agrees(row, printed) for row, printed in pairs)
+    chapter.say(f"Recorded on the real collection: {equal} of {len(pairs)} numbers of {what} equal the printed ones.")
+    for row, printed in pairs:
+        if agrees(row, printed):
+            continue
+        how = "the print cuts the digits instead of rounding" if cut_not_rounded(row, printed) else "they differ"
+        facet = row.task.partition("/")[2]
+        chapter.note(
+            f"{html.escape(row.metric)}, {facet}: printed {chapter.number(printed)}, the released data give "
+            f"{chapter.number(row, 4 if abs(row.value) < 1 else 2)}; {how}."
+        )
+
+
+def figure1(chapter: Chapter, collection: FacetCollection) -> None:
+    """Show Figure 1's idea on a live example: one query paper, and two candidates that each match one facet only."""
+    best: tuple[int, str, Query, Query, str, str] | None = None
+    for paper_id, (first, second) in collection.two_facet_papers().items():
+        a = {j.candidate: j.rating for j in collection.judgements[first]}
+        b = {j.candidate: j.rating for j in collection.judgements[second]}
+        only_a = max(a, key=lambda c: (a[c] - b.get(c, 0), c))
+        only_b = max(b, key=lambda c: (b[c] - a.get(c, 0), c))
+        margin = (a[only_a] - b.get(only_a, 0)) + (b[only_b] - a.get(only_b, 0))
+        if best is None or margin > best[0]:
+            best = (margin, paper_id, first, second, only_a, only_b)
+    if best is None:
+        return
+    _, paper_id, first, second, only_a, only_b = best
+    rating = {q: {j.candidate: j.rating for j in collection.judgements[q]} for q in (first, second)}
+
+    def card(identifier: str, facets: tuple[str, ...], head: str) -> str:
+        paper = collection.papers[identifier]
+        sentences = " ".join(
+            f"<mark>{html.escape(text)}</mark>" if FACET_OF_LABEL.get(label) in facets else html.escape(text)
+            for text, label in zip(paper.sentences, paper.labels, strict=True)
+        )
+        return f"<p><strong>{head}: {html.escape(paper.title)}</strong><br>{sentences}</p>"
+
+    parts = [card(paper_id, (first.facet, second.facet), "Query")]
+    for candidate, lit in ((only_a, first.facet), (only_b, second.facet)):
+        marks = ", ".join(f"{q.facet} {rating[q].get(candidate, 0)}" for q in (first, second))
+        parts.append(card(candidate, (lit,), f"Similar in {lit} (rated {marks})"))
+    chapter.show(f'<div class="scirep-note">{"".join(parts)}</div>')
+
+
+def figure2(chapter: Chapter, collection: FacetCollection) -> None:
+    """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each."""
+    tables = facts.joint_counts(collection)
+    figure, axes = report.subplots(1, len(tables), figsize=(3.1 * len(tables), 3.3), squeeze=False)
+    frames = []
+    for ax, ((first, second), counts) in zip(axes[0], tables.items(), strict=True):
+        report.heat(ax, counts.astype(np.float64), list("0123"), list("0123"))
+        ax.set_xlabel(f"rating for {second}")
+        ax.set_ylabel(f"rating for {first}")
+        frames += [
+            {"first": first, "second": second, "rating_first": i, "rating_second": j, "candidates": int(counts[i, j])}
+            for i, j in np.ndindex(counts.shape)
+        ]
+    total = sum(int(t.sum()) for t in tables.values())
+    zero = sum(int(t[0, 0]) for t in tables.values())
+    off = sum(int(t[2:, 0].sum() + t[0, 2:].sum()) for t in tables.values())
+    both = sum(int(t[2:, 2:].sum()) for t in tables.values())
+    chapter.figure(
+        "joint-ratings", figure, pd.DataFrame(frames),
+        caption=f"Candidates of the {len(collection.two_facet_papers())} papers rated under two facets, by their rating "
+        f"under each (n = {total} candidate pairs of ratings; squares grow with the count). {off} candidates are "
+        f"relevant (2 or 3) under one facet and unrelated (0) under the other; {both} are relevant under both.",
+        alt=f"Tables of candidate counts by rating under two facets; {zero} of {total} candidates are rated 0 under both.",
+    )  # fmt: skip
+
+
+def pooling(chapter: Chapter, collection: FacetCollection) -> None:
+    """Draw how much the pooling methods overlap (CS-C5, in part) and say what that can and cannot show."""
+    methods, overlap, sizes = facts.pool_overlap(collection)
+    figure, ax = report.subplots(figsize=(6.4, 5.6))
+    report.heat(ax, 100 * overlap, [f"{m} ({n})" for m, n in zip(methods, sizes, strict=True)], methods)
+    ax.tick_params(axis="x", rotation=45)
+    for label in ax.get_xticklabels():
+        label.set_ha("right")
+    frame = pd.DataFrame(
+        [
+            {"of": a, "also_by": b, "percent": 100 * overlap[i, j]}
+            for i, a in enumerate(methods)
+            for j, b in enumerate(methods)
+        ]
+    )
+    apart = overlap[~np.eye(len(methods), dtype=bool)]
+    chapter.figure(
+        "pool-overlap", figure, frame,
+        caption="Of the candidates a method (row; how many it pooled in brackets) brought in, the percentage that the "
+        f"method of the column brought in as well. Off the diagonal the mean is {100 * apart.mean():.0f} %.",
+        alt="Matrix of the overlap between the pooling methods, in percent of the row's candidates.",
+    )  # fmt: skip
+
+
+def cited(chapter: Chapter, rows: Iterable[Result]) -> None:
+    """Show appendix D (CS-C1): how often cited papers are rated 0 or 1."""
+    printed = {column: p for (_, column), p in lookup("CS-C1").items()}
+    metric = "cited rated 0 or 1"
+    live = {r.task.partition("/")[2]: r for r in rows if r.metric == metric}
+    kept = {r.task.partition("/")[2]: r for r in recorded(CHAPTER) if r.metric == metric}
+    chapter.show(
+        three_kinds(
+            chapter, "Appendix D: cited candidates rated 0 or 1, in percent", "Facet", list(FACETS), ["%"],
+            {(facet, "%"): p for facet, p in printed.items()}, _column(kept, "%"), _column(live, "%"),
+        )
+    )  # fmt: skip
+    compare_with_print(chapter, [(kept[f], printed[f]) for f in FACETS if f in kept], "appendix D")
+
+
+def appendix_b(chapter: Chapter) -> None:
+    """Quote appendix B (CS-C2): agreement of full-text and abstract ratings, whose data were never released."""
+    printed = lookup("CS-C2")
+    chapter.show(
+        report.table(
+            ["Coefficient", "published"],
+            [[column, chapter.number(p)] for (_, column), p in printed.items()],
+            "Appendix B: ratings from full text against ratings from abstracts, 45 pairs (quoted; data not released)",
+            [["", "published"]] * len(printed),
+        )
+    )

@@ -1,0 +1,207 @@
+"""Tables and figures in one visual language: published hollow grey, recorded solid dark, live in the accent colour.
+
+Figures are matplotlib, saved as SVG whose colours are CSS variables of the page, so that one file is right in light
+and dark mode, prints, and still shows on its own (every variable has a fallback). Text stays text: it can be searched,
+selected and read aloud. Nothing here computes a result; it only lays out rows that exist.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# drawn colour -> (CSS variable, colour where no page defines it); the drawn ones only need to be unique
+INK, MUTED, GRID, PAPER = "#010203", "#040506", "#070809", "#0a0b0c"
+PUBLISHED, RECORDED, LIVE, FLOOR = "#0d0e0f", "#101112", "#131415", "#161718"
+SERIES = ("#191a1b", "#1c1d1e", "#1f2021", "#222324", "#252627", "#28292a")
+VARIABLES: dict[str, tuple[str, str]] = {
+    INK: ("--scirep-ink", "#1f2328"),
+    MUTED: ("--scirep-muted", "#59636e"),
+    GRID: ("--scirep-grid", "#d1d9e0"),
+    PAPER: ("--scirep-paper", "#ffffff"),
+    PUBLISHED: ("--scirep-published", "#6e7781"),
+    RECORDED: ("--scirep-recorded", "#1f2328"),
+    LIVE: ("--scirep-live", "#0969da"),
+    FLOOR: ("--scirep-floor", "#8c959f"),
+    **{
+        colour: (f"--scirep-c{i}", fallback)
+        for i, (colour, fallback) in enumerate(
+            zip(SERIES, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9"), strict=True), start=1
+        )
+    },
+}
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "scirep",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": GRID,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "lines.markersize": 6,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the book's style inside this context."""
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def subplots(*args: Any, **kwargs: Any) -> tuple[Figure, Any]:
+    """Return matplotlib's subplots in the book's style."""
+    with style():
+        return plt.subplots(*args, **kwargs)
+
+
+def svg(figure: Figure, name: str, alt: str) -> str:
+    """Return a figure as inline SVG with a title for screen readers, ids that no other figure shares, no dates."""
+    buffer = io.StringIO()
+    with style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    for drawn, (variable, fallback) in VARIABLES.items():
+        text = text.replace(drawn, f"var({variable}, {fallback})")
+    text = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font: \1px var(--pst-font-family-base, sans-serif)", text)
+    text = re.sub(r"font: (\w+) ([\d.]+)px [^;\"]+", r"font: \1 \2px var(--pst-font-family-base, sans-serif)", text)
+    # two figures on one page must not share ids, or the second would borrow the first one's clip paths
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\1{name}-", text)
+    # the drawing's metadata block says nothing a reader needs
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    label = f'role="img" aria-labelledby="{name}-alt"'
+    return text.replace("<svg ", f"<svg {label} ", 1).replace(
+        ">", f'><title id="{name}-alt">{html.escape(alt)}</title>', 1
+    )
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, classes: Sequence[Sequence[str]] | None = None
+) -> str:
+    """Return an HTML table; cells are HTML, the first column holds row headers, `classes` one class per cell."""
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
+    body = []
+    for i, row in enumerate(rows):
+        cells = [f'<th scope="row">{row[0]}</th>']
+        for j, cell in enumerate(row[1:], start=1):
+            name = classes[i][j] if classes else ""
+            cells.append(f'<td class="{name}">{cell}</td>' if name else f"<td>{cell}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return (
+        f'<div class="scirep-scroll"><table class="scirep-table"><caption>{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
+    """Return a small grey `low–high`, empty where there is no interval."""
+    if low is None or high is None:
+        return ""
+    return f'<span class="ci">{low:.{decimals}f}–{high:.{decimals}f}</span>'
+
+
+class Dots:
+    """One series of a dot plot: kind (published, recorded, live), values by label, and intervals where known."""
+
+    def __init__(
+        self, kind: str, values: Mapping[str, float], bounds: Mapping[str, tuple[float, float]] | None = None
+    ) -> None:
+        """Name the series; `values` may lack labels, which then show no mark."""
+        self.kind, self.values, self.bounds = kind, values, bounds or {}
+
+
+MARKS: dict[str, dict[str, Any]] = {
+    "published": {"marker": "o", "markerfacecolor": PAPER, "markeredgecolor": PUBLISHED, "markeredgewidth": 1.6},
+    "recorded": {"marker": "o", "color": RECORDED},
+    "live": {"marker": "D", "color": LIVE, "markersize": 5.5},
+}
+
+
+def dot_plot(
+    axes: Axes,
+    labels: Sequence[str],
+    series: Sequence[Dots],
+    floor: float | None = None,
+    ceiling: float | None = None,
+) -> None:
+    """Draw values per label on a horizontal axis: one row a label, one mark a kind, floor and ceiling as thin lines."""
+    positions = np.arange(len(labels))[::-1]
+    offsets = np.linspace(0.22, -0.22, len(series)) if len(series) > 1 else np.zeros(1)
+    for dots, offset in zip(series, offsets, strict=True):
+        mark = MARKS[dots.kind]
+        colour = mark.get("color", PUBLISHED)
+        shown = [(y, label) for y, label in zip(positions, labels, strict=True) if label in dots.values]
+        for y, label in shown:
+            if label in dots.bounds:
+                low, high = dots.bounds[label]
+                axes.plot([low, high], [y + offset] * 2, color=colour, linewidth=1.2, solid_capstyle="butt")
+        axes.plot(
+            [dots.values[label] for _, label in shown], [y + offset for y, _ in shown],
+            linestyle="none", label=dots.kind, **mark,
+        )  # fmt: skip
+    for value, text in ((floor, "floor"), (ceiling, "ceiling")):
+        if value is not None:
+            axes.axvline(value, color=FLOOR, linewidth=1, linestyle=(0, (4, 3)))
+            axes.annotate(
+                text, (value, 1), xycoords=("data", "axes fraction"), xytext=(2, -9), textcoords="offset points",
+                fontsize=8, color=MUTED,
+            )  # fmt: skip
+    axes.set_yticks(positions, labels)
+    axes.grid(axis="y", visible=False)
+    axes.set_ylim(-0.7, len(labels) - 0.3)
+
+
+def heat(
+    axes: Axes,
+    values: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    format: str = "{:.0f}",
+) -> None:
+    """Draw a matrix as squares whose area grows with the value, each with its number: legible without colour."""
+    top = float(values.max()) or 1.0
+    for i, j in np.ndindex(values.shape):
+        size = 0.96 * float(values[i, j] / top) ** 0.5
+        axes.add_patch(
+            mpl.patches.Rectangle((j - size / 2, i - size / 2), size, size, color=LIVE, alpha=0.28, linewidth=0)
+        )
+        axes.text(j, i, format.format(values[i, j]), ha="center", va="center", fontsize=9)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_aspect("equal")
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
