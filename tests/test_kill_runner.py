@@ -1,0 +1,121 @@
+"""SIGKILL at any moment: the next run succeeds, and its output is that of a run nobody disturbed.
+
+Thirty seeded moments spread over a whole run, each on a folder that already holds an older version of the chapter. Odd
+trials kill the runner alone, even ones its whole process group (kernels have a session of their own and must follow).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+from toy_notebooks import PARAMETERS, ROWS, write
+
+from scirep_core.runner import Places, run_all
+
+TRIALS = 30
+FIGURE = "Path(os.environ['SCIREP_CHAPTER_DIR'], 'figure.svg').write_text('x' * 200_000)\nprint('seed', seed)"
+DRIVER = """
+import sys
+from pathlib import Path
+from scirep_core.runner import Places, run_all
+root, runs = Path(sys.argv[1]), Path(sys.argv[2])
+run_all(places=Places(root=root, package=root / "scirep_core", runs_folder=runs))
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    (tmp_path / "scirep_core").mkdir()
+    (tmp_path / "scirep_core" / "__init__.py").touch()
+    write(tmp_path / "notebooks" / "csfcube" / "a.ipynb", ROWS, FIGURE)
+    return tmp_path
+
+
+def digest(runs: Path) -> dict[str, str]:
+    """Content of everything under the profile but locks; measured seconds are no content."""
+    found = {}
+    for path in sorted((runs / "embedded").rglob("*")):
+        if path.is_file() and path.name != ".lock":
+            data = path.read_bytes()
+            if path.name.endswith(".run.json"):
+                data = json.dumps({k: v for k, v in json.loads(data).items() if k != "seconds"}).encode()
+            found[path.relative_to(runs).as_posix()] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def start(root: Path, runs: Path) -> subprocess.Popen[bytes]:
+    call = [sys.executable, "-c", DRIVER, str(root), str(runs)]
+    return subprocess.Popen(call, start_new_session=True, stderr=subprocess.DEVNULL)
+
+
+def alive(runs: Path) -> list[int]:
+    """Workers and kernels whose Jupyter settings lie under `runs`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("IPYTHONDIR", "").startswith(f"{runs}/") and process.status() != "zombie":
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups")
+def test_thirty_kills(root: Path) -> None:
+    def trial(number: int, moment: float) -> tuple[int, str]:
+        runs = root / f"runs-{number}"
+        shutil.copytree(root / "older", runs)
+        process = start(root, runs)
+        try:
+            process.wait(timeout=moment)
+            state = "finished"
+        except subprocess.TimeoutExpired:
+            state = "killed"
+            if number % 2:
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        sockets = [link.readlink() for link in runs.glob(".staging/*/sockets")]
+        end = time.monotonic() + 10
+        while left := alive(runs):
+            assert time.monotonic() < end, f"trial {number} at {moment:.3f} s left processes {left}"
+            time.sleep(0.05)
+        places = Places(root=root, package=root / "scirep_core", runs_folder=runs)
+        result = run_all(places=places, progress=[].append)[0]
+        assert result.ok, f"trial {number} at {moment:.3f} s: {result.error}"
+        assert digest(runs) == expected, f"trial {number} at {moment:.3f} s"
+        assert not list((runs / ".staging").iterdir()) and not any(folder.exists() for folder in sockets)
+        shutil.rmtree(runs)
+        return number, result.status if state == "killed" else state
+
+    older = start(root, root / "older")
+    assert older.wait() == 0
+    write(root / "notebooks" / "csfcube" / "a.ipynb", ROWS, FIGURE, parameters=PARAMETERS.replace("20", "10"))
+    shutil.copytree(root / "older", root / "calm")
+    begin = time.monotonic()
+    assert start(root, root / "calm").wait() == 0
+    whole = time.monotonic() - begin
+    expected = digest(root / "calm")
+    assert expected != digest(root / "older") and len(expected) == 4
+
+    chance = random.Random(20)
+    moments = [whole * 1.1 * (n + chance.random()) / TRIALS for n in range(TRIALS)]
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(trial, range(TRIALS), chance.sample(moments, TRIALS)))
+    states = [state for _, state in outcomes]
+    assert states.count("ran") >= TRIALS // 2, states  # the kills did fall into the work

@@ -1,0 +1,501 @@
+"""The runner: typed parameters, whole outputs or none, a cache that says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from toy_notebooks import PARAMETERS, ROWS, write
+
+from scirep_core import runcache
+from scirep_core.dependencies import library_files
+from scirep_core.errors import CacheError, ConfigError
+from scirep_core.runner import Places, RunResult, run, run_all
+
+HOSTILE = '"; import os; os._exit(3)\n"""\n\\"\'\nseed = 7 # {x} {'
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A checkout of one's own: a small library, a manifest, a recorded result, a lock."""
+    root = tmp_path / "check out {x}"  # braces and spaces are legal in paths
+    files = {
+        "scirep_core/__init__.py": "",
+        "scirep_core/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
+        "scirep_core/statistics.py": "from . import maths\nVALUE = 1\n",
+        "scirep_core/maths.py": "def lazy():\n    import scirep_core.deep\n",
+        "scirep_core/deep.py": "",
+        "scirep_core/unused.py": "",
+        "data_manifests/csfcube.yaml": "name: csfcube\n",
+        "results/real/csfcube/a.jsonl": "",
+        "requirements.lock": "numpy==2\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "notebooks").mkdir()
+    return Places(root=root, package=root / "scirep_core")
+
+
+def notebook(places: Places, name: str, *cells: str, **more: Any) -> Path:
+    return write(places.notebooks / f"{name}.ipynb", *cells, **more)
+
+
+def by_name(results: list[RunResult]) -> dict[str, RunResult]:
+    return {result.name: result for result in results}
+
+
+def leftovers(places: Places) -> list[Path]:
+    return [*(places.runs / ".staging").iterdir(), *places.runs.glob("*/.ready/*/*")]
+
+
+def outputs(executed: Path) -> str:
+    cells = json.loads(executed.read_text())["cells"]
+    return "".join("".join(out.get("text", "")) for cell in cells for out in cell.get("outputs", []))
+
+
+# ---- one notebook ---------------------------------------------------------------------------------------------------
+
+
+def test_run_gives_notebook_data_and_rows(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    show = "import sys; print(sys.prefix, os.environ['PYTHONHASHSEED'], os.environ['TQDM_DISABLE'], os.getcwd())"
+    notebook(
+        places,
+        "csfcube/a",
+        ROWS,
+        show,
+        "print(os.environ['SCIREP_CHAPTER'], sorted(k for k in globals() if k == 'ctypes'))",
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    said: list[str] = []
+    out, rows = tmp_path / "there" / "out.ipynb", tmp_path / "rows.jsonl"
+    result = run(Path("csfcube/a"), {"seed": "5", "data": "mine"}, out, rows, said.append, places)
+    assert result.ok and result.exit_code == 0 and (result.notebook, result.cells, result.total) == (out, 5, 5)
+    assert rows.read_text() == '{"seed": 5, "data": "mine", "cut": 20}\n'
+    assert (tmp_path / "there" / "out.data" / "rows.jsonl").read_text() == rows.read_text()
+    assert outputs(out) == f"{sys.prefix} 0 1 {tmp_path}\ncsfcube/a []\n"
+    # the complete set is passed, and nothing differs from run to run
+    meta = json.loads(out.read_text())["metadata"]["papermill"]
+    assert meta["parameters"] == {"data": "mine", "seed": 5, "ndcg_percent": 20} and set(meta) == {
+        "parameters",
+        "version",
+    }
+    assert said == ["csfcube/a: running", f"csfcube/a: 5/5 cells in {result.seconds:.1f} s"]
+    assert not leftovers(places)
+    first = out.read_bytes()
+    again = run(Path("csfcube/a"), {"seed": "5", "data": "mine"}, out, rows, said.append, places)
+    assert again.ok and out.read_bytes() == first
+    assert run(places.notebooks / "csfcube" / "a.ipynb", places=places, progress=said.append).notebook == (
+        places.runs / "own" / "csfcube" / "a.ipynb"
+    )
+
+
+def test_plain_papermill_runs_the_same_notebook(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import papermill
+
+    monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path))
+    path = notebook(places, "csfcube/a", ROWS)
+    papermill.execute_notebook(
+        str(path).replace("{x}", "{{x}}"), str(tmp_path / "o.ipynb"), {"seed": 3}, progress_bar=False
+    )
+    assert json.loads((tmp_path / "rows.jsonl").read_text()) == {"seed": 3, "data": "embedded", "cut": 20}
+
+
+def test_a_hostile_string_reaches_the_notebook_as_a_string(places: Places, tmp_path: Path) -> None:
+    place = "os.environ['SCIREP_CHAPTER_DIR'], 'got.json'"
+    cell = f"import json, os, pathlib\npathlib.Path({place}).write_text(json.dumps([note, seed]))"
+    notebook(places, "csfcube/a", cell, parameters='note: str = ""  # any\nseed: int = 0  # of all\n')
+    result = run(Path("csfcube/a"), {"note": HOSTILE}, progress=[].append, places=places)
+    assert result.ok and result.data
+    assert json.loads((result.data / "got.json").read_text()) == [HOSTILE, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("csfcube/a", {"sed": 1}, "csfcube/a: unknown parameter 'sed': did you mean 'seed'"),
+        ("csfcube/a", {"seed": "x"}, "csfcube/a: parameter seed = 'x': expected a whole number"),
+        ("csfcube/aa", {}, "csfcube/aa: no such notebook: did you mean 'csfcube/a'"),
+    ],
+)
+def test_bad_input_is_refused_before_a_kernel_starts(
+    places: Places, name: str, given: dict[str, Any], says: str
+) -> None:
+    notebook(places, "csfcube/a", ROWS)
+    with pytest.raises(ConfigError) as caught:
+        run(Path(name), given, places=places)
+    assert says in str(caught.value) and not places.runs.exists()
+
+
+def test_a_readers_folder_and_notebook_are_not_overwritten(places: Places, tmp_path: Path) -> None:
+    path = notebook(places, "csfcube/a", "1")
+    with pytest.raises(ConfigError, match="is the notebook itself"):
+        run(path, out=path, places=places)
+    (tmp_path / "out.data").mkdir()
+    (tmp_path / "out.data" / "precious").write_text("x")
+    with pytest.raises(ConfigError, match="not the output of a run"):
+        run(path, out=tmp_path / "out.ipynb", places=places, progress=[].append)
+    assert (tmp_path / "out.data" / "precious").exists() and not (tmp_path / "out.ipynb").exists()
+
+
+# ---- all chapters ---------------------------------------------------------------------------------------------------
+
+
+def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> None:
+    long = "\n".join(f"x{n} = {n}" for n in range(20))
+    notebook(places, "csfcube/raises", ROWS, f"1 / 0\n{long}")
+    notebook(
+        places, "csfcube/ours", "from scirep_core.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
+    )
+    notebook(places, "csfcube/leaves", "import sys\nsys.exit(0)", "2")
+    notebook(places, "csfcube/dies", "import os\nos.kill(os.getpid(), 9)", "2")
+    notebook(places, "csfcube/rows", ROWS.replace("'\\n'", "'{'"))
+    notebook(places, "csfcube/plan", "1", parameters="seed: int = -1  # below")
+    notebook(places, "csfcube/good", ROWS)
+    said: list[str] = []
+    first = by_name(run_all(places=places, progress=said.append))
+    good = first["csfcube/good"]
+    assert [name for name, result in first.items() if result.ok] == ["csfcube/good"]
+    assert good.notebook and good.rows and good.notebook == places.runs / "embedded" / "csfcube" / "good.ipynb"
+    exits = {name.split("/")[1]: result.exit_code for name, result in first.items()}
+    assert exits == {"raises": 1, "ours": 2, "leaves": 1, "dies": 1, "rows": 2, "plan": 2, "good": 0}
+    kept = places.runs / "failed" / "csfcube" / "raises.failed.ipynb"
+    lines = first["csfcube/raises"].error.splitlines()
+    assert lines[0] == "csfcube/raises: failed after 3 of 4 cells: ZeroDivisionError: division by zero"
+    assert lines[1:] == ["  | 1 / 0", *(f"  | x{n} = {n}" for n in range(5)), "  | ...", f"  notebook kept as {kept}"]
+    assert kept.is_file() and first["csfcube/raises"].failed == kept
+    assert first["csfcube/ours"].error == "csfcube/ours: bad k"
+    assert "the notebook left after 2 of 4 cells" in first["csfcube/leaves"].error
+    assert "DeadKernelError" in first["csfcube/dies"].error and "os.kill" in first["csfcube/dies"].error
+    assert first["csfcube/rows"].error.startswith("csfcube/rows: rows.jsonl:1: not a JSON object")
+    assert first["csfcube/plan"].error == "csfcube/plan: parameter seed = -1: valid are 0 to 2147483647"
+    assert not leftovers(places)
+
+    before = good.notebook.read_bytes()
+    notebook(places, "csfcube/good", "1 / 0")
+    notebook(places, "csfcube/raises", ROWS)
+    second = by_name(run_all(only="*/[gr]*", places=places, progress=said.append))
+    assert not second["csfcube/good"].ok and good.notebook.read_bytes() == before
+    assert second["csfcube/raises"].ok and not kept.exists()
+
+
+def change_library(places: Places) -> None:
+    (places.package / "deep.py").write_text("X = 2")
+
+
+def change_default(places: Places) -> None:
+    notebook(
+        places, "csfcube/a", "import scirep_core.statistics", ROWS, parameters=PARAMETERS.replace("20", "10"), **ABOUT
+    )
+
+
+def edit(name: str, text: str) -> Callable[[Places], None]:
+    return lambda places: (places.root / name).write_text(text) and None
+
+
+ABOUT = {"needs": ["embedded", "csfcube", "results/real/*/*.jsonl"], "paper": "csfcube"}
+REASONS: list[tuple[str, Callable[[Places], object]]] = [
+    ("library changed: deep.py", change_library),
+    ("lock changed", edit("requirements.lock", "numpy==3")),
+    ("data manifest changed: csfcube", edit("data_manifests/csfcube.yaml", "name: other")),
+    ("recorded results changed: results/real/csfcube/a.jsonl", edit("results/real/csfcube/a.jsonl", "{}\n")),
+    ("output damaged: a.ipynb", edit("book/_run/embedded/csfcube/a.ipynb", "{}")),
+    ("output damaged: a.data/rows.jsonl", lambda p: (p.runs / "embedded/csfcube/a.data/rows.jsonl").unlink()),
+    ("output damaged: .a.run.json", edit("book/_run/embedded/csfcube/.a.run.json", "{")),
+    ("notebook changed; parameter ndcg_percent 20 -> 10", change_default),
+    ("new", lambda p: (p.runs / "embedded/csfcube/.a.run.json").unlink()),
+]
+
+
+def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
+    notebook(places, "csfcube/a", "import scirep_core.statistics", ROWS, **ABOUT)
+
+    def reason() -> str:
+        path = places.notebooks / "csfcube" / "a.ipynb"
+        chapter = runcache.read_chapter(path)
+        now = runcache.components(chapter, runcache.values(chapter, "embedded"), "embedded", places)
+        return runcache.why(places.runs / "embedded" / "csfcube" / "a", now)
+
+    said: list[str] = []
+    assert [r.reason for r in run_all(places=places, progress=said.append)] == ["new"]
+    cached = run_all(places=places, progress=said.append)[0]
+    assert cached.status == "cached" and cached.rows and cached.cells == 4 and said[-1] == "csfcube/a: unchanged"
+    (places.package / "unused.py").write_text("Y = 1")
+    assert reason() == ""
+    backup = places.root.with_name("backup")
+    shutil.copytree(places.root, backup)
+    for expected, change in REASONS:
+        change(places)
+        assert reason() == expected
+        shutil.rmtree(places.root)
+        shutil.copytree(backup, places.root)
+        assert reason() == ""
+    change_library(places)
+    assert [r.reason for r in run_all(places=places, progress=said.append)] == ["library changed: deep.py"]
+    assert said[-2] == "csfcube/a: running (library changed: deep.py)"
+    assert reason() == ""
+
+
+def test_profile_pruning_and_unknown_names(places: Places) -> None:
+    notebook(places, "csfcube/a", ROWS)
+    notebook(places, "neighbours/b", "1", parameters="seed: int = 0  # x", needs=["csfcub"])
+    said: list[str] = []
+    results = by_name(run_all("real", places=places, progress=said.append))
+    rows = results["csfcube/a"].rows
+    assert rows and json.loads(rows.read_text())["data"] == "real"
+    assert rows == places.runs / "real" / "csfcube" / "a.data" / "rows.jsonl"
+    assert results["neighbours/b"].error == (
+        "neighbours/b: metadata.scirep.needs names 'csfcub': did you mean 'csfcube'? Valid: csfcube, embedded"
+    )
+    (places.notebooks / "csfcube" / "a.ipynb").unlink()
+    run_all("real", places=places, progress=said.append)
+    assert said[-1] == "csfcube/a: removed, its notebook is gone"
+    assert not list((places.runs / "real" / "csfcube").iterdir())
+    for call, says in (
+        (lambda: run_all("reel", places=places), "did you mean 'real'"),
+        (lambda: run_all(only="neighbors", places=places), "neighbours/b"),
+        (lambda: run_all(workers=0, places=places), "at least one"),
+        (lambda: run_all(places=Places(root=places.root / "none")), "no notebooks here"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            call()
+
+
+def test_chapters_run_side_by_side(places: Places, tmp_path: Path) -> None:
+    """Each of two chapters waits for the other: one after the other they could not end."""
+    meet = "import pathlib, time\nhere = pathlib.Path({!r})\n(here / '{}').touch()\nend = time.time() + 30\n"
+    wait = "while not (here / '{}').exists():\n    assert time.time() < end\n    time.sleep(0.02)"
+    for mine, other in (("a", "b"), ("b", "a")):
+        notebook(
+            places,
+            f"csfcube/{mine}",
+            meet.format(str(tmp_path), mine) + wait.format(other),
+            "import os; print(os.environ['OMP_NUM_THREADS'])",
+        )
+    results = run_all(workers=2, places=places, progress=[].append)
+    assert [result.status for result in results] == ["ran", "ran"]
+    assert results[0].notebook and int(outputs(results[0].notebook)) >= 1
+
+
+# ---- interruptions --------------------------------------------------------------------------------------------------
+
+
+def kernels_of(folder: Path) -> list[psutil.Process]:
+    """Living processes whose Jupyter settings lie under `folder`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mine = process.environ().get("IPYTHONDIR", "").startswith(str(folder))
+            if mine and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
+    notebook(places, "csfcube/slow", ROWS, "import time\ntime.sleep(60)")
+    driver = (
+        "import sys; from pathlib import Path; from scirep_core.runner import *; "
+        "run_all(places=Places(root=Path(sys.argv[1]), package=Path(sys.argv[1]) / 'scirep_core'))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", driver, str(places.root)], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    until(lambda: any(places.runs.glob(".staging/*/*/data/rows.jsonl")), 30)
+    assert kernels_of(places.runs)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130 and said.splitlines()[-1].startswith("stopped: kernels ended")
+    assert "Traceback" not in said
+    until(lambda: not kernels_of(places.runs), 5)
+    assert not leftovers(places) and not (places.runs / "embedded" / "csfcube").exists()
+    assert not (places.runs / "failed").exists()
+
+
+def until(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def test_a_second_runner_waits_and_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    order: list[str] = []
+
+    def second() -> None:
+        with runcache.locked(tmp_path / "embedded", said.append):
+            order.append("second")
+
+    with runcache.locked(tmp_path / "embedded", said.append):
+        thread = threading.Thread(target=second)
+        thread.start()
+        until(lambda: bool(said), 5)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+    assert said == [f"waiting: another runner (process {os.getpid()}) works in {tmp_path / 'embedded'}"]
+
+
+def test_staging_sweeps_the_dead_and_leaves_the_living(tmp_path: Path) -> None:
+    sockets = tmp_path / "scirep-x"
+    sockets.mkdir()
+    with runcache.staging(tmp_path) as living:
+        dead = tmp_path / ".staging" / "dead"
+        dead.mkdir()
+        (dead / "sockets").symlink_to(sockets)
+        with runcache.staging(tmp_path) as other:
+            assert living.is_dir() and other.is_dir() and not dead.exists() and not sockets.exists()
+    assert not list((tmp_path / ".staging").iterdir())
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_death_between_any_two_steps_of_publishing_is_completed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Old and new never mix: after recovery the three paths belong together, whichever rename was the last."""
+
+    def sealed(text: str) -> Path:
+        ready = tmp_path / f"ready-{text}"
+        (ready / "data").mkdir(parents=True)
+        (ready / "notebook.ipynb").write_text(text)
+        (ready / "data" / "rows.jsonl").write_text(text)
+        runcache.seal(ready, "a", {"parameter": {"seed": text}}, {})
+        return ready
+
+    profile, trash = tmp_path / "embedded", tmp_path / "trash"
+    trash.mkdir()
+    base = runcache.publish(sealed("old"), profile, "csfcube/a", trash)
+    ready, count = sealed("new"), 0
+    moves = {name: getattr(Path, name) for name in ("rename", "replace")}
+
+    def counted(name: str) -> Callable[[Path, Path], object]:
+        def move(path: Path, target: Path) -> object:
+            nonlocal count
+            if path.suffix == ".part" or target.name.startswith(".a.run.json."):
+                return moves[name](path, target)
+            if count == step:
+                raise KeyboardInterrupt
+            count += 1
+            return moves[name](path, target)
+
+        return move
+
+    with monkeypatch.context() as patch:
+        for name in moves:
+            patch.setattr(Path, name, counted(name))
+        with pytest.raises(KeyboardInterrupt):
+            runcache.publish(ready, profile, "csfcube/a", trash)
+    runcache.roll_forward(profile, trash)
+    expected = "old" if step == 0 else "new"
+    assert base.with_name("a.ipynb").read_text() == (base.with_name("a.data") / "rows.jsonl").read_text() == expected
+    assert runcache.why(base, {"parameter": {"seed": expected}}) == ""
+    assert not list(profile.glob(".ready/*/*"))
+
+
+def test_a_folder_that_cannot_be_written_is_told(places: Places, tmp_path: Path) -> None:
+    notebook(places, "csfcube/a", "1")
+    (tmp_path / "file").write_text("")
+    blocked = Places(places.root, places.package, runs_folder=tmp_path / "file")
+    with pytest.raises(CacheError, match="cannot write"):
+        run_all(places=blocked)
+
+
+# ---- what a notebook depends on -------------------------------------------------------------------------------------
+
+LIBRARY = {
+    "__init__.py": """
+from typing import TYPE_CHECKING
+from scirep_core.base import VERSION
+if TYPE_CHECKING:
+    from scirep_core.heavy import x
+_LAZY = {"load_task": "tasks", "evaluate": ("scirep_core.scores", "evaluate")}
+def __getattr__(name):
+    import importlib
+    return getattr(importlib.import_module(f"scirep_core.{_LAZY[name]}"), name)
+def encode(*a):
+    return _inner(*a)
+def _inner(*a):
+    from scirep_core.encoders import find
+    return find(*a)
+""",
+    "base.py": "",
+    "heavy.py": "",
+    "tasks.py": "import numpy\ndef f():\n    from .scores import g\n",
+    "scores.py": "",
+    "figures.py": "TABLES = 'published'\n",
+    "encoders/__init__.py": "REGISTRY = {'bm25': 'scirep_core.encoders.lexical:Bm25'}\n",
+    "encoders/lexical.py": "from ..base import VERSION\n",
+    "encoders/words.txt": "",
+    "explore/picker.py": "",
+    "explore/picker.js": "",
+    "published/csfcube/t1.csv": "",
+    "plugins/__init__.py": "import importlib\ndef load(n):\n    return importlib.import_module(f'scirep_core.plugins.{n}')\n",
+    "plugins/one.py": "",
+    "broken.py": "def (",
+}
+ROOT = {"__init__.py", "base.py"}
+ENCODERS = ROOT | {"encoders/__init__.py", "encoders/lexical.py", "encoders/words.txt"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import numpy, json", set()),
+        ("from scirep_core.base import VERSION", ROOT),
+        ("%matplotlib inline\nfrom scirep_core import load_task", ROOT | {"tasks.py", "scores.py"}),
+        ("from scirep_core import evaluate", ROOT | {"scores.py"}),
+        ("from scirep_core import encode", ENCODERS),
+        ("import scirep_core as s\n# next cell\ns.encode(1)", ENCODERS),
+        ("import scirep_core.scores\nscirep_core.scores.g()", ROOT | {"scores.py"}),
+        ("from scirep_core import VERSION, scores", ROOT | {"scores.py"}),
+        (
+            "def f():\n    !ls\n    import scirep_core.explore.picker as p",
+            ROOT | {"explore/picker.py", "explore/picker.js"},
+        ),
+        ("from scirep_core import figures", ROOT | {"figures.py", "published/csfcube/t1.csv"}),
+        ("from scirep_core import plugins", ROOT | {"plugins/__init__.py", "plugins/one.py"}),
+        ("from scirep_core import broken", ROOT | {"broken.py"}),
+        ("import scirep_core\ngetattr(scirep_core, name)", set(LIBRARY)),
+        ("from scirep_core import *", set(LIBRARY)),
+        ("this is no Python", set(LIBRARY)),
+    ],
+)
+def test_imports_are_followed_by_reading(tmp_path: Path, source: str, expected: set[str]) -> None:
+    package = tmp_path / "scirep_core"
+    for name, text in LIBRARY.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    assert set(library_files(source.split("\n# next cell\n"), package)) == expected
+
+
+def test_reading_finds_at_least_what_importing_loads() -> None:
+    """On the real library: every module that an import of `encoders` or `results` loads is among the files found."""
+    for module in ("scirep_core.results", "scirep_core.encoders", "scirep_core.runner"):
+        files = "(m.__file__ for n, m in sys.modules.items() if n.startswith('scirep_core') and m.__file__)"
+        code = f"import sys, {module}; print(*{files})"
+        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        package = runcache.PACKAGE
+        found = library_files([f"import {module}"], package)
+        assert loaded and {Path(name).relative_to(package).as_posix() for name in loaded} <= set(found)
