@@ -30,7 +30,7 @@ TRIES, PAUSE = 3, 0.5  # attempts per file and run; seconds before the second, d
 TIMEOUT = (10, 60)  # seconds to connect, seconds between two blocks
 REDIRECTS = 5
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP answers worth another try
-_BLOCK = 1 << 16
+_BLOCK = 1 << 14  # a line that breaks costs at most one block
 _REPORT = 1 << 26  # a line of progress every 64 MiB
 
 

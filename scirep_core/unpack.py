@@ -41,7 +41,7 @@ FREE_BYTES = 1 << 20  # a harmless total: up to here no compression ratio is cal
 _BLOCK = 1 << 16
 _LARGEST_READ = 1 << 20  # a tar header block larger than this is an attack on memory
 _DAMAGE: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error)
-_DAMAGE += (EOFError, ValueError, OverflowError, NotImplementedError)
+_DAMAGE += (EOFError, ValueError, OverflowError, NotImplementedError, RecursionError)  # headers within headers recurse
 _REMEDY = "Nothing was unpacked; take the archive from its official source"
 
 
@@ -166,8 +166,6 @@ def _objection(entry: _Entry, name: str, used: dict[str, str]) -> str:
         return "has an unsafe name" if entry.name.startswith("/") else ""
     parts = name.split("/")
     unsafe = any(part in ("", ".", "..") or len(os.fsencode(part)) > 255 for part in parts)
-    if entry.size < 0:
-        return f"declares {entry.size} bytes"
     if unsafe or re.search(r"[\\:\x00-\x1f\x7f\ud800-\udfff]", name) or name == MARKER:
         return "has an unsafe name"
     for depth in range(1, len(parts)):

@@ -1,0 +1,391 @@
+"""The data layer seen from outside: manifests are strict, a fetched collection is right to the byte or an error says why.
+
+Checks S3 (what a manifest may say), C1/C2 (damage is noticed), R2 (two processes, full and closed disks), R3 (offline).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_collection import description, mirror, publish, settle, sha256
+
+from scirep_core.errors import CacheError, ConfigError, DataError, ScirepError
+from scirep_core.manifests import catalogue, fetch, is_complete, list_manifests, load_manifest, local_folder, verify
+
+FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
+MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
+needs_mirror = pytest.mark.skipif(
+    not (Path(MIRROR) / "csfcube" / "LICENSE.md").is_file() or not MIRROR,
+    reason="needs SCIREP_DATA_MIRROR=DIR with the CSFCube files (9.8 MB) under DIR/csfcube",
+)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    mirror(tmp_path / "mirror", FILES)
+    return settle(tmp_path, monkeypatch, description(FILES), mirrored=True)
+
+
+# --- the manifest -----------------------------------------------------------------------------------------------------
+
+
+def test_a_manifest_says_what_it_says(folder: Path) -> None:
+    manifest = load_manifest("tiny")
+    assert [f.path for f in manifest.files] == list(FILES)
+    assert manifest.bytes == sum(map(len, FILES.values()))
+    assert manifest.url_of(manifest.files[1]).endswith("4567/data/a.json")
+    assert dict(manifest.expect) == {"rows": 3, "first_id": "1"}
+    assert list_manifests() == ["tiny"] and local_folder("tiny") == folder
+
+
+def first(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """A change to the first file of the manifest."""
+    return lambda d: d["files"][0].__setitem__(key, value)
+
+
+def top(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda d: d.__setitem__(key, value)
+
+
+BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "http": (top("url", "http://source.example.org/{commit}/{source}"), "https"),
+    "file": (top("url", "file:///etc/{commit}/{source}"), "https"),
+    "ftp": (top("url", "ftp://source.example.org/{commit}/{source}"), "https"),
+    "upper-case scheme trick": (top("url", "httpS+x://a.org/{commit}/{source}"), "https"),
+    "user and password": (top("url", "https://me:pw@a.org/{commit}/{source}"), "https"),
+    "port": (top("url", "https://a.org:8443/{commit}/{source}"), "https"),
+    "climbing url": (top("url", "https://a.org/../{commit}/{source}"), "https"),
+    "broken host": (top("url", "https://[::1/{commit}/{source}"), "https"),
+    "other placeholder": (top("url", "https://a.org/{commit.__class__}/{source}"), "{source}"),
+    "no source": (top("url", "https://a.org/{commit}/file"), "{source}"),
+    "commit not in url": (top("url", "https://a.org/{source}"), "{commit}"),
+    "branch for commit": (top("commit", "master"), "hexadecimal"),
+    "homepage": (top("homepage", "http://a.org"), "https"),
+    "licence url": (lambda d: d["licence"].__setitem__("url", "javascript:x"), "https"),
+    "licence missing": (lambda d: d.pop("licence"), "'licence' is missing"),
+    "notice missing": (lambda d: d["licence"].pop("notice"), "'notice' is missing"),
+    "licence key": (lambda d: d["licence"].__setitem__("spxd", "MIT"), "did you mean 'spdx'"),
+    "unknown key": (top("tilte", "x"), "did you mean 'title'"),
+    "unknown file key": (first("sha265", "x"), "did you mean 'sha256'"),
+    "wrong name": (top("name", "other"), "not the file's name"),
+    "title a number": (top("title", 3), "'title' must be str"),
+    "absolute": (first("path", "/etc/passwd"), "plain relative path"),
+    "climbing": (first("path", "../x"), "plain relative path"),
+    "climbing inside": (first("path", "a/../../x"), "plain relative path"),
+    "climbing source": (first("source", "../x"), "plain relative path"),
+    "backslash": (first("path", "a\\..\\x"), "plain relative path"),
+    "drive": (first("path", "C:x"), "plain relative path"),
+    "hidden": (first("path", ".incoming/x"), "plain relative path"),
+    "empty part": (first("path", "a//x"), "plain relative path"),
+    "newline": (first("path", "a\nb"), "plain relative path"),
+    "query": (first("source", "x?y"), "plain relative path"),
+    "short hash": (first("sha256", "ab"), "64"),
+    "upper-case hash": (first("sha256", "A" * 64), "64"),
+    "hash a number": (first("sha256", 12), "'sha256' must be str"),
+    "zero bytes": (first("bytes", 0), "positive"),
+    "negative bytes": (first("bytes", -1), "positive"),
+    "bytes true": (first("bytes", True), "'bytes' must be int"),
+    "bytes text": (first("bytes", "12"), "'bytes' must be int"),
+    "no bytes": (lambda d: d["files"][0].pop("bytes"), "'bytes' is missing"),
+    "twice": (lambda d: d["files"].append(d["files"][0]), "clashes"),
+    "twice but for case": (first("path", "data/A.json"), "clashes"),
+    "file and folder": (first("path", "data"), "clashes"),
+    "unpack no archive": (first("unpack", True), "cannot unpack"),
+    "no files": (top("files", []), "empty"),
+    "files a text": (top("files", "all"), "'files' must be list"),
+    "file a text": (lambda d: d["files"].__setitem__(0, "x"), "keys and values"),
+    "expect a list": (lambda d: d["expect"].__setitem__("rows", [1]), "'rows' must be int or str"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_manifest_is_refused(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = description(FILES)
+    BAD[case][0](described)
+    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path))
+    path = publish(tmp_path, {**described, "name": "tiny"})
+    if described["name"] != "tiny":
+        path.write_text(path.read_text().replace("name: tiny", f"name: {described['name']}"))
+    with pytest.raises(DataError) as caught:
+        load_manifest("tiny")
+    assert BAD[case][1] in str(caught.value) and "\n" not in str(caught.value)
+    assert caught.value.path == str(path) and caught.value.line is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "word"),
+    [
+        ("name: tiny\nname: tiny\n", 2, "given twice"),
+        ("name: tiny\nfiles:\n  - {path: a, path: b}\n", 3, "given twice"),
+        ("name: tiny\ntitle: !!python/object/apply:os.system [ls]\n", 2, "not plain YAML"),
+        ("name: [tiny\ntitle: x\n", 2, "not plain YAML"),
+        ("- a\n- b\n", 1, "keys and values"),
+        ("", 1, "keys and values"),
+        ("? [a, b]\n: c\n", None, "plain YAML"),
+        ("name: \udcff\n", None, "UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_manifest(
+    text: str, line: int | None, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path))
+    (tmp_path / "tiny.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError, match=word) as caught:
+        load_manifest("tiny")
+    assert caught.value.line == line and "\n" not in str(caught.value)
+
+
+def test_the_line_of_a_fault_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path))
+    described = description(FILES)
+    described["files"][2]["path"] = "../out"
+    path = publish(tmp_path, described)
+    number = next(i for i, line in enumerate(path.read_text().splitlines(), start=1) if "../out" in line)
+    with pytest.raises(DataError) as caught:
+        load_manifest("tiny")
+    assert caught.value.line == number
+
+
+@pytest.mark.parametrize("name", ["tinny", "../tiny", "/etc/passwd", "TINY", ""])
+def test_unknown_names_are_refused(name: str, folder: Path) -> None:
+    for call in (load_manifest, fetch, verify, is_complete):
+        with pytest.raises(ConfigError, match="Valid: tiny"):
+            call(name)
+
+
+def test_no_folder_of_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path / "gone"))
+    with pytest.raises(ConfigError, match="SCIREP_MANIFESTS"):
+        list_manifests()
+
+
+# --- fetching from a mirror -------------------------------------------------------------------------------------------
+
+
+def test_fetch_brings_every_file_and_says_so(folder: Path) -> None:
+    said: list[str] = []
+    assert catalogue()[0]["state"] == "absent" and not is_complete("tiny")
+    assert fetch("tiny", said.append) == folder
+    assert contents(folder) == FILES
+    assert sum("CC0: do as you like" in line for line in said) == 1 and "3 of 3 files, 4.8 kB" in said[0]
+    assert verify("tiny") == [(path, "ok") for path in FILES] and is_complete("tiny")
+    row = {"name": "tiny", "title": "A tiny collection", "paper": "Nobody 2000", "licence": "CC0-1.0", "files": 3}
+    assert catalogue() == [row | {"bytes": sum(map(len, FILES.values())), "state": "complete"}]
+
+
+def test_a_complete_collection_needs_neither_mirror_nor_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch("tiny")
+    before = {p: p.stat().st_mtime_ns for p in folder.parent.rglob("*")}
+    monkeypatch.setenv("SCIREP_DATA_MIRROR", str(folder / "nowhere"))
+    said: list[str] = []
+    assert fetch("tiny", said.append) == folder
+    assert said == [] and {p: p.stat().st_mtime_ns for p in folder.parent.rglob("*")} == before
+
+
+def test_damage_is_named_and_repaired(folder: Path) -> None:
+    fetch("tiny")
+    damage: dict[str, Callable[[Path], object]] = {
+        "altered": lambda p: p.write_bytes(bytes([p.read_bytes()[0] ^ 1]) + p.read_bytes()[1:]),
+        "truncated": lambda p: p.write_bytes(p.read_bytes()[:-1]),
+        "missing": Path.unlink,
+    }
+    for state, spoil in damage.items():
+        spoil(folder / "data/a.json")
+        assert dict(verify("tiny")) == {"LICENSE.md": "ok", "data/a.json": state, "data/b.csv": "ok"}
+        assert catalogue()[0]["state"] == "partial"
+        said: list[str] = []
+        fetch("tiny", said.append)
+        assert contents(folder) == FILES and "1 of 3 files" in said[0]
+        assert ("was " + state in said[1]) == (state != "missing")
+
+
+def test_every_flipped_bit_is_noticed(folder: Path) -> None:
+    """C1 at 150 bits: `verify` never says ok, `fetch` always restores."""
+    fetch("tiny")
+    rng = random.Random(7)
+    for _ in range(150):
+        path = rng.choice(list(FILES))
+        data = bytearray(FILES[path])
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        (folder / path).write_bytes(data)
+        assert dict(verify("tiny"))[path] == "altered"
+    fetch("tiny")
+    assert contents(folder) == FILES
+
+
+@pytest.mark.parametrize("spoil", [lambda d: d[:-1], lambda d: d + b"x", lambda d: b"X" + d[1:], lambda d: b""])
+def test_an_altered_mirror_file_is_named_and_not_stored(spoil: Any, folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "mirror/tiny/data/a.json"
+    bad.write_bytes(spoil(FILES["data/a.json"]))
+    with pytest.raises(DataError) as caught:
+        fetch("tiny")
+    line = str(caught.value)
+    expected = load_manifest("tiny").files[1].sha256
+    assert str(bad) in line and expected in line and sha256(bad.read_bytes()) in line and "\n" not in line
+    assert "unset SCIREP_DATA_MIRROR" in line
+    assert not (folder / "data/a.json").exists()
+    assert [p for p in folder.rglob("*") if p.is_file()] == [folder / "LICENSE.md"]
+
+
+def test_a_mirror_that_is_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_DATA_MIRROR", "/no/such/mirror")
+    with pytest.raises(ConfigError, match="/no/such/mirror: no such folder"):
+        fetch("tiny")
+
+
+def test_the_path_in_the_repository_may_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = description(FILES)
+    described["files"][1]["source"] = "deep/er/a b.json"
+    settle(tmp_path, monkeypatch, described)
+    manifest = load_manifest("tiny")
+    assert manifest.url_of(manifest.files[1]).endswith("/deep/er/a%20b.json")
+
+
+# --- disks and neighbours ---------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from scirep_core import download
+
+    calls = 0
+
+    def full(stream: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "_sync", full)
+        with pytest.raises(CacheError, match=r"No space left on device.*Free space.*SCIREP_HOME.*4.8 kB") as caught:
+            fetch("tiny")
+    assert "\n" not in str(caught.value)
+    assert [s for _, s in verify("tiny")] == ["ok", "missing", "missing"]
+    fetch("tiny")
+    assert contents(folder) == FILES
+
+
+def test_a_home_that_cannot_be_written(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "file"))
+    with pytest.raises(CacheError, match="cannot write") as caught:
+        fetch("tiny")
+    assert "\n" not in str(caught.value) and str(tmp_path / "file") in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_home(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o500)
+    with pytest.raises(CacheError, match="Permission denied"):
+        fetch("tiny")
+
+
+def test_permission_refused_inside_pooch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is there but closed: pooch says it in three lines, we in one."""
+    import tempfile
+
+    def closed(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", closed)
+    with pytest.raises(CacheError, match=r"cannot write .Permission denied.") as caught:
+        fetch("tiny")
+    assert "\n" not in str(caught.value)
+
+
+def test_eight_processes_at_once(folder: Path) -> None:
+    script = "from scirep_core.manifests import fetch; fetch('tiny')"
+    running = [subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) for _ in range(8)]
+    for process in running:
+        assert process.communicate(timeout=60)[1] == b"" and process.returncode == 0
+    assert contents(folder) == FILES
+
+
+def test_who_comes_second_waits(folder: Path) -> None:
+    """While another holds the lock nothing is touched; when it lets go the second finds the work done."""
+    import threading
+
+    from filelock import FileLock
+
+    said: list[str] = []
+    folder.parent.mkdir(parents=True)
+    other = FileLock(folder.parent / ".tiny.lock")
+    with other:
+        second = threading.Thread(target=fetch, args=("tiny", said.append))
+        second.start()
+        second.join(0.3)
+        assert second.is_alive() and not folder.exists()
+        assert said == ["tiny: another process is fetching it; waiting"]
+        mirror(folder.parent, FILES)
+    second.join(10)
+    assert len(said) == 1 and contents(folder) == FILES
+
+
+def test_import_is_light() -> None:
+    """The command line reads names before it needs the network: neither requests nor pooch is loaded for that."""
+    script = (
+        "import sys; from scirep_core import manifests; manifests.list_manifests(); "
+        "assert not {'requests', 'pooch', 'torch', 'filelock'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# --- the real collection ----------------------------------------------------------------------------------------------
+
+
+def test_the_committed_manifests_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
+    for name in list_manifests():
+        assert load_manifest(name).name == name
+    csfcube = load_manifest("csfcube")
+    assert len(csfcube.files) == 60 and csfcube.bytes == 9_829_829
+    assert sum(f.path.startswith("readable_annotations/") for f in csfcube.files) == 50
+    pool = next(f for f in csfcube.files if f.path.startswith("sample_ranked_pools/"))
+    assert csfcube.url_of(pool).endswith(f"iesl/CSFCube/{csfcube.commit}/eval_scripts/{pool.path}")
+    assert csfcube.expect["rated_pairs"] == 6244 and csfcube.licence.spdx == "CC-BY-NC-4.0"
+
+
+@needs_mirror
+def test_csfcube_is_complete_and_as_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
+    folder = fetch("csfcube")
+    states = verify("csfcube")
+    assert len(states) == 60 and {state for _, state in states} == {"ok"}
+    assert {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} == {path for path, _ in states}
+    from scirep_core.formats import FACETS
+    from scirep_core.records import read_json
+
+    gold = {(q, f): r for f in FACETS for q, r in read_json(folder / f"test-pid2anns-csfcube-{f}.json").items()}
+    expect = load_manifest("csfcube").expect
+    assert len(gold) == expect["query_facet_pairs"] and len({q for q, _ in gold}) == expect["query_papers"]
+    assert sum(len(rows["cands"]) for rows in gold.values()) == expect["rated_pairs"]
+    with_text = {q for q, _ in gold} | {c for rows in gold.values() for c in rows["cands"]}
+    assert len(with_text) == expect["texts"]
+    assert [expect["first_id"], expect["last_id"]] == [min(with_text, key=int), max(with_text, key=int)]
+
+
+@needs_mirror
+def test_one_altered_real_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
+    shutil.copytree(Path(MIRROR) / "csfcube", tmp_path / "mirror/csfcube")
+    bad = tmp_path / "mirror/csfcube/evaluation_splits.json"
+    bad.chmod(0o644)
+    bad.write_bytes(bad.read_bytes().replace(b"fold1_dev", b"fold1_dxv", 1))
+    monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(ScirepError, match=r"evaluation_splits.json.*altered"):
+        fetch("csfcube")
