@@ -38,6 +38,10 @@ class NumericError(ScirepError):
     """A number is not a number: names the document or query it belongs to."""
 
 
+MOST = 20
+"""How many valid names an error lists."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint that names the valid choice closest to `name`.
 
@@ -47,4 +51,5 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     choices = sorted(valid)
     close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}Valid: {', '.join(choices)}"
+    shown = ", ".join(choices[:MOST]) + (f" and {len(choices) - MOST} more" if len(choices) > MOST else "")
+    return f"{hint}Valid: {shown}"

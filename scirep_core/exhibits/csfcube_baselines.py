@@ -346,3 +346,27 @@ def reuse_in_print(chapter: Chapter) -> None:
     chapter.show(report.table(header, body, "Section 5, reusability: differences of printed aggregates"))
     if against:
         chapter.note("The paper’s own tables contradict the claim in: " + "; ".join(against) + ".")
+
+
+def worthwhile_pairs(ranked: dict[str, Ranked]) -> list[tuple[str, str]]:
+    """Return the pairs the chapter's claims are about, as far as their systems are ranked; at least one if two are."""
+    wanted = [
+        ("fabs_bm25", "fabs_tfidf"), ("minilm_sentences", "fabs_tfidf"), ("minilm_sentences", "minilm_abstract"),
+        ("minilm_facet", "minilm_sentences"), ("minilm_abstract", "fabs_bm25"), ("fabs_tfidfcbow200", "fabs_cbow200"),
+        ("specter_pools", "minilm_abstract"), ("specter_pools", "fabs_bm25"),
+    ]  # fmt: skip
+    pairs = [pair for pair in wanted if set(pair) <= set(ranked)]
+    names = list(ranked)
+    return pairs or [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+
+
+def sentence_or_abstract(chapter: Chapter, found: Sequence[Comparison]) -> None:
+    """Say what the same encoder does sentence by sentence and on whole abstracts (CS-C9)."""
+    rows = [c for c in found if (c.first, c.second) == ("minilm_sentences", "minilm_abstract")]
+    chapter.say(*(verdict(row) for row in rows) if rows else ("Not among this run’s systems.",))
+
+
+def best_system(rows: Sequence[Result], metric: str = "ndcg%20") -> str:
+    """Return the ranked system with the highest aggregated score."""
+    of = {r.encoder: r.value for r in rows if r.task == "csfcube/all" and r.metric == metric and r.protocol == "paper"}
+    return max((name for name in of if name not in ("random", "oracle")), key=lambda name: of[name])

@@ -247,3 +247,15 @@ def _spread(queries: Sequence[Query], count: int) -> list[Query]:
     turns = [q for row in zip(*by_facet, strict=False) for q in row]
     picked = turns[:count]
     return [q for q in queries if q in picked]
+
+
+def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Say which facet loses the most relevant candidates, and with which system, from the rows."""
+    for metric in FAILURES:
+        worst = max((r for r in rows if r.metric == metric), key=lambda r: r.value)
+        best = min((r for r in rows if r.metric == metric), key=lambda r: r.value)
+        chapter.say(
+            f"Most {metric}: <code>{html.escape(worst.encoder)}</code> on {worst.task.partition('/')[2]}, "
+            f"{chapter.number(worst, 0)} %; fewest: <code>{html.escape(best.encoder)}</code> on "
+            f"{best.task.partition('/')[2]}, {chapter.number(best, 0)} %."
+        )

@@ -1,0 +1,36 @@
+# Two commands: `make book` and `make test`. Each makes the environment first if it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help book test lab serve lint environment clean
+help:
+	@echo "make book    run every notebook and build the book (build/html/index.html)"
+	@echo "make test    run the tests"
+	@echo "make lab     open the notebooks in JupyterLab, widgets live"
+	@echo "make serve   serve the built book on http://localhost:8000"
+	@echo "make lint    style, types and import rules"
+	@echo "make clean   remove what can be made again, but the environment"
+
+environment:
+	@$(PYTHON) scirep_core/environment.py
+
+book: environment
+	@$(BIN)/scirep book
+
+test:
+	@$(PYTHON) scirep_core/environment.py --browser
+	@$(BIN)/python -m pytest
+
+lint: environment
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+lab: environment
+	@$(BIN)/jupyter lab notebooks
+
+serve:
+	@test -f build/html/index.html || { echo "no book yet: run make book" >&2; exit 2; }
+	@echo "The book: http://localhost:8000 (Ctrl-C stops)"
+	@$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory build/html
+
+clean:
+	rm -rf build book/_run .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,341 @@
+"""The `scirep` command: data, score, run, book, explain.
+
+Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
+line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scirep_core.errors import ConfigError, ScirepError, nearest
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Representing scientific documents: rerun the book, fetch its data, score your own vectors.",
+    epilog="Example: scirep score csfcube --vectors my.npz --source real",
+)
+data_app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def say(line: str) -> None:
+    """Print one line of progress or warning to standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=1, allow_nan=False))
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*row)
+    # a pipe has no width of its own: give the table room instead of cutting cells
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+# ----------------------------------------------------------------------------------------------------------- data
+
+
+@data_app.command("list", epilog="Example: scirep data list --json")
+def data_list(as_json: Json = False) -> None:
+    """List the collections, their licences, and what is here."""
+    from scirep_core.manifests import catalogue
+
+    rows = catalogue()
+    if as_json:
+        _print_json(rows)
+        return
+    columns = ["name", "state", "files", "bytes", "licence", "title"]
+    _table("Collections", columns, [[str(row[c]) for c in columns] for row in rows])
+
+
+@data_app.command("get", epilog="Example: scirep data get csfcube")
+def data_get(
+    names: Annotated[list[str], typer.Argument(help="Collections to fetch, or `embedded`.")],
+    papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 1200,
+    seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
+) -> None:
+    """Fetch collections and verify every byte; `embedded` writes the invented ones as task folders."""
+    from scirep_core.manifests import fetch, list_manifests
+
+    known = [*list_manifests(), "embedded"]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
+    for name in names:
+        print(_write_embedded(papers, seed, out) if name == "embedded" else fetch(name, say))
+
+
+def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
+    from scirep_core.datasets import locate
+
+    if out is None:
+        return locate("csfcube", "embedded", papers, seed)
+    from scirep_core.literature import write_csfcube
+
+    target = out / "csfcube"
+    if target.exists() and any(target.iterdir()):
+        raise ConfigError(f"{target} is not empty. Give another --out, or remove it first")
+    target.mkdir(parents=True, exist_ok=True)
+    write_csfcube(target, papers=papers, seed=seed)
+    return out
+
+
+@data_app.command("verify", epilog="Example: scirep data verify csfcube")
+def data_verify(
+    names: Annotated[list[str], typer.Argument(help="Collections to verify.")], as_json: Json = False
+) -> None:
+    """Read every file of collections again; exit code 2 if one is missing or altered."""
+    from scirep_core.manifests import verify
+
+    found = [(name, path, state) for name in names for path, state in verify(name)]
+    bad = [row for row in found if row[2] != "ok"]
+    if as_json:
+        _print_json([{"collection": n, "path": p, "state": s} for n, p, s in found])
+    else:
+        for name, path, state in bad:
+            print(f"{name}/{path}: {state}")
+        print(f"{len(found) - len(bad)} of {len(found)} files are right")
+    if bad:
+        raise ConfigError(f"{len(bad)} files are not as published. Run `scirep data get {' '.join(names)}`")
+
+
+# ---------------------------------------------------------------------------------------------------------- score
+
+
+@app.command(
+    epilog="Examples: scirep score csfcube --rankings DIR;  scirep score csfcube/method --vectors my.npz --json"
+)
+def score(
+    task: Annotated[str, typer.Argument(help="csfcube, csfcube/<facet>, or a task folder.")],
+    vectors: Annotated[str | None, typer.Option(help=".npz, .parquet or .jsonl; or oracle, or random.")] = None,
+    rankings: Annotated[Path | None, typer.Option(help="Folder with official ranked-pool files.")] = None,
+    source: Annotated[
+        str, typer.Option(help="embedded, real, a folder, or auto: real for rankings and for real ids.")
+    ] = "auto",
+    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
+    split: Annotated[str, typer.Option(help="test or dev.")] = "test",
+    metrics: Annotated[str | None, typer.Option(help="Comma-separated, e.g. ndcg%10,map.")] = None,
+    similarity: Annotated[str, typer.Option(help="How vectors are compared: l2, cosine, dot.")] = "l2",
+    on_missing: Annotated[str, typer.Option(help="error, or drop rows without a vector.")] = "error",
+    seed: Annotated[int, typer.Option(help="Of intervals and random vectors.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Score vectors or rankings on a task, with coverage and a 95 % interval."""
+    from scirep_core import metrics as metrics_
+    from scirep_core.formats import PROTOCOLS
+
+    if (vectors is None) == (rankings is None):
+        raise ConfigError("give either --vectors FILE|oracle|random or --rankings DIR")
+    for name, value, valid in (
+        ("protocol", protocol, PROTOCOLS), ("split", split, ("test", "dev")),
+        ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
+    ):  # fmt: skip
+        if value not in valid:
+            raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
+    names = tuple(metrics.split(",")) if metrics else metrics_.FACET_METRICS
+    for name in names:
+        metrics_.parse(name)
+    rows = _score(task, vectors, rankings, source, names, {
+        "protocol": protocol, "split": split, "similarity": similarity, "on_missing": on_missing, "seed": seed,
+    })  # fmt: skip
+    if as_json:
+        _print_json([row.to_json() for row in rows])
+        return
+    _print_scores(rows)
+
+
+def _score(
+    task: str, vectors: str | None, rankings: Path | None, source: str, metrics: tuple[str, ...], how: dict[str, Any]
+) -> list[Any]:
+    """Find the data, then the rankings, then score."""
+    from dataclasses import replace
+
+    from scirep_core import scoring
+    from scirep_core.datasets import TASKS, csfcube, load_task
+    from scirep_core.evaluators import facets
+
+    facet = task.partition("/")[2] if task in TASKS else ""
+    tasks = (facet,) if facet else csfcube.TASKS
+    shared = {"tasks": tasks, "metrics": metrics, "split": how["split"], "seed": how["seed"]}
+    if rankings is not None:
+        ranked, warnings = facets.read_rankings(rankings)
+        collection = load_task(task, "real" if source == "auto" else source)
+        for line in [*warnings, *facets.check(collection, ranked, rankings.name or str(rankings))]:
+            say(f"warning: {line}")
+        system = facets.System(rankings.name, ranked, similarity="order of the file")
+        return facets.evaluate(collection, system, protocol=how["protocol"], **shared)
+    assert vectors is not None
+    if vectors in ("oracle", "random"):
+        collection = load_task(task, "embedded" if source == "auto" else source)
+        orders = (
+            facets.oracle_rankings(collection)
+            if vectors == "oracle"
+            else next(facets.random_rankings(collection, how["seed"]))
+        )
+        return facets.evaluate(collection, facets.System(vectors, orders), protocol=how["protocol"], **shared)
+    table = scoring.read_vectors(Path(vectors))
+    collection = load_task(task, "embedded" if source == "auto" else source)
+    if source == "auto" and task in TASKS and not any(key in table for key in collection.papers):
+        say("the ids are not those of the embedded collection: scoring on the real one (--source real)")
+        collection = load_task(task, "real")
+    rows = scoring.evaluate(
+        collection, table, how["protocol"], how["on_missing"], tasks=tasks, metrics=metrics,
+        similarity=how["similarity"], split=how["split"], name=Path(vectors).stem, seed=how["seed"],
+    )  # fmt: skip
+    if rows and rows[0].coverage != 1:
+        say(f"warning: {rows[-1].pool} ({100 * (rows[-1].coverage or 0):.1f} % of the candidates)")
+    return [replace(row, chapter="score") for row in rows]
+
+
+def _print_scores(rows: list[Any]) -> None:
+    tasks, metrics = list(dict.fromkeys(r.task for r in rows)), list(dict.fromkeys(r.metric for r in rows))
+    cell = {(r.task, r.metric): r for r in rows}
+    first = rows[0]
+    title = (
+        f"{first.encoder} on {first.source} data, protocol {first.protocol}, {first.split}; 95 % intervals over queries"
+    )
+    body = []
+    for task in tasks:
+        n = cell[task, metrics[0]].n
+        body.append([f"{task} (n={n})", *(f"{cell[task, m].value:.2f}" for m in metrics)])
+        body.append(["", *(f"{cell[task, m].low:.1f}–{cell[task, m].high:.1f}" for m in metrics)])
+    _table(title, ["task", *metrics], body)
+    print(
+        f"ranked: {cell[tasks[-1], metrics[0]].pool} ({tasks[-1]}); similarity: {first.similarity}; ties: {first.ties}"
+    )
+
+
+# ----------------------------------------------------------------------------------------------- run, book, explain
+
+
+@app.command(epilog="Example: scirep run notebooks/csfcube/baselines.ipynb -p data real -p encoders bm25,minilm")
+def run(
+    notebook: Annotated[str, typer.Argument(help="A notebook, or a chapter's name such as csfcube/baselines.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A parameter as name=value or `-p name value`.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the executed notebook goes.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="File for the recorded result rows (JSON lines).")] = None,
+) -> None:
+    """Execute one chapter with your own parameters."""
+    from scirep_core import runner
+
+    given = {}
+    for pair in parameter or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"-p {pair!r}: write -p name value, or -p name=value")
+        given[name] = value
+    result = runner.run(Path(notebook), given, out, rows, say)
+    if not result.ok:
+        raise ScirepError(result.error)
+    print(result.notebook)
+
+
+@app.command(epilog="Example: scirep book --only 'csfcube/*'")
+def book(
+    profile: Annotated[str, typer.Option(help="embedded, or real.")] = "embedded",
+    only: Annotated[str | None, typer.Option(help="Run only chapters that fit this pattern.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder of the site; default build/html.")] = None,
+) -> None:
+    """Bring every chapter up to date and build the book."""
+    from scirep_core import book as book_
+    from scirep_core import runner
+    from scirep_core.runcache import Places
+
+    results = runner.run_all(profile, only, progress=say)
+    failed = [result for result in results if not result.ok]
+    if failed:
+        names = ", ".join(result.name for result in failed)
+        raise ScirepError(f"{len(failed)} of {len(results)} chapters failed ({names}); the last good book is untouched")
+    index = book_.build(Places().runs / profile, output or book_.ROOT / "build" / "html", say)
+    print(f"The book is ready. Open {index.as_uri()} in a browser, or run `make serve`.")
+
+
+@app.command(epilog="Example: scirep explain 'recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper'")
+def explain(
+    number: Annotated[str, typer.Argument(help="A number's id, as the page shows it, or part of one.")],
+    as_json: Json = False,
+) -> None:
+    """Say where a number in the book comes from, and how to recompute it."""
+    from scirep_core.explain import find
+
+    origins = find(number)
+    if as_json:
+        _print_json([origin.to_json() for origin in origins])
+        return
+    for i, origin in enumerate(origins):
+        print(("\n" if i else "") + origin.text())
+
+
+def _papermill_style(arguments: list[str]) -> list[str]:
+    """Turn `-p name value` (papermill's way) into `-p name=value`; `-p name=value` stays as it is."""
+    out: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        if word == "-p":
+            name = next(rest, None)
+            if name is None:
+                raise ConfigError("-p needs a name and a value, e.g. -p data real")
+            if "=" not in name:
+                value = next(rest, None)
+                if value is None:
+                    raise ConfigError(f"-p {name} needs a value")
+                name = f"{name}={value}"
+            out += ["-p", name]
+        else:
+            out.append(word)
+    return out
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input exits with 2 and one line, Ctrl-C with 130."""
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_guarded(lambda: app(_papermill_style(words), standalone_mode=False, prog_name="scirep")))
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        return code if isinstance(code, int) else 0
+    except ScirepError as error:
+        say(f"scirep: {error}")
+        return error.exit_code
+    except typer.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        say("scirep: stopped")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `scirep data list | head`
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        # click's own usage errors carry a message and exit code 2; everything else is a fault of ours
+        if hasattr(error, "format_message"):
+            say(f"scirep: {error.format_message()}")
+            return 2
+        raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The CSFCube reader: the real collection in full, the tiny one by hand, and every kind of damaged file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scirep_core.datasets import csfcube, load_task
+from scirep_core.errors import ConfigError, DataError
+from scirep_core.formats import FACETS
+from scirep_core.records import Query
+
+
+def test_real_collection_has_the_published_counts(real):
+    assert len(real.queries) == 50
+    assert Counter(q.facet for q in real.queries) == {"background": 16, "method": 17, "result": 17}
+    assert len({q.paper_id for q in real.queries}) == 34
+    assert sum(len(j) for j in real.judgements.values()) == 6244
+    assert len(real.papers) == 4205
+    assert sum(len(p.sentences) for p in real.papers.values()) == 29197
+    assert Counter((a.facet, b.facet) for a, b in real.two_facet_papers().values()) == {
+        ("background", "method"): 5, ("background", "result"): 5, ("method", "result"): 6,
+    }  # fmt: skip
+    assert all(real.facet_sentences(query) for query in real.queries)
+    assert min(real.papers, key=int) == "388"
+
+
+def test_readable_files_and_rebuilt_abstracts_hold_the_same_papers(real_folder):
+    from_readable = csfcube._papers_from_readable(real_folder / "readable_annotations")
+    from_jsonl = csfcube._papers_from_jsonl(real_folder / "abstracts-csfcube-preds.jsonl")
+    assert from_readable == from_jsonl
+
+
+def test_real_pool_file_names_two_papers_nobody_rated(real, real_folder):
+    pooled = {c for entry in json.loads((real_folder / csfcube.POOL).read_text()).values() for c in entry["cands"]}
+    assert pooled - set(real.papers) == {"41022419", "5111924"}
+
+
+def test_readable_ratings_and_annotators_agree_with_the_gold_files(real, real_folder):
+    """An independent reading: the text files carry every rating again, with other annotator numbers."""
+    same_person = {"4": "ann1", "3": "ann2", "1": "ann3", "2": "ann4"}
+    block = re.compile(
+        r"paper_id: (\d+);.*\nadju relevance: .*\(\+?(\d)\)\ndifference: \d+; annotator(\d): (-?\d); annotator(\d): (-?\d)"
+    )
+    pairs = 0
+    for query in real.queries:
+        text = (real_folder / "readable_annotations" / f"{query.paper_id}-{query.facet}-adju.txt").read_text("utf-8")
+        gold = {j.candidate: j for j in real.judgements[query]}
+        for paper, rating, a, rating_a, b, rating_b in block.findall(text):
+            assert gold[paper].rating == int(rating)
+            assert dict(gold[paper].raw) == {same_person[a]: int(rating_a), same_person[b]: int(rating_b)}
+            pairs += 1
+    assert pairs == 6244
+
+
+def test_tiny_collection_by_hand(tiny):
+    query = Query("1", "background")
+    assert tiny.candidates(query) == ("2", "3", "4")
+    assert list(tiny.ratings(query)) == [3, 1, 0]
+    assert tiny.facet_sentences(query) == ("Parsing sentences is slow.",)
+    assert tiny.judgements[query][0].sources == ("cited", "specter")
+    assert tiny.papers["2"].labels[0] == "objective_label"
+    assert tiny.find("1_method") == Query("1", "method")
+    assert tiny.info[query].year == 2001
+    with pytest.raises(ConfigError, match="did you mean '1_method'"):
+        tiny.find("1_metod")
+
+
+def test_data_hash_follows_content_not_place(tiny_folder, tmp_path):
+    import shutil
+
+    other = tmp_path / "elsewhere" / "copy"
+    shutil.copytree(tiny_folder, other)
+    assert csfcube.folder_hash(other) == csfcube.folder_hash(tiny_folder)
+    (other / csfcube.QUERIES).write_text((other / csfcube.QUERIES).read_text() + " ")
+    assert csfcube.folder_hash(other) != csfcube.folder_hash(tiny_folder)
+
+
+def _edit_gold(folder: Path, facet: str, change) -> None:
+    path = folder / csfcube.GOLD.format(facet=facet)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+DAMAGE = {
+    "candidate twice": (lambda g: g["1"]["cands"].__setitem__(1, "2"), "candidate 2 is listed twice"),
+    "rating out of range": (lambda g: g["1"]["relevance_adju"].__setitem__(0, 4), "rating 4 is not 0, 1, 2 or 3"),
+    "rating a bool": (lambda g: g["1"]["relevance_adju"].__setitem__(0, True), "rating True"),
+    "list too short": (lambda g: g["1"]["relevance_adju"].pop(), "2 ratings for 3 cands"),
+    "field missing": (lambda g: g["1"].pop("cands"), "field 'cands' is missing"),
+    "no text": (lambda g: g["1"]["cands"].__setitem__(0, "99"), "paper 99 of query 1_background has no text"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_gold_is_named(tiny_folder, name):
+    change, message = DAMAGE[name]
+    _edit_gold(tiny_folder, "background", change)
+    with pytest.raises(DataError, match=re.escape(message)):
+        csfcube.read(tiny_folder)
+
+
+def test_damaged_jsonl_names_file_and_line(tiny_folder):
+    path = tiny_folder / csfcube.ABSTRACTS
+    lines = path.read_bytes().split(b"\n")
+    for bad, message in (
+        (lines[1][:-5], "not a JSON object"),
+        (b"[1]", "expected a JSON object"),
+        (lines[1].replace(b'"2"', b'"\xff"'), "not UTF-8"),
+        (lines[1].replace(b"2002", b"NaN"), "NaN is not a JSON number"),
+        (lines[1].replace(b"objective_label", b"aim_label"), "label 'aim_label'"),
+        (lines[1].replace(b'"title"', b'"titel"'), "field 'title' is missing"),
+        (lines[0], "paper 1 is listed twice"),
+    ):
+        path.write_bytes(b"\n".join([lines[0], bad, *lines[2:]]))
+        with pytest.raises(DataError, match=rf"{csfcube.ABSTRACTS}:2: .*{re.escape(message)}"):
+            csfcube.read(tiny_folder)
+
+
+def test_line_separators_inside_an_abstract_do_not_split_a_line(tiny_folder):
+    path = tiny_folder / csfcube.ABSTRACTS
+    path.write_text(path.read_text().replace("We fill a chart.", "We fill\\u2028 a chart."), encoding="utf-8")
+    assert "\u2028" in csfcube.read(tiny_folder).papers["2"].abstract
+
+
+def test_split_naming_an_unrated_query_is_refused(tiny_folder):
+    path = tiny_folder / csfcube.SPLITS
+    path.write_text(path.read_text().replace("3_result", "2_result", 1))
+    with pytest.raises(DataError, match="2_result, which is rated nowhere"):
+        csfcube.read(tiny_folder)
+
+
+def test_truncated_readable_file_is_refused_with_its_line(tmp_path, tiny_folder):
+    (tiny_folder / csfcube.ABSTRACTS).unlink()
+    folder = tiny_folder / csfcube.READABLE
+    folder.mkdir()
+    (folder / "1-method-adju.txt").write_text("=====\npaper_id: 1; YEAR: 2001\nTITLE: A\nABSTRACT: meth")
+    with pytest.raises(DataError, match=r"1-method-adju.txt:4: unexpected line"):
+        csfcube.read(tiny_folder)
+
+
+def test_load_task_names_the_nearest_task():
+    with pytest.raises(ConfigError, match="did you mean 'csfcube/method'"):
+        load_task("csfcube/metod")
+    with pytest.raises(ConfigError, match="neither embedded, real, nor an existing folder"):
+        load_task("csfcube", source="reel")
+
+
+def test_facets_are_the_papers_three():
+    assert FACETS == ("background", "method", "result")

@@ -1,0 +1,203 @@
+"""Faceted ranking: the printed numbers on the real collection, hand-computed ones on the tiny, refusals."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from scirep_core.datasets.csfcube import TASKS
+from scirep_core.errors import ConfigError, DataError, NumericError
+from scirep_core.evaluators import facet_collection, facet_systems, facets
+from scirep_core.evaluators.facets import System
+from scirep_core.exhibits import agrees, cut_not_rounded
+from scirep_core.published import lookup
+from scirep_core.records import Query
+
+PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")
+
+
+def printed_rows(name: str) -> dict[tuple[str, str], str]:
+    return {key[1]: p for key, p in lookup("CS-T4").items() if key[0] == name}
+
+
+def test_official_specter_pools_give_all_twenty_printed_figures(real, real_folder):
+    rankings, warnings = facets.read_rankings(real_folder / "sample_ranked_pools")
+    assert warnings == []
+    rows = facets.evaluate(real, System("specter_pools", rankings), metrics=PRINTED)
+    printed = printed_rows("SPECTER")
+    got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:.2f}" for r in rows}
+    assert len(got) == 20
+    assert got == {column: printed[column].value for column in got}
+
+
+def test_specter_pools_leave_out_the_same_paper_twice_and_that_is_said(real, real_folder):
+    rankings, _ = facets.read_rankings(real_folder / "sample_ranked_pools")
+    warnings = facets.check(real, rankings)
+    assert len(warnings) == 2
+    assert all("8781666" in line for line in warnings)
+    with pytest.raises(DataError, match="leaves out 1 of 101"):
+        facets.evaluate(real, System("specter_pools", rankings), protocol="sound")
+
+
+def test_bm25_gives_all_twenty_printed_figures(real):
+    ranked = facet_systems.rank(real, "bm25")
+    rows = facets.evaluate(real, ranked.system, metrics=PRINTED)
+    printed = printed_rows("fabs_bm25")
+    got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:.2f}" for r in rows}
+    assert got == {column: printed[column].value for column in got}
+
+
+def test_table_1_and_appendix_d_match(real):
+    table = facet_collection.statistics_table(real)
+    for (row, column), printed in lookup("CS-T1").items():
+        value = table[row, column]
+        if (row, column) == ("Candidates rated +2/+3 per query", "avg"):
+            assert f"{value:.1f}" == "9.9"  # printed 9.8: the data say 9.92
+        else:
+            assert f"{value:.{printed.decimals}f}" == printed.value
+    for facet, (share, n) in facet_collection.cited_share(real).items():
+        printed = lookup("CS-C1")["cited rated 0 or 1", facet]
+        assert int(100 * share) == printed.number  # the print cuts the digits
+        assert n > 200
+
+
+def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
+    from scirep_core.exhibits import csfcube_agreement
+
+    rows, _ = csfcube_agreement.measure(real, 100, 0)
+    printed = lookup("CS-T2")
+    by_cell = {(r.task.partition("/")[2], r.metric): r for r in rows}
+    assert len(printed) == 24
+    off = [cell for cell, p in printed.items() if not agrees(by_cell[cell], p)]
+    assert off == [("background", "pre/spearman")]  # 0.4553 printed as 0.45
+    assert cut_not_rounded(by_cell[off[0]], printed[off[0]])
+
+
+def test_metrics_of_one_system_take_under_100_ms(real, real_folder):
+    rankings, _ = facets.read_rankings(real_folder / "sample_ranked_pools")
+    facets.per_query(real, rankings)
+    started = time.perf_counter()
+    facets.per_query(real, rankings)
+    assert time.perf_counter() - started < 0.1
+
+
+# ------------------------------------------------------------------------------------------------ the tiny one
+
+
+def gold_order(collection):
+    return {q: list(collection.candidates(q)) for q in collection.queries}
+
+
+def test_folds_are_averaged_as_published(tiny):
+    rankings = gold_order(tiny)
+    rankings[Query("2", "method")] = ["3", "4", "1"]  # the one relevant paper last: reciprocal rank 1/3
+    rows = {(r.task, r.metric): r for r in facets.evaluate(tiny, System("s", rankings), metrics=["mrr"])}
+    # method: fold1 = {1_method}: relevant at rank 2 -> 1/2; fold2 = {2_method}: 1/3
+    assert rows["csfcube/method", "mrr"].value == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
+    # all: fold1 = {1_background: 1, 1_method: 1/2}, fold2 = {2_method: 1/3, 3_result: 1/3}
+    assert rows["csfcube/all", "mrr"].value == pytest.approx(100 * ((1 + 1 / 2) / 2 + 1 / 3) / 2)
+    dev = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], split="dev", tasks=["method"])
+    assert dev[0].value == pytest.approx(100 / 3)  # dev is fold1_dev alone: 2_method
+    sound = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], protocol="sound", tasks=["all"])
+    assert sound[0].value == pytest.approx(100 * (1 + 1 / 2 + 1 / 3 + 1 / 3) / 4)
+    assert sound[0].n == 4
+
+
+def test_ties_keep_gold_order(tiny):
+    ranked = facets.rank_by_scores(tiny, {q: np.zeros(len(tiny.candidates(q))) for q in tiny.queries})
+    assert ranked == gold_order(tiny)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.pop(Query("1", "method")), "query 1_method is not ranked"),
+        (lambda r: r.__setitem__(Query("1", "method"), []), "query 1_method: the ranking is empty"),
+        (lambda r: r[Query("1", "method")].append("77"), "candidate '77' is not rated"),
+        (lambda r: r[Query("1", "method")].append("2"), "candidate '2' is ranked twice"),
+    ],
+)
+def test_wrong_rankings_are_named(tiny, change, message):
+    rankings = gold_order(tiny)
+    change(rankings)
+    with pytest.raises(DataError, match=message):
+        facets.evaluate(tiny, System("s", rankings))
+
+
+def test_left_out_candidate_is_a_warning_and_counts_as_published(tiny):
+    rankings = gold_order(tiny)
+    rankings[Query("1", "method")] = ["3"]
+    (warning,) = facets.check(tiny, rankings)
+    assert "leaves out 2 of 3" in warning
+    row = facets.evaluate(tiny, System("s", rankings), metrics=["ndcg%100"], tasks=["method"])[0]
+    assert row.coverage == pytest.approx(4 / 6)
+
+
+def test_ranked_pool_files_are_read_by_order_and_distances_that_fall_are_reported(tiny, tmp_path):
+    for facet in ("background", "method", "result"):
+        entries = {
+            q.paper_id: [[c, 1.0 - i] for i, c in enumerate(tiny.candidates(q))] for q in tiny.queries if q.facet == facet
+        }
+        (tmp_path / f"mine-{facet}-ranked.json").write_text(json.dumps(entries))
+    rankings, warnings = facets.read_rankings(tmp_path)
+    assert rankings == gold_order(tiny)
+    assert len(warnings) == 4
+    assert "similarities" in warnings[0]
+    (tmp_path / "mine-method-ranked.json").write_text('{"1": [["2", "near"]]}')
+    with pytest.raises(DataError, match="query 1, entry 1: distance 'near' is no number"):
+        facets.read_rankings(tmp_path)
+    (tmp_path / "mine-method-ranked.json").write_text('{"1": [["2", NaN]]}')
+    with pytest.raises(DataError, match="NaN is not a JSON number"):
+        facets.read_rankings(tmp_path)
+    (tmp_path / "mine-method-ranked.json").unlink()
+    with pytest.raises(DataError, match=r"expected one file \*method\*.json, found none"):
+        facets.read_rankings(tmp_path)
+
+
+def test_nan_scores_and_vectors_are_named(tiny):
+    scores = {q: np.zeros(3) for q in tiny.queries}
+    scores[Query("2", "method")][1] = np.nan
+    with pytest.raises(NumericError, match="query 2_method, candidate 3"):
+        facets.rank_by_scores(tiny, scores)
+    vectors = {p: np.ones(2) for p in tiny.papers} | {"4": np.array([1, np.inf])}
+    with pytest.raises(NumericError, match="vector of 4"):
+        facets.rank_by_vectors(tiny, vectors)
+
+
+def test_similarities_by_hand():
+    query, others = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert facets.similarities(query, others, "l2") == pytest.approx([-1, -np.sqrt(2), -1])
+    assert facets.similarities(query, others, "cosine") == pytest.approx([1, 0, 0])
+    assert facets.similarities(query, others, "dot") == pytest.approx([2, 0, 0])
+
+
+def test_oracle_is_the_ceiling_and_chance_the_floor(tiny):
+    metrics = ["ndcg%100", "map"]
+    best = facets.per_query(tiny, facets.oracle_rankings(tiny), metrics)
+    assert best == pytest.approx(np.ones_like(best))
+    floor = facets.chance(tiny, metrics)
+    assert (floor < 1).all()
+    # one relevant of three, random order: the mean reciprocal rank is (1 + 1/2 + 1/3) / 3
+    column = tiny.queries.index(Query("2", "method"))
+    assert floor[1, column] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3, abs=0.08)
+
+
+def test_unknown_task_split_protocol_are_refused(tiny):
+    system = System("s", gold_order(tiny))
+    for wrong, message in (({"tasks": ["metod"]}, "did you mean 'method'"), ({"split": "tset"}, "did you mean 'test'"),
+                           ({"protocol": "papre"}, "did you mean 'paper'")):  # fmt: skip
+        with pytest.raises(ConfigError, match=message):
+            facets.evaluate(tiny, system, **wrong)
+
+
+def test_paired_comparison_has_holm_over_all_tasks(tiny):
+    good, bad = gold_order(tiny), {q: list(reversed(tiny.candidates(q))) for q in tiny.queries}
+    found = facets.compare(tiny, [System("a", good), System("b", bad)], [("a", "b")], metric="map")
+    assert [c.task for c in found] == list(TASKS)
+    assert all(c.p <= c.p_holm <= 1 for c in found)
+    background = next(c for c in found if c.task == "background")
+    assert background.difference == pytest.approx(100 * (1 - 1 / 3))
+    assert background.p == 0.5  # two queries: of four sign patterns, two are as extreme

@@ -1,0 +1,102 @@
+"""Ranking metrics: hand-computed values, properties, and pytrec_eval as an independent oracle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirep_core.errors import ConfigError
+from scirep_core.metrics import METRICS, examples, parse, score
+
+ratings = st.lists(st.integers(0, 3), min_size=1, max_size=60)
+
+
+def test_hand_computed_values():
+    ranked = [3, 0, 2, 1, 0, 2]  # relevant (>= 2) at ranks 1, 3, 6; R = 3
+    assert score("r_precision_published", ranked) == 3 / 6
+    assert score("r_precision", ranked) == 2 / 3
+    assert score("p@2", ranked) == 1 / 2
+    assert score("p@20", ranked) == 3 / 20  # divided by k though the list is shorter
+    assert score("r@3", ranked) == 2 / 3
+    assert score("map", ranked) == pytest.approx((1 / 1 + 2 / 3 + 3 / 6) / 3)
+    assert score("mrr", [0, 1, 2]) == 1 / 3  # a rating of 1 is not relevant
+    dcg = 3 / 1 + 0 / 1 + 2 / math.log2(3)
+    ideal = 3 / 1 + 2 / 1 + 2 / math.log2(3)
+    assert score("ndcg@3", ranked) == pytest.approx(dcg / ideal)
+
+
+def test_percentages_are_truncated_not_rounded():
+    # int(0.20 * 9) = 1: only the first rank counts
+    assert score("ndcg%20", [1, 3, 3, 0, 0, 0, 0, 0, 0]) == pytest.approx(1 / 3)
+    # int(0.20 * 107) = 21, as the notes to the published script say
+    many = [0] * 21 + [3] + [0] * 85
+    assert score("ndcg%20", many) == 0
+    assert score("ndcg%100", many) > 0
+
+
+def test_nothing_relevant_gives_zero_everywhere():
+    for name in examples():
+        assert score(name, [0, 0, 0]) == 0
+
+
+@given(ratings)
+def test_every_metric_lies_between_zero_and_one(ranked):
+    for name in examples():
+        assert 0 <= score(name, ranked) <= 1 + 1e-12
+
+
+@given(ratings)
+def test_the_ideal_order_is_never_beaten(ranked):
+    ideal = sorted(ranked, reverse=True)
+    for name in examples():
+        assert score(name, ranked) <= score(name, ideal) + 1e-12
+
+
+@given(ratings, st.data())
+def test_moving_a_relevant_paper_up_never_hurts(ranked, data):
+    i = data.draw(st.integers(0, len(ranked) - 1))
+    better = sorted(ranked[: i + 1], reverse=True) + ranked[i + 1 :]
+    for name in examples():
+        assert score(name, better) >= score(name, ranked) - 1e-12
+
+
+@given(ratings)
+def test_unrelated_papers_at_the_end_leave_precision_forms_alone(ranked):
+    for name in ("map", "mrr", "r_precision", "r_precision_published", "r@20", "ndcg@20"):
+        assert score(name, [*ranked, 0]) == pytest.approx(score(name, ranked))
+
+
+@given(ratings)
+def test_standard_metrics_agree_with_pytrec_eval(ranked):
+    binary = {"q": {f"d{i}": int(r >= 2) for i, r in enumerate(ranked)}}
+    run = {"q": {f"d{i}": float(len(ranked) - i) for i in range(len(ranked))}}
+    oracle = pytrec_eval.RelevanceEvaluator(binary, {"map", "recip_rank", "P_20", "recall_20", "Rprec"}).evaluate(run)[
+        "q"
+    ]
+    assert score("map", ranked) == pytest.approx(oracle["map"])
+    assert score("mrr", ranked) == pytest.approx(oracle["recip_rank"])
+    assert score("p@20", ranked) == pytest.approx(oracle["P_20"])
+    assert score("r@20", ranked) == pytest.approx(oracle["recall_20"])
+    assert score("r_precision", ranked) == pytest.approx(oracle["Rprec"])
+
+
+@given(ratings)
+def test_both_r_precisions_are_one_for_the_same_rankings(ranked):
+    """Either can be the larger ([0, 2]: 0.5 against 0), but both are 1 exactly when nothing precedes a relevant one."""
+    assert (score("r_precision_published", ranked) == 1) == (score("r_precision", ranked) == 1)
+
+
+@pytest.mark.parametrize("name", ["ndgc%20", "p", "map@5", "ndcg%0", "ndcg%101", "mrr%20", "p%20", "r@0", ""])
+def test_wrong_names_are_refused(name):
+    with pytest.raises(ConfigError, match=r"metric"):
+        parse(name)
+
+
+def test_any_cut_off_is_known():
+    assert score("recall@1000", np.array([2, 0])) == 1
+    assert {m.name for m in METRICS.values()} == set(METRICS)

@@ -1,0 +1,102 @@
+"""Intervals, paired tests and agreement against independent implementations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from scirep_core.statistics import (
+    agreement,
+    bootstrap_folds,
+    bootstrap_median,
+    cohen_kappa,
+    holm,
+    mean_of_folds,
+    paired_randomisation,
+)
+
+
+def test_mean_of_folds_weighs_folds_alike_not_queries():
+    values = np.array([[0.0, 0.0, 0.0, 1.0]])
+    assert mean_of_folds(values, [np.array([0, 1, 2]), np.array([3])])[0] == 0.5
+    assert mean_of_folds(values, [np.arange(4)])[0] == 0.25
+
+
+def test_bootstrap_agrees_with_scipy_on_one_fold():
+    values = np.random.default_rng(1).random(40)
+    low, high = bootstrap_folds(values[None], [np.arange(40)], 20000, 0)
+    oracle = stats.bootstrap((values,), np.mean, n_resamples=20000, method="percentile", rng=2).confidence_interval
+    assert low[0] == pytest.approx(oracle.low, abs=0.004)
+    assert high[0] == pytest.approx(oracle.high, abs=0.004)
+
+
+def test_bootstrap_is_seeded_and_paired_across_rows():
+    values = np.random.default_rng(0).random((1, 30))
+    both = np.concatenate([values, values + 1])
+    low, high = bootstrap_folds(both, [np.arange(15), np.arange(15, 30)], 500, 3)
+    assert low[1] == pytest.approx(low[0] + 1)  # the same resamples for both rows
+    again = bootstrap_folds(both, [np.arange(15), np.arange(15, 30)], 500, 3)
+    assert np.array_equal(again[0], low)
+    assert np.array_equal(again[1], high)
+
+
+@given(st.lists(st.floats(-1, 1, allow_nan=False), min_size=1, max_size=9))
+@settings(max_examples=40)
+def test_small_samples_get_the_exact_randomisation_test(values):
+    differences = np.array(values)
+    if not differences.any():
+        assert paired_randomisation(differences, 1000, 0) == 1
+        return
+    flips = [abs(np.mean(differences * signs)) for signs in itertools.product((1, -1), repeat=len(values))]
+    expected = np.mean(np.array(flips) >= abs(differences.mean()) - 1e-12)
+    assert paired_randomisation(differences, 1000, 0) == pytest.approx(expected)
+
+
+def test_large_samples_agree_with_scipy_permutation_test():
+    rng = np.random.default_rng(5)
+    differences = rng.normal(0.15, 0.5, 40)
+    ours = paired_randomisation(differences, 20000, 0)
+    oracle = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=20000, rng=1
+    ).pvalue
+    assert ours == pytest.approx(oracle, abs=0.01)
+
+
+def test_no_difference_is_not_significant_and_a_clear_one_is():
+    assert paired_randomisation(np.zeros(10), 1000, 0) == 1
+    assert paired_randomisation(np.full(30, 0.2), 5000, 0) == pytest.approx(1 / 5001)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert len(holm([])) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=50))
+def test_kappa_agrees_with_scikit_learn(pairs):
+    a, b = (np.array(side) for side in zip(*pairs, strict=True))
+    ours = cohen_kappa(a, b, (0, 1, 2, 3))
+    oracle = cohen_kappa_score(a, b, labels=[0, 1, 2, 3]) if len({*a, *b}) > 1 else math.nan
+    assert ours == pytest.approx(oracle, nan_ok=True)
+
+
+def test_agreement_of_identical_and_constant_raters():
+    same = agreement([0, 1, 2, 3], [0, 1, 2, 3])
+    assert (same.spearman, same.alpha, same.kappa, same.percent) == pytest.approx((1, 1, 1, 1))
+    constant = agreement([0, 0, 0], [0, 1, 2])
+    assert math.isnan(constant.spearman)
+    assert constant.percent == pytest.approx(1 / 3)
+    assert math.isnan(agreement([0, 0], [0, 0]).alpha)
+
+
+def test_median_interval_holds_the_median_and_drops_nan():
+    values = np.array([0.1, 0.2, 0.3, 0.4, 0.5, math.nan])
+    low, high = bootstrap_median(values, 500, 0)
+    assert 0.1 <= low <= 0.3 <= high <= 0.5
