@@ -1,0 +1,502 @@
+"""The facet explorer: its state, its plain-HTML twin, and its behaviour in a browser from disk without network."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scirep_core.errors import ConfigError
+from scirep_core.explore.facets import (
+    CSS,
+    ESM,
+    METRICS,
+    CandidateView,
+    QueryView,
+    Reason,
+    facet_explorer,
+    metrics,
+    parse_cutoff,
+)
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
+
+TEXT = {
+    "background": "Readers of {a} work often compare papers by {b}, yet few collections record why two of them belong together.",
+    "objective": "We ask whether {a} can be judged separately from {b} when both appear in one abstract.",
+    "method": "Our approach aligns {a} with {b} through a sparse assignment that is solved once per pair of sentences.",
+    "result": "On three held-out collections the error on {a} falls by a fifth while {b} stays within its interval.",
+}
+WORDS = ["graph matching", "sentence alignment", "active learning", "parsing", "topic drift", "image retrieval", "dialogue",
+         "entity linking", "query expansion", "code search"]  # fmt: skip
+
+
+def abstract(seed: int) -> list[tuple[str, str]]:
+    draw = random.Random(seed)
+    labels = ["background", "objective", "method", "method", "result"]
+    return [(TEXT[label].format(a=draw.choice(WORDS), b=draw.choice(WORDS)), f"{label}_label") for label in labels]
+
+
+def tiny(**changes: Any) -> dict[str, Any]:
+    """Two queries of one paper and one of another; ten candidates; ratings as worked out by hand below."""
+    rated = [2, 0, 3, 1, 0, 0, 2, 0, 0, 0]
+    pool = [f"c{i}" for i in range(10)]
+    best = [pool[i] for i in (2, 0, 6, 3, 1, 4, 5, 7, 8, 9)]
+    texts = {c: CandidateView(f"Candidate number {i}", 2000 + i, abstract(i)) for i, c in enumerate(pool)}
+    texts["c1"] = CandidateView(HOSTILE, None, abstract(1))
+    asked = [("p1", "method", "First query"), ("p1", "background", "First query"), ("p2", "method", "Second")]
+    names = [f"{paper}_{facet}" for paper, facet, _ in asked]
+    why = Reason(pairs=[(2, 3, 0.813), (0, 0, 0.25)], terms=[("parsing", 1.5), ("sparse", 3.25)])
+    return {
+        "queries": [
+            QueryView(name, paper, facet, title, 1999, abstract(50))
+            for name, (paper, facet, title) in zip(names, asked, strict=True)
+        ],
+        "candidates": texts,
+        "ratings": {
+            names[0]: dict(zip(pool, rated, strict=True)),
+            names[1]: dict.fromkeys(pool, 0),
+            names[2]: dict(zip(pool, reversed(rated), strict=True)),
+        },
+        "rankings": {
+            "bm25": dict.fromkeys(names, pool),
+            "specter": dict.fromkeys(names, best),
+            "mini, lm": dict.fromkeys(names, best[::-1][1:]),
+        },
+        "reasons": {"bm25": {names[0]: {"c1": why}}},
+        "labels": {"bm25": "BM25", "specter": "SPECTER"},
+        "parameters": {"data": "real"},
+    } | changes
+
+
+def demo(n_queries: int = 12, n_pool: int = 107, **changes: Any) -> dict[str, Any]:
+    """Return a collection of the real one's shape, in invented words."""
+    draw = random.Random(7)
+    ids = [f"{1_000_000 + 37 * i}" for i in range(400)]
+    head = ["Learning", "A study of", "Towards", "Rethinking", "Scalable", "Weak supervision for"]
+    texts = {
+        x: CandidateView(
+            f"{draw.choice(head)} {draw.choice(WORDS)} with {draw.choice(WORDS)}"
+            + draw.choice(["", " under changing vocabularies", ": an account of what annotators agree on in long abstracts"]),
+            draw.randint(1996, 2019), abstract(i),
+        )
+        for i, x in enumerate(ids)
+    }  # fmt: skip
+    queries, ratings = [], {}
+    systems = {"fabs_bm25": 0.9, "specter": 0.6, "minilm_sentences": 0.75}
+    rankings: dict[str, dict[str, list[str]]] = {name: {} for name in systems}
+    reasons: dict[str, dict[str, dict[str, Reason]]] = {"fabs_bm25": {}, "minilm_sentences": {}}
+    for i in range(n_queries):
+        paper, facet = ids[-1 - i // 2], ("background", "method", "result")[i % 3]
+        name, view = f"{paper}_{facet}", texts[ids[-1 - i // 2]]
+        queries.append(QueryView(name, paper, facet, view.title, view.year, view.sentences))
+        pool = draw.sample(ids[:300], n_pool)
+        ratings[name] = {c: draw.choices([0, 1, 2, 3], [70, 20, 8, 3])[0] for c in pool}
+        for system, noise in systems.items():
+            key = {c: -ratings[name][c] + draw.gauss(0, 2 * noise) for c in pool}
+            rankings[system][name] = sorted(pool, key=key.__getitem__)
+        reasons["minilm_sentences"][name] = {
+            c: Reason(pairs=[(draw.randrange(5), j, draw.uniform(0.3, 0.95)) for j in draw.sample(range(5), 2)])
+            for c in pool
+        }
+        reasons["fabs_bm25"][name] = {
+            c: Reason(terms=[(w, draw.uniform(0.5, 6)) for w in draw.sample(" ".join(WORDS).split(), 5)]) for c in pool
+        }
+    labels = {"fabs_bm25": "Abstract, BM25", "specter": "SPECTER", "minilm_sentences": "MiniLM sentences"}
+    return {"queries": queries, "candidates": texts, "ratings": ratings, "rankings": rankings, "reasons": reasons,
+            "labels": labels, "parameters": {"data": "real"}} | changes  # fmt: skip
+
+
+# ---- state and selection --------------------------------------------------------------------------------------------
+
+
+def test_state_is_compact_and_whole() -> None:
+    given = demo()
+    widget = facet_explorer(**given, shown=10)
+    view = json.loads(widget.data)
+    texts = sum(len(paper) > 1 for paper in view["papers"])
+    assert len(json.dumps(widget.data)) < 400_000
+    assert texts == len({paper[0] for paper in view["papers"] if len(paper) > 1}), "a text is stored twice"
+    assert texts < len(view["papers"]), "every paper carries text, also those nobody can open"
+    for row in view["queries"]:
+        pool = [view["papers"][i][0] for i in row["pool"]]
+        for (system, _), ranks in zip(view["systems"], row["ranks"], strict=True):
+            ranking = given["rankings"][system][row["id"]]
+            assert [pool[i] for i in ranks] == ranking
+            assert all(len(view["papers"][row["pool"][i]]) > 1 for i in ranks[:10])
+        rated = {c: int(r) for c, r in zip(pool, row["rated"], strict=True)}
+        assert rated == given["ratings"][row["id"]]
+        assert all(len(view["papers"][i]) > 1 for i, r in zip(row["pool"], row["rated"], strict=True) if r in "23")
+
+
+def test_state_over_the_cap_says_size_and_knobs() -> None:
+    knobs = r"[\d,]+ bytes.*cap of 50,000.*fewer queries \(now 12\), fewer systems \(now 3\).*`shown` \(now 20\)"
+    with pytest.raises(ConfigError, match=knobs):
+        facet_explorer(**demo(), cap=50_000)
+
+
+def test_no_title_can_close_the_script_element_that_carries_the_state() -> None:
+    widget = facet_explorer(**tiny())
+    assert "<" not in widget.data
+    assert any(HOSTILE in paper for paper in json.loads(widget.data)["papers"] if len(paper) > 1)
+
+
+def test_facet_sentences_are_found_and_objective_counts_as_background() -> None:
+    method, background, _ = json.loads(facet_explorer(**tiny()).data)["queries"]
+    assert (method["lit"], background["lit"]) == ([2, 3], [0, 1])
+
+
+def test_metrics_worked_out_by_hand() -> None:
+    # ratings 2 0 3 1 0 0 2 0 0 0; k = 4: 2 of 4, 2 of 3; DCG 2 + 3/log2(3) + 1/2 over ideal 3 + 2 + 2/log2(3) + 1/2
+    # the three relevant end at rank 7; two of them stand in the first three
+    ratings = [2, 0, 3, 1, 0, 0, 2, 0, 0, 0]
+    ndcg = (2 + 3 / math.log2(3) + 0.5) / (5 + 2 / math.log2(3) + 0.5)
+    assert metrics(ratings, 4) == pytest.approx([50, 200 / 3, 100 * ndcg, 300 / 7, 200 / 3])
+    assert metrics(ratings, "29%") == metrics(ratings, 2), "the percentage is truncated to ranks"
+    assert metrics(ratings, "5%")[:3] == [None, None, None]
+
+
+def test_selection_follows_python_and_refuses_nonsense() -> None:
+    widget = facet_explorer(**tiny())
+    assert widget.selection == {
+        "query": "p1_method", "facet": "method", "systems": ["bm25", "specter"], "cutoff": "20%", "candidate": None,
+    }  # fmt: skip
+    seen: list[dict[str, Any]] = []
+    widget.observe(lambda change: seen.append(change["new"]), "selection")
+    widget.selection = {"candidate": "c2", "cutoff": 5}
+    widget.selection = {"facet": "background"}
+    assert widget.selection["query"] == "p1_background" and widget.selection["candidate"] is None
+    widget.selection = {**widget.selection, "query": "p2_method"}
+    assert widget.selection["facet"] == "method" and widget.selection["cutoff"] == 5
+    assert len(seen) == 3
+    for wrong, text in [
+        ({"qeury": "p1_method"}, "did you mean 'query'"),
+        ({"query": "p1_metod"}, "did you mean 'p1_method'"),
+        ({"systems": ["bm25", "spectre"]}, "did you mean 'specter'"),
+        ({"systems": ["bm25", "bm25"]}, "two different"),
+        ({"cutoff": "120%"}, "over 100%"),
+        ({"cutoff": 0}, "whole number"),
+        ({"candidate": "c99"}, "not among those shown"),
+    ]:
+        with pytest.raises(ConfigError, match=text):
+            widget.selection = wrong
+    assert widget.selection["query"] == "p2_method"
+    assert (parse_cutoff("07%"), parse_cutoff("12")) == ("7%", 12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"systems": ["bm25"]}, "two or more"),
+        ({"systems": ["bm25", "spectre"]}, "did you mean 'specter'"),
+        ({"queries": []}, "none given"),
+        ({"queries": [QueryView("p1-method", "p1", "method", "t", 1, [])]}, "must be p1_method"),
+        ({"candidates": {}}, "no title and text for 'c0'"),
+        ({"ratings": {}}, "none for query 'p1_method'"),
+        ({"rankings": {"a": {"p1_method": ["c0", "c0"]}, "b": {}}}, "'c0' appears twice"),
+        ({"rankings": {"a": {"p1_method": ["zz"]}, "b": {}}}, "'zz' has no rating"),
+        ({"rankings": {"a": {}, "b": {}}}, "'a' has none for query 'p1_method'"),
+        ({"reasons": {"bm25": {"p1_method": {"c0": Reason(pairs=[(0, 9, 1.0)])}}}}, "outside 5 x 5"),
+        ({"reasons": {"bm25": {"p1_method": {"c0": Reason(terms=[("x", math.nan)])}}}}, "not a finite number"),
+    ],
+)
+def test_bad_input_is_named(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        facet_explorer(**tiny(**changes))
+
+
+def test_fallback_reads_without_script() -> None:
+    widget = facet_explorer(**tiny())
+    widget.selection = {"cutoff": 4}
+    html = widget.static_fallback()
+    assert HOSTILE not in html and "<img" not in html
+    assert "&lt;/SCRIPT&gt;&lt;img src=x onerror=&quot;window.pwned=1&quot;&gt;&lt;b&gt;bold &amp; &quot;" in html
+    assert "&amp;amp;" not in html and "&amp;lt;" not in html
+    assert '<tr><th scope="row">P@k</th><td>50.00</td><td>75.00</td></tr>' in html
+    assert '<tr><th scope="row">NDCG@k</th><td>64.96</td><td>100.00</td></tr>' in html
+    assert '<tr><th scope="row">R-Precision (published)</th><td>42.86</td><td>100.00</td></tr>' in html
+    assert ">3 near identical</td><td>Candidate number 2 (2002)</td>" in html
+    assert html.count("<li><strong>[method]") == 2
+    assert html.count('<tr><th scope="row">') == len(METRICS) + 10
+
+
+# ---- in the browser -------------------------------------------------------------------------------------------------
+
+HARNESS = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
+<meta name="viewport" content="width=device-width">
+<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
+body{margin:20px auto;max-width:WIDTHpx;padding:0 8px} CSS</style>
+<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
+<script>
+const traits = TRAITS, heard = {};
+window.saved = 0;
+window.fake = {
+  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
+  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
+  on: (name, f) => { (heard[name] ||= []).push(f); },
+  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
+};
+import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
+  window.widget = module;
+  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
+  document.body.dataset.ready = "yes";
+});
+</script>"""
+
+
+def harness(folder: Path, given: dict[str, Any], theme: str = "", width: int = 1000, **more: Any) -> str:
+    """Write the page as the book would: module, data and style inline. Return its file address."""
+    widget = facet_explorer(**given, **more)
+
+    def inline(value: Any) -> str:
+        return json.dumps(value).replace("</", "<\\/")
+
+    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
+    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
+    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
+    path = folder / "page.html"
+    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
+    return path.as_uri()
+
+
+class Browser:
+    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser, self.wrong = browser, list[str]()
+
+    def open(self, address: str, width: int = 1100, **context: Any) -> Any:
+        page = self.browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
+        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    def only(self, route: Any, address: str) -> None:
+        url = route.request.url
+        if url.split("#")[0] == address or url.startswith("blob:"):
+            route.continue_()
+        else:
+            self.wrong.append(url)
+            route.abort()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"SKIPPED VISIBLY: no Chromium at {CHROMIUM}; the explorer's browser behaviour is not checked")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    checked = Browser(chromium)
+    yield checked
+    for context in chromium.contexts:
+        context.close()
+    assert checked.wrong == [], "errors, warnings or requests in the page"
+
+
+def numbers(page: Any) -> list[list[str]]:
+    return page.evaluate(
+        "[...document.querySelectorAll('.scx-metrics tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
+    )
+
+
+def titles(page: Any, side: int = 0) -> list[str]:
+    return page.locator(f".scx-side-{side} .scx-row .scx-name").all_text_contents()
+
+
+def selection(page: Any) -> dict[str, Any]:
+    page.wait_for_timeout(260)  # the widget reports when the reader pauses
+    return page.evaluate("fake.get('selection')")
+
+
+def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    assert page.locator("details.scx-fallback").get_attribute("open") is None, "the static twin folds away"
+    assert titles(page)[:2] == ["Candidate number 0", HOSTILE]
+    # k = 2: one of two, one of three; DCG 2 over 5; against a perfect order
+    assert numbers(page) == [
+        ["50.00", "100.00", "+50.00"], ["33.33", "66.67", "+33.33"], ["40.00", "100.00", "+60.00"],
+        ["42.86", "100.00", "+57.14"], ["66.67", "100.00", "+33.33"],
+    ]  # fmt: skip
+    page.get_by_label("Cut-off as").select_option("k")
+    page.get_by_label("Papers", exact=True).fill("4")
+    assert [row[:2] for row in numbers(page)[:3]] == [["50.00", "75.00"], ["66.67", "100.00"], ["64.96", "100.00"]]
+    assert "BM25 at k 4: P@k 50.00" in (selection(page) and page.locator("[aria-live=polite]").inner_text())
+    page.get_by_label("Facet", exact=True).select_option("p1_background")
+    assert "by its background sentences (objective counts as background)" in page.locator(".scx-query").inner_text()
+    assert ["(part of the query)" in text for text in page.locator(".scx-lit").all_text_contents()] == [True, True]
+    assert numbers(page)[2] == ["0.00", "0.00", "0.00"]
+    page.get_by_label("Query paper").select_option("p2")
+    assert page.locator(".scx-row .scx-badge").first.inner_text() == "0 unrelated"
+    page.get_by_label("Ranking A").select_option("specter")
+    now = selection(page)
+    assert (now["query"], now["facet"], now["cutoff"]) == ("p2_method", "method", 4)
+    assert page.evaluate("location.hash") == "#explorer=p2_method,specter,bm25,4"
+    assert titles(page)[0] == "Candidate number 2" and page.evaluate("saved") >= 1
+    assert page.locator(".scx-command code").inner_text() == (
+        "papermill notebooks/csfcube/errors.ipynb out.ipynb -p data real -p query p2_method -p encoders specter,bm25"
+    )
+    page.get_by_label("Only relevant").check()
+    assert len(titles(page)) == 3
+    page.get_by_label("Show papers with").fill("NUMBER 9")
+    assert titles(page) == ["Candidate number 9"]
+
+
+def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    page.locator(".scx-side-0 [role=listbox]").focus()
+    current = "document.querySelector('[role=option][aria-selected=true] .scx-name').textContent"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    assert page.evaluate(current) == "Candidate number 2"
+    page.keyboard.press("k")
+    assert page.evaluate(current) == HOSTILE
+    page.keyboard.press("Enter")
+    opened = page.locator(".scx-detail")
+    assert HOSTILE in opened.inner_text() and page.evaluate("window.pwned") is None
+    assert "put it at rank 2" in opened.inner_text() and "put it at rank 5" in opened.inner_text()
+    assert opened.locator(".scx-matched").count() == 2 and "A: query 3, 0.813" in opened.inner_text()
+    assert opened.locator("mark").all_inner_texts().count("sparse") == 2
+    assert opened.locator(".scx-terms li").all_inner_texts() == ["sparse 3.25", "parsing 1.5"]
+    assert selection(page)["candidate"] == "c1" and "Opened" in page.locator("[aria-live=polite]").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Papers ranked by B, SPECTER"
+    assert page.evaluate(current) == HOSTILE
+    page.keyboard.press("ArrowDown")
+    assert selection(page)["candidate"] == "c4", "an open panel follows the cursor"
+    page.keyboard.press("Escape")
+    assert selection(page)["candidate"] is None
+    page.keyboard.press("]")
+    page.keyboard.press("]")
+    page.keyboard.press("]")
+    page.keyboard.press("[")
+    assert selection(page)["query"] == "p2_method"
+    page.get_by_label("Percent", exact=True).fill("30")
+    page.locator(".scx-side-1 .scx-row").nth(3).click()  # leaving the box must not swallow the click
+    assert selection(page)["candidate"] == "c3"
+
+
+def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser, tmp_path: Path) -> None:
+    address = harness(tmp_path, tiny())
+    page = browser.open(address + "#explorer=p2_method,mini%2C%20lm,bm25,30%25")
+    now = selection(page)
+    assert (now["query"], now["systems"], now["cutoff"]) == ("p2_method", ["mini, lm", "bm25"], "30%")
+    assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
+    assert page.locator(".scx-command code").inner_text().endswith("-p encoders 'mini, lm,bm25'")
+    page.evaluate("location.hash = '#next'")
+    assert selection(page) == now and page.evaluate("location.hash") == "#next"
+    page.evaluate("location.hash = '#explorer=p1_method,bm25,specter,20%'")
+    assert (selection(page)["query"], selection(page)["cutoff"]) == ("p1_method", "20%")
+    for other in ("", "=%E0%A4%A,b", "=nobody,bm25,specter,5", "#somewher=p2_method,bm25,specter,5"):
+        page.evaluate("hash => { location.hash = hash; }", other if other.startswith("#") else f"#explorer{other}")
+        page.wait_for_timeout(20)
+    assert selection(page)["query"] == "p1_method"
+    page = browser.open(address + "#next")
+    assert selection(page)["query"] == "p1_method" and page.evaluate("location.hash") == "#next"
+
+
+def test_python_moves_the_view_and_a_removed_view_is_silent(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    page.evaluate("fake.set('selection', {...fake.get('selection'), query: 'p2_method', cutoff: 3, candidate: 'c9'})")
+    assert "Candidate number 9" in page.locator(".scx-detail").inner_text()
+    assert page.get_by_label("Query paper").input_value() == "p2"
+    assert page.evaluate("location.hash") == "#explorer=p2_method,bm25,specter,3" and page.evaluate("saved") == 0
+    page.evaluate("cleanup(); fake.set('selection', {...fake.get('selection'), query: 'p1_method', candidate: null})")
+    assert page.get_by_label("Query paper").input_value() == "p2"
+
+
+def test_the_command_can_be_copied(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.evaluate("document.execCommand = (what) => { window.took = [what, document.activeElement.value]; return 1; }")
+    page.get_by_role("button", name="Copy as papermill command").click()
+    page.wait_for_function("window.took")
+    assert page.evaluate("took") == ["copy", page.locator(".scx-command code").inner_text()]
+    assert page.get_by_text("Copied").count() >= 1
+
+
+def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    draw = random.Random(3)
+    lists = [[draw.choice([0, 0, 0, 1, 2, 3]) for _ in range(draw.randint(1, 250))] for _ in range(60)]
+    cases = [(ratings, k) for ratings in lists for k in (1, 2, 7, 20, 300)] + [([0, 1, 0], 2)]
+    found = page.evaluate("cases => cases.map(([ratings, k]) => widget.metrics(ratings, k, 2))", cases)
+    for (ratings, k), values in zip(cases, found, strict=True):
+        assert values == pytest.approx(metrics(ratings, k), abs=1e-9)
+
+
+CONTRAST = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
+  const back = (node) => {
+    for (; node; node = node.parentElement) {
+      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
+      if (a !== 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const root = document.querySelector('.scx'), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
+  let seen = 0;
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
+    if (!text || node.closest('.scx-sr')) continue;
+    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
+    seen += 1;
+    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
+  }
+  return {low, seen, back: back(root).join()};
+}"""
+
+
+def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()))
+    page.locator(".scx-row").nth(1).click()
+    assert page.locator(".scx mark").count() and page.locator(".scx-tag").count()
+    backs = {}
+    for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
+        page.emulate_media(media="screen", color_scheme=scheme)
+        page.evaluate(
+            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
+        )
+        found = page.evaluate(CONTRAST)
+        assert found["low"] == [] and found["seen"] > 150, name
+        backs[name] = found["back"]
+        page.emulate_media(media="print")
+        assert page.evaluate(CONTRAST)["back"] == "255,255,255"
+    assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
+
+
+def test_every_control_has_a_name_and_a_narrow_page_does_not_scroll_sideways(browser: Browser, tmp_path: Path) -> None:
+    page = browser.open(harness(tmp_path, tiny()), width=390)
+    page.locator(".scx-row").nth(1).click()
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    controls = {"combobox", "slider", "spinbutton", "searchbox", "checkbox", "button", "listbox", "option"}
+    named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
+    named = [(role, name) for role, name in named if role in controls | {"image", "region", "table"}]
+    assert [role for role, name in named if not name.strip()] == []
+    assert controls <= {role for role, _ in named}
+    assert len([1 for role, name in named if role == "combobox"]) == 5
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    first, second = (page.locator(f".scx-side-{i}").bounding_box() for i in (0, 1))
+    opened = page.locator(".scx-detail").bounding_box()
+    assert first["y"] + first["height"] <= opened["y"] and opened["y"] + opened["height"] <= second["y"]
