@@ -11,22 +11,22 @@ import pytest
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or writes the user's data; vectors are shared within one test session."""
+@pytest.fixture(autouse=True, scope="session")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No test reads or writes the user's data; data and vectors are shared within one test session."""
     home = tmp_path_factory.getbasetemp() / "scirep-home"
-    monkeypatch.setenv("SCIREP_HOME", str(home))
+    os.environ["SCIREP_HOME"] = str(home)
     return home
 
 
 @pytest.fixture(scope="session")
-def real():
+def real(own_home: Path):
     """Return the real collection, through its manifest and the mirror."""
     if not MIRROR:
         pytest.skip("SCIREP_DATA_MIRROR is not set: no real data on this machine")
-    from scirep_core.datasets import csfcube
+    from scirep_core import load_task
 
-    return csfcube.read(Path(MIRROR) / "csfcube", "real")
+    return load_task("csfcube", source="real")
 
 
 @pytest.fixture(scope="session")

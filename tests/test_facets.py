@@ -23,14 +23,18 @@ def printed_rows(name: str) -> dict[tuple[str, str], str]:
     return {key[1]: p for key, p in lookup("CS-T4").items() if key[0] == name}
 
 
+def assert_printed(rows, printed):
+    """All twenty figures, to the printed decimals."""
+    got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:05.2f}" for r in rows}
+    assert len(got) == 20
+    assert got == {column: printed[column].value for column in got}
+
+
 def test_official_specter_pools_give_all_twenty_printed_figures(real, real_folder):
     rankings, warnings = facets.read_rankings(real_folder / "sample_ranked_pools")
     assert warnings == []
     rows = facets.evaluate(real, System("specter_pools", rankings), metrics=PRINTED)
-    printed = printed_rows("SPECTER")
-    got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:.2f}" for r in rows}
-    assert len(got) == 20
-    assert got == {column: printed[column].value for column in got}
+    assert_printed(rows, printed_rows("SPECTER"))
 
 
 def test_specter_pools_leave_out_the_same_paper_twice_and_that_is_said(real, real_folder):
@@ -45,9 +49,7 @@ def test_specter_pools_leave_out_the_same_paper_twice_and_that_is_said(real, rea
 def test_bm25_gives_all_twenty_printed_figures(real):
     ranked = facet_systems.rank(real, "bm25")
     rows = facets.evaluate(real, ranked.system, metrics=PRINTED)
-    printed = printed_rows("fabs_bm25")
-    got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:.2f}" for r in rows}
-    assert got == {column: printed[column].value for column in got}
+    assert_printed(rows, printed_rows("fabs_bm25"))
 
 
 def test_table_1_and_appendix_d_match(real):

@@ -1,0 +1,238 @@
+"""Systems that rank: what each compares, ties and determinism, MiniLM against transformers used directly, the store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scirep_core import load_encoder
+from scirep_core.embed import embed, encode
+from scirep_core.encoders import ENCODERS, hub, lexical
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.evaluators import facet_systems
+from scirep_core.evaluators.facet_systems import SYSTEMS, rank, resolve
+from scirep_core.records import Query
+
+QUERY = Query("1", "method")
+
+
+class Letters:
+    """A stand-in encoder: counts of letters; counts its calls."""
+
+    name, fingerprint, separator = "letters", "letters-1", ". "
+
+    def __init__(self):
+        self.calls = 0
+
+    def encode(self, texts, format):
+        self.calls += 1
+        return np.array([[text.lower().count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for text in texts], dtype=np.float32)
+
+
+def test_short_names_find_their_system():
+    assert resolve("bm25")[0] == "fabs_bm25"
+    assert resolve("minilm")[0] == "minilm_sentences"
+    assert resolve("allenai/specter2_base:abstract")[1].kind == "abstract"
+    assert resolve("org/model")[1].kind == "sentences"
+    with pytest.raises(ConfigError, match="did you mean 'fabs_bm25'"):
+        resolve("fabs_bm52")
+    with pytest.raises(ConfigError, match="unknown system"):
+        resolve("minilm:sentence")
+
+
+def test_every_lexical_system_ranks_every_pool(tiny):
+    for name, named in SYSTEMS.items():
+        if named.kind == "lexical":
+            ranked = rank(tiny, name)
+            assert {q: set(r) for q, r in ranked.system.rankings.items()} == {q: set(tiny.candidates(q)) for q in tiny.queries}
+            assert ranked.system.rankings == rank(tiny, name).system.rankings
+
+
+def test_tfidf_ranks_by_shared_rare_words_and_says_which(tiny):
+    ranked = rank(tiny, "fabs_tfidf")
+    assert ranked.system.rankings[QUERY][0] == "3"  # shares "stack machine"
+    assert {term for term, _ in ranked.explain(QUERY, "3").terms} == {"stack", "machine"}
+
+
+def test_tfidf_agrees_with_l2_distance_of_normalised_rows(tiny):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    corpus = [paper.abstract for paper in tiny.papers.values()]
+    rows = TfidfVectorizer(analyzer=lexical.tokens).fit(corpus)
+    query, others = rows.transform(["a stack machine"]).toarray(), rows.transform(corpus).toarray()
+    distance = np.linalg.norm(others - query, axis=1)
+    scores = lexical.tfidf(corpus).scores(lexical.Pool("a stack machine", corpus))
+    assert 2 - 2 * scores == pytest.approx(distance**2)
+
+
+def test_tokens_are_the_published_ones():
+    assert lexical.tokens("The BM25 of a-b, it's naïve_x 7 42!") == ("bm25", "naïve_x", "42")
+
+
+def test_definitions_one_and_two_differ_where_a_facet_hides_the_best_sentence(tiny, monkeypatch):
+    monkeypatch.setattr(facet_systems, "load_encoder", lambda name: Letters())
+    # query 1/method: "We use a stack machine."; candidate 4 says "stack" in a result sentence only
+    two, one = rank(tiny, "minilm_sentences"), rank(tiny, "minilm_facet")
+    pair = two.explain(QUERY, "4").pairs[0]
+    assert pair[0] == 1  # the query's only method sentence
+    assert tiny.papers["4"].labels[one.explain(QUERY, "4").pairs[0][1]] == "method_label"
+    best = max(s for _, _, s in two.explain(QUERY, "4").pairs)
+    assert best >= one.explain(QUERY, "4").pairs[0][2]
+
+
+def test_chosen_sentences_replace_the_facet(tiny, monkeypatch):
+    monkeypatch.setattr(facet_systems, "load_encoder", lambda name: Letters())
+    chosen = rank(tiny, "minilm_sentences", chosen={QUERY: [2]})
+    assert {i for i, _, _ in chosen.explain(QUERY, "4").pairs} == {2}
+    assert chosen.system.fingerprint.endswith("-chosen")
+    for wrong in ([7], [], [-1]):
+        with pytest.raises(ConfigError, match="query 1_method"):
+            rank(tiny, "fabs_tfidf", chosen={QUERY: wrong})
+
+
+def test_word_vectors_do_not_depend_on_the_run(tiny):
+    import shutil
+
+    from scirep_core.store import home
+
+    corpus = [paper.abstract for paper in tiny.papers.values()] * 3
+    first = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
+    shutil.rmtree(home() / "vectors")
+    again = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
+    assert np.array_equal(first, again)
+
+
+# --------------------------------------------------------------------------------------------------- encoders
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return load_encoder("minilm")
+
+
+TEXTS = ["Slow parsing of sentences hurts.", "A stack machine plans. " * 30, "x", "", "Bird song is rare."]
+
+
+def test_minilm_agrees_with_sentence_transformers(minilm):
+    from sentence_transformers import SentenceTransformer
+
+    oracle = SentenceTransformer(str(minilm.folder), device="cpu")
+    oracle.max_seq_length = 512
+    expected = oracle.encode(TEXTS, batch_size=2)
+    ours = minilm.encode(TEXTS, "PRX")
+    ours = ours / np.linalg.norm(ours, axis=1, keepdims=True)
+    assert ours == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_vector_does_not_depend_on_its_neighbours(minilm):
+    together = minilm.encode(TEXTS, "PRX")
+    alone = np.concatenate([minilm.encode([text], "PRX") for text in TEXTS])
+    assert together == pytest.approx(alone, abs=1e-5)
+
+
+def test_bundled_weights_have_the_published_hash(minilm):
+    from scirep_core.store import sha256_file
+
+    assert sha256_file(minilm.folder / "model.safetensors") == hub.MINILM_SHA256
+
+
+def test_format_is_always_stated(minilm):
+    with pytest.raises(ConfigError, match="unknown format 'prox'"):
+        minilm.encode(["x"], "prox")
+
+
+def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tmp_path):
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    model = transformers.BertModel(config).eval()
+    folder = tmp_path / "model"
+    model.save_pretrained(folder)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", *(f"w{i}" for i in range(30))]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        out = model(**tokenizer(["a b c"], return_tensors="pt"))
+    expected = {
+        "cls": out.last_hidden_state[0, 0], "mean": out.last_hidden_state[0].mean(0), "pooler": out.pooler_output[0]
+    }  # fmt: skip
+    prints = set()
+    for pooling, vector in expected.items():
+        encoder = load_encoder(f"{folder}@{pooling}")
+        assert encoder.encode(["a b c"], "PRX")[0] == pytest.approx(vector.numpy(), abs=1e-5)
+        prints.add(encoder.fingerprint)
+    assert len(prints) == 3  # pooling is part of the fingerprint
+    with pytest.raises(ConfigError, match="unknown pooling 'max'"):
+        load_encoder(f"{folder}@max")
+
+
+def test_weights_as_pickle_and_unreachable_models_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
+    with pytest.raises(ConfigError, match="no model.safetensors"):
+        _ = load_encoder(str(tmp_path)).fingerprint
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ConfigError, match="neither in the hub cache nor reachable"):
+        _ = load_encoder("specter").fingerprint
+    with pytest.raises(ConfigError, match="did you mean 'minilm'"):
+        load_encoder("minilmm")
+
+
+def test_registry_rows_are_complete():
+    for name, spec in ENCODERS.items():
+        assert spec.pooling in ("mean", "cls", "pooler"), name
+        assert spec.text, name
+
+
+# ------------------------------------------------------------------------------------------------------ store
+
+
+def test_embed_computes_once_and_in_the_given_order(own_home):
+    encoder = Letters()
+    texts = ["cab", "abc", "zz", "abc"]
+    first = embed(encoder, texts, "PRX")
+    assert encoder.calls == 1
+    assert np.array_equal(encode(encoder, texts, "PRX"), first)
+    assert encoder.calls == 1
+    assert np.array_equal(first[1], first[3])
+    embed(encoder, texts, "QRY")
+    assert encoder.calls == 2  # another format is another vector
+
+
+def test_a_damaged_shard_is_never_used(own_home):
+    encoder = Letters()
+    encoder.fingerprint = "letters-damage"
+    good = embed(encoder, ["abc", "def"], "PRX")
+    (shard,) = (own_home / "vectors" / "letters-damage").rglob("*.shard")
+    content = bytearray(shard.read_bytes())
+    for position in range(0, len(content), 37):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        shard.write_bytes(damaged)
+        assert np.array_equal(embed(encoder, ["abc", "def"], "PRX"), good)
+    assert encoder.calls == 1 + len(range(0, len(content), 37))
+
+
+def test_embed_refuses_nan_and_stores_nothing(own_home):
+    class Broken(Letters):
+        fingerprint = "letters-nan"
+
+        def encode(self, texts, format):
+            return np.full((len(texts), 2), np.nan, dtype=np.float32)
+
+    with pytest.raises(NumericError, match="letters"):
+        embed(Broken(), ["a"], "PRX")
+    assert not list((own_home / "vectors").glob("letters-nan/**/*.shard"))
+
+
+def test_batches_respect_the_token_budget():
+    lengths = [100, 60, 60, 10, 10, 10]
+    batches = hub.token_batches([0, 1, 2, 3, 4, 5], lengths, budget=130)
+    assert [i for batch in batches for i in batch] == [0, 1, 2, 3, 4, 5]
+    assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= 130 for b in batches)
+    assert hub.token_batches([0], [9999], budget=10) == [[0]]
