@@ -1,0 +1,250 @@
+"""The published page in a browser that can reach nothing else, from a folder and from a server.
+
+The site is the one SCIREP_SITE names, else `build/html` of this checkout, else a small demonstration book made here: an
+executed notebook with mathematics, a table of the three kinds of number, a drawing and widgets, so that there is always
+something to test. Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from scirep_core import book
+
+pytestmark = pytest.mark.site
+
+TABLE = '''
+from IPython.display import HTML, display
+cells = """<td class="published"><a class="scirep-number" href="#o-1">43.19</a></td>
+<td class="recorded best">44.02 <span class="ci">38.1–50.2</span></td>
+<td class="live">31.40 <span class="ci">27.0–36.2</span></td>"""
+head = '<th scope="col">published</th><th scope="col">recorded</th><th scope="col">live</th>'
+display(HTML(f"""<div class="scirep-note"><p>Live numbers of this page are simulated.</p></div>
+<div class="scirep-params"><table class="scirep-table"><caption>Parameters</caption><tbody><tr><th scope="row">data</th>
+<td>embedded</td></tr></tbody></table></div>
+<div class="scirep-scroll"><table class="scirep-table"><caption>NDCG%20 of term-level systems, n = 50 queries</caption>
+<thead><tr><th scope="col">system</th>{head * 4}</tr></thead><tbody>
+<tr><th scope="row">fabs_tfidf</th>{cells * 4}</tr><tr><th scope="row">fabs_bm25</th>{cells * 4}</tr></tbody></table></div>"""))
+'''
+FIGURE = '''
+marks = """<circle cx="300" cy="40" r="6" fill="var(--scirep-paper)" stroke="var(--scirep-published)" stroke-width="2"/>
+<circle cx="340" cy="40" r="6" fill="var(--scirep-recorded)"/>
+<rect x="214" y="34" width="11" height="11" fill="var(--scirep-live)"/>
+<line x1="180" x2="180" y1="10" y2="90" stroke="var(--scirep-floor)" stroke-dasharray="4 3"/>"""
+display(HTML(f"""<figure class="scirep-figure"><svg viewBox="0 0 640 100" role="img" aria-labelledby="alt">
+<title id="alt">Recorded lies above published, live far below</title>
+<text x="20" y="45" font-size="13" fill="var(--scirep-ink)">fabs_tfidf</text>{marks}</svg>
+<figcaption>NDCG%20, n = 50 queries</figcaption>
+<details class="scirep-made"><summary>How it was made</summary><p>By hand.</p></details></figure>"""))
+'''
+PANEL = '''
+import anywidget, ipywidgets, traitlets
+class Panel(anywidget.AnyWidget):
+    _esm = """export default { render({ model, el }) {
+      const rows = model.get("rows");
+      el.className = "demo-panel";
+      el.innerHTML = `<label>Query <select></select></label> <button type="button">Next</button> <output></output>`;
+      const [select, out] = [el.querySelector("select"), el.querySelector("output")];
+      rows.forEach(([name], i) => select.add(new Option(name, i)));
+      const show = () => { out.textContent = rows[select.value].join(": "); };
+      select.onchange = show;
+      el.querySelector("button").onclick = () => { select.value = (Number(select.value) + 1) % rows.length; show(); };
+      show();
+    } };"""
+    rows = traitlets.List().tag(sync=True)
+display(Panel(rows=[["query 1", 0.395], ["query 2", 1.564]]))
+ipywidgets.VBox([ipywidgets.Label("A plain label"), ipywidgets.Checkbox(description="tick"), ipywidgets.Button(icon="check")])
+'''
+ORIGINS = '''
+display(HTML("""<details class="scirep-origins"><summary>Origins</summary><table class="scirep-table"><tbody>
+<tr><th scope="row" id="o-1"><code>published:csfcube:CS-T3:fabs_tfidf:all</code></th><td>43.19</td></tr>
+</tbody></table></details>"""))
+'''
+
+
+def demonstration(folder: Path) -> Path:
+    """Execute the demonstration chapter and build it; returns the site."""
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    maths = "# Demonstration\n\nWith $n_f = \\lfloor 0.2\\,n \\rfloor$:\n\n$$\\sum_{i=1}^{n_f} \\frac{r_i}{\\max(1, \\log_2 i)}$$"
+    cells = [new_markdown_cell(maths), new_code_cell(TABLE), new_code_cell(FIGURE), new_markdown_cell("## Explore")]
+    cells += [new_code_cell(PANEL), new_code_cell(ORIGINS)]
+    about = {"paper": "csfcube", "section": "5", "title": "Demonstration", "order": 1, "exhibits": ["CS-T3"]}
+    notebook = new_notebook(cells=cells, metadata={"scirep": about, "language_info": {"name": "python"}})
+    quiet = Config({"KernelManager": {"transport": "ipc"}})
+    NotebookClient(notebook, kernel_name="python3", timeout=60, config=quiet).execute()
+    path = folder / "executed" / "csfcube" / "demonstration.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+    return book.build(folder / "executed", folder / "html", progress=lambda line: None).parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    chosen = os.environ.get("SCIREP_SITE")
+    folder = Path(chosen) if chosen else book.ROOT / "build" / "html"
+    if chosen and not (folder / "index.html").is_file():
+        pytest.fail(f"SCIREP_SITE={chosen} holds no index.html")
+    return folder if (folder / "index.html").is_file() else demonstration(tmp_path_factory.mktemp("demonstration"))
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Any]:
+    with chromium.browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["file", "http"])
+def origin(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+    if request.param == "file":
+        yield site.resolve().as_uri() + "/"
+    else:
+        with chromium.served(site) as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def folder_origin(site: Path) -> str:
+    return site.resolve().as_uri() + "/"
+
+
+OPEN_ALL = "document.querySelectorAll('details').forEach((box) => { box.open = true; })"
+
+
+def articles(site: Path) -> list[str]:
+    """Pages with an article of ours: all but redirects, the index and the search form."""
+    return [p for p in chromium.pages(site) if p not in ("index.html", "genindex.html", "search.html")]
+
+
+def test_site_passes_its_check(site: Path) -> None:
+    assert book.check(site) == []
+
+
+def test_every_page_loads_without_a_fault(started: Any, site: Path, origin: str) -> None:
+    with chromium.tab(started, origin) as tab:
+        faults = {path: problems for path in chromium.pages(site) if (problems := tab.open(path))}
+    assert faults == {}
+
+
+WIDGETS = """() => [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')].map((s) => {
+  const drawn = s.previousElementSibling;
+  return drawn.matches('.widget-subarea') && drawn.innerHTML.length > 100 && !/Error|Failed to load/.test(drawn.textContent);
+})"""
+
+
+def test_widgets_are_drawn_and_answer_without_a_kernel(started: Any, site: Path, origin: str) -> None:
+    drawn: list[bool] = []
+    with chromium.tab(started, origin) as tab:
+        for path in articles(site):
+            if "widget-view+json" not in (site / path).read_text(encoding="utf-8"):
+                continue
+            tab.open(path)
+            here = tab.page.evaluate(WIDGETS)
+            assert here and all(here), path
+            drawn += here
+            if tab.page.locator(".demo-panel").count():
+                tab.page.click(".demo-panel button")
+                assert tab.page.text_content(".demo-panel output") == "query 2: 1.564"
+                assert tab.page.locator(".widget-checkbox input").is_visible()
+            assert tab.problems == []
+    if not drawn:
+        pytest.skip("this book has no chapter with a widget")
+
+
+def test_search_works(started: Any, origin: str) -> None:
+    with chromium.tab(started, origin) as tab:
+        tab.page.goto(origin + "search.html?q=coverage")
+        tab.page.wait_for_selector("#search-results a[href*='coverage.html']")
+        assert tab.problems == []
+
+
+def test_a_number_leads_to_its_origin(started: Any, site: Path, folder_origin: str) -> None:
+    clicked = 0
+    with chromium.tab(started, folder_origin) as tab:
+        for path in articles(site):
+            tab.open(path)
+            links = tab.page.locator("a.scirep-number[href^='#']:visible")
+            if links.count():
+                target = links.first.get_attribute("href").removeprefix("#")
+                links.first.click()
+                tab.page.wait_for_function("(id) => document.getElementById(id).checkVisibility()", arg=target)
+                clicked += 1
+    if not clicked:
+        pytest.skip("this book shows no number with an origin yet")
+
+
+def test_pages_fit_a_phone(started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin, viewport={"width": 390, "height": 844}) as tab:
+        wide = {}
+        for path in articles(site):
+            tab.open(path)
+            tab.page.evaluate(OPEN_ALL)
+            width = tab.page.evaluate("document.documentElement.scrollWidth")
+            tab.page.evaluate("window.scrollTo(500, 0)")
+            if width > 390 or tab.page.evaluate("window.scrollX"):
+                wide[path] = width
+    assert wide == {}
+
+
+def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin, color_scheme="light") as tab:
+        tab.open(articles(site)[-1])
+        seen = {}
+        for _ in range(3):
+            tab.page.click(".theme-switch-button:visible")
+            mode = tab.page.evaluate("document.documentElement.dataset.theme")
+            seen[mode] = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert set(seen) == {"light", "dark"} and seen["light"] != seen["dark"]
+        tab.page.emulate_media(media="print")
+        ink = "getComputedStyle(document.documentElement).getPropertyValue('--scirep-ink')"
+        assert tab.page.evaluate(ink).strip() == "#1f2430"
+
+
+# Contrast of every visible piece of text in the article, against the first opaque background behind it.
+CONTRAST = """() => {
+  const parse = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return [v[0], v[1], v[2], v[3] ?? 1]; };
+  const linear = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c[3] > 0.5) return c;
+    }
+    return [255, 255, 255, 1];
+  };
+  const skip = 'mjx-container, script, style, .onlyprint, .headerlink';
+  const found = {};
+  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, words = walk.currentNode.textContent.trim();
+    if (!words || !e.checkVisibility() || e.closest(skip)) continue;
+    const style = getComputedStyle(e), svg = e.closest('svg'), size = parseFloat(style.fontSize);
+    const text = parse(svg ? style.fill : style.color), back = behind(svg ? svg.parentElement : e);
+    const [a, b] = [light(text), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) found[`${e.tagName} ${e.className}: ${words.slice(0, 40)}`] = ratio.toFixed(2);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_is_legible(mode: str, started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin, color_scheme=mode) as tab:
+        faint = {}
+        for path in articles(site):
+            tab.open(path)
+            assert tab.page.evaluate("document.documentElement.dataset.theme") == mode
+            tab.page.evaluate(OPEN_ALL)
+            if found := tab.page.evaluate(CONTRAST):
+                faint[path] = found
+    assert faint == {}
