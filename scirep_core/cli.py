@@ -317,6 +317,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
+        if code == 130:  # typer turns Ctrl-C into this exit code by itself
+            say("scirep: stopped")
         return code if isinstance(code, int) else 0
     except ScirepError as error:
         say(f"scirep: {error}")

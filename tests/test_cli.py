@@ -1,0 +1,154 @@
+"""The command line: its contract for JSON, exit codes and one-line errors, on the tiny and the real collection."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core import cli
+
+
+def scirep(capsys, *words: str) -> tuple[int, str, str]:
+    """Run the command in this process; returns exit code, output, errors."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(list(words))
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture
+def vectors(tmp_path, tiny) -> Path:
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "mine.npz", ids=np.array(list(tiny.papers)), vectors=rng.random((len(tiny.papers), 3)))
+    return tmp_path / "mine.npz"
+
+
+def test_score_prints_rows_with_the_promised_fields(capsys, tiny_folder, vectors):
+    code, out, _ = scirep(capsys, "score", str(tiny_folder), "--vectors", str(vectors), "--json")
+    assert code == 0
+    rows = json.loads(out)
+    assert {"task", "split", "metric", "protocol", "value", "n"} <= set(rows[0])
+    assert {r["task"] for r in rows} == {f"csfcube/{t}" for t in ("background", "method", "result", "all")}
+    assert {r["metric"] for r in rows} >= {"r_precision", "r_precision_published", "p@20", "r@20", "ndcg%20", "map", "mrr"}
+    assert all(0 <= r["value"] <= 100 for r in rows)
+
+
+def test_score_takes_a_facet_any_cut_off_and_both_protocols(capsys, tiny_folder, vectors):
+    words = ("--source", str(tiny_folder), "--vectors", str(vectors), "--metrics", "ndcg%7,p@3", "--json")
+    code, out, _ = scirep(capsys, "score", "csfcube/method", *words, "--protocol", "sound")
+    rows = json.loads(out)
+    assert code == 0
+    assert {(r["task"], r["metric"], r["protocol"]) for r in rows} == {
+        ("csfcube/method", "ndcg%7", "sound"), ("csfcube/method", "p@3", "sound"),
+    }  # fmt: skip
+
+
+def test_oracle_beats_random(capsys, tiny_folder):
+    values = {}
+    for name in ("oracle", "random"):
+        code, out, _ = scirep(capsys, "score", str(tiny_folder), "--vectors", name, "--json", "--seed", "3")
+        assert code == 0
+        values[name] = {(r["task"], r["metric"]): r["value"] for r in json.loads(out)}
+    assert all(values["oracle"][key] >= values["random"][key] for key in values["oracle"])
+    assert values["oracle"]["csfcube/all", "ndcg%100"] == pytest.approx(100)
+
+
+def test_human_output_names_data_protocol_and_n(capsys, tiny_folder, vectors):
+    code, out, _ = scirep(capsys, "score", str(tiny_folder), "--vectors", str(vectors))
+    assert code == 0
+    assert "protocol paper" in out
+    assert "csfcube/all (n=4)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("score", "csfcub", "--vectors", "random"), "did you mean 'csfcube'"),
+        (("score", "csfcube"), "give either --vectors"),
+        (("score", "csfcube", "--vectors", "no.npz"), "no.npz: file not found"),
+        (("score", "csfcube", "--rankings", "/nowhere"), "/nowhere: no such folder"),
+        (("score", "csfcube", "--vectors", "random", "--protocol", "papre"), "did you mean 'paper'"),
+        (("score", "csfcube", "--vectors", "random", "--metrics", "ndgc%20"), "unknown metric 'ndgc%20'"),
+        (("score", "csfcube", "--vectors", "random", "--seed", "x"), "'--seed'"),
+        (("score", "--frobnicate"), "No such option"),
+        (("data", "get", "csfcub"), "did you mean 'csfcube'"),
+        (("data", "verify", "csfcub"), "csfcub"),
+        (("run", "csfcube/baslines"), "baselines"),
+        (("run", "csfcube/baselines", "-p", "data"), "needs a value"),
+        (("run", "csfcube/baselines", "-p", "ndcg_percnt=10"), "did you mean 'ndcg_percent'"),
+        (("run", "csfcube/baselines", "-p", "ndcg_percent=101"), "ndcg_percent = 101"),
+        (("run", "csfcube/baselines", "-p", "seed", "1.5"), "seed"),
+        (("explain", "no-such-number"), "no number 'no-such-number'"),
+        (("book", "--profile", "reel"), "did you mean 'real'"),
+        (("frob",), "No such command"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, words, message):
+    code, out, err = scirep(capsys, *words)
+    assert code == 2, err
+    assert message in err
+    assert len(err.strip().splitlines()) == 1, err
+    assert "Traceback" not in out + err
+
+
+def test_duplicate_nan_and_missing_vectors_end_with_one_line(capsys, tiny_folder, tmp_path):
+    for content, message in (
+        ('{"paper_id": "1", "embedding": [1]}\n{"paper_id": "1", "embedding": [1]}\n', "v.jsonl:2: id 1 is there twice"),
+        ('{"paper_id": "1", "embedding": [NaN]}\n', "v.jsonl:1: NaN"),
+        ('{"paper_id": "1", "embedding": [1]}\n', "have no vector"),
+    ):
+        (tmp_path / "v.jsonl").write_text(content)
+        code, _, err = scirep(capsys, "score", str(tiny_folder), "--vectors", str(tmp_path / "v.jsonl"))
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert message in err
+
+
+def test_every_help_page_has_an_example(capsys):
+    for words in ((), ("data", "list"), ("data", "get"), ("data", "verify"), ("score",), ("run",), ("book",), ("explain",)):
+        code, out, _ = scirep(capsys, *words, "--help")
+        assert code == 0
+        assert "Example" in out, words
+
+
+def test_published_number_is_explained(capsys):
+    code, out, _ = scirep(capsys, "explain", "published:csfcube:CS-T4:fabs_bm25:all/ndcg%20")
+    assert code == 0
+    assert "46.06" in out
+    code, out, _ = scirep(capsys, "explain", "recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper", "--json")
+    (row,) = json.loads(out)
+    assert row["recompute"].startswith("scirep run notebooks/csfcube/baselines.ipynb")
+    assert f"{row['value']:.2f}" == "46.06"
+
+
+def test_official_pools_score_from_the_command_line(capsys, real_folder):
+    code, out, err = scirep(capsys, "score", "csfcube", "--rankings", str(real_folder / "sample_ranked_pools"), "--json")
+    assert code == 0
+    assert err.count("leaves out 1 of 101") == 2
+    values = {(r["task"], r["metric"]): f"{r['value']:.2f}" for r in json.loads(out)}
+    assert values["csfcube/all", "ndcg%20"] == "53.28"
+    assert values["csfcube/method", "r_precision_published"] == "11.72"
+
+
+def test_ctrl_c_exits_with_130(tmp_path):
+    code = (
+        "import scirep_core.cli as c, time; import scirep_core.manifests as m\n"
+        "m.catalogue = lambda: (print('up', flush=True), time.sleep(60))\nc.main(['data', 'list'])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.strip() == "scirep: stopped"

@@ -1,0 +1,132 @@
+"""Scoring vectors: mapping, arrays and files; coverage; every kind of bad vectors."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import scirep_core
+from scirep_core import scoring
+from scirep_core.errors import ConfigError, DataError, NumericError
+
+GOOD = {"1": [0.0, 0.0], "2": [0.1, 0.0], "3": [0.2, 0.0], "4": [3.0, 0.0]}
+
+
+def test_public_names_are_there_and_cost_nothing_to_import():
+    import subprocess
+    import sys
+
+    code = "import sys, scirep_core; assert 'numpy' not in sys.modules; print(sorted(scirep_core.__all__))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for name in ("load_task", "load_encoder", "encode", "evaluate"):
+        assert name in out
+        assert callable(getattr(scirep_core, name))
+    with pytest.raises(AttributeError, match="no attribute 'evalaute'"):
+        _ = scirep_core.evalaute
+
+
+def test_three_lines_score_vectors(tiny):
+    rows = scirep_core.evaluate(tiny, {key: np.array(v) for key, v in GOOD.items()})
+    found = {(r.task, r.metric): r for r in rows}
+    # background: 1 against 2 (rated 3), 3 (1), 4 (0): the distances order them ideally
+    assert found["csfcube/background", "ndcg%100"].value == pytest.approx(100)
+    assert all(r.coverage == 1 for r in rows)
+    assert {r.task for r in rows} == {"csfcube/background", "csfcube/method", "csfcube/result", "csfcube/all"}
+
+
+def test_mapping_pair_and_order_give_the_same_rows(tiny):
+    ids, array = list(GOOD), np.array(list(GOOD.values()))
+    pair = scirep_core.evaluate(tiny, (ids, array))
+    mixed = scirep_core.evaluate(tiny, dict(reversed([(k, np.array(v)) for k, v in GOOD.items()])))
+    assert [r.value for r in pair] == [r.value for r in mixed]
+    assert {r.fingerprint for r in pair} == {r.fingerprint for r in mixed}
+
+
+def test_a_query_may_have_its_own_vector(tiny):
+    vectors = {k: np.array(v) for k, v in GOOD.items()}
+    plain = scirep_core.evaluate(tiny, vectors, tasks=["method"], metrics=["mrr"])
+    own = scirep_core.evaluate(tiny, vectors | {"1_method": np.array([0.2, 0.0])}, tasks=["method"], metrics=["mrr"])
+    assert own[0].value > plain[0].value
+
+
+def test_missing_vectors_are_an_error_or_dropped_and_counted(tiny):
+    vectors = {k: np.array(v) for k, v in GOOD.items() if k != "4"}
+    with pytest.raises(DataError, match="1 papers have no vector, first 4 of query 1_background"):
+        scirep_core.evaluate(tiny, vectors)
+    with pytest.raises(DataError, match="no query of background has a vector"):
+        scirep_core.evaluate(tiny, {"1": np.zeros(2)}, on_missing="drop")
+    rows = scirep_core.evaluate(tiny, vectors, on_missing="drop")
+    whole = next(r for r in rows if r.task == "csfcube/all")
+    assert whole.pool == "8 of 12 rated candidates, 0 of 4 queries dropped"
+    assert whole.coverage == pytest.approx(8 / 12)
+    with pytest.raises(ConfigError, match="full coverage"):
+        scirep_core.evaluate(tiny, vectors, protocol="sound", on_missing="drop")
+    with pytest.raises(ConfigError, match="error or drop"):
+        scirep_core.evaluate(tiny, vectors, on_missing="skip")
+
+
+@pytest.mark.parametrize(
+    ("vectors", "error", "message"),
+    [
+        (GOOD | {"2": [np.nan, 0.0]}, NumericError, "vector of 2 holds NaN"),
+        (GOOD | {"2": [1.0]}, DataError, r"vector of 2 has shape \(1,\)"),
+        ({}, DataError, "no vectors"),
+        ((["1", "1"], np.zeros((2, 2))), DataError, "id 1 is there twice"),
+        ((["1"], np.zeros((2, 2))), DataError, "1 ids for an array of shape"),
+        ({"1": ["a", "b"]}, DataError, "holds <U1, not numbers"),
+    ],
+)
+def test_bad_vectors_are_named(tiny, vectors, error, message):
+    with pytest.raises(error, match=message):
+        scirep_core.evaluate(tiny, vectors)
+
+
+def test_npz_parquet_and_jsonl_give_the_same_vectors(tmp_path):
+    ids, array = np.array(list(GOOD)), np.array(list(GOOD.values()))
+    np.savez(tmp_path / "a.npz", ids=ids, vectors=array)
+    np.savez(tmp_path / "b.npz", ids=ids, emb=array)
+    pd.DataFrame({"paper_id": ids, "embedding": list(array)}).to_parquet(tmp_path / "c.parquet")
+    lines = [json.dumps({"doc_id": k, "embedding": v}) for k, v in GOOD.items()]
+    (tmp_path / "d.jsonl").write_text("\n".join(lines) + "\n")
+    for name in ("a.npz", "b.npz", "c.parquet", "d.jsonl"):
+        read = scoring.read_vectors(tmp_path / name)
+        assert list(read) == list(GOOD)
+        assert np.array_equal(np.stack(list(read.values())), array), name
+
+
+def test_bad_files_name_file_and_line(tmp_path):
+    bad = tmp_path / "x.jsonl"
+    first = json.dumps({"paper_id": "1", "embedding": [1, 2]})
+    for second, message in (
+        ('{"paper_id": "1", "embedding": [1, 2]}', "x.jsonl:2: id 1 is there twice"),
+        ('{"paper_id": "2", "embedding": [1]}', "x.jsonl:2: embedding of 2 has 1 numbers"),
+        ('{"paper_id": "2", "embedding": [1, NaN]}', "x.jsonl:2: NaN"),
+        ('{"paper_id": "2", "embedding": "none"}', "x.jsonl:2: field 'embedding' must be list"),
+        ('{"id": "2"}', "x.jsonl:2: field 'doc_id' is missing"),
+    ):
+        bad.write_text(f"{first}\n{second}\n")
+        with pytest.raises(DataError, match=message):
+            scoring.read_vectors(bad)
+    (tmp_path / "y.npz").write_bytes(b"PK\x03\x04 truncated")
+    with pytest.raises(DataError, match=r"y.npz: not a readable .npz"):
+        scoring.read_vectors(tmp_path / "y.npz")
+    np.savez(tmp_path / "z.npz", wrong=np.zeros(2))
+    with pytest.raises(DataError, match="arrays are wrong"):
+        scoring.read_vectors(tmp_path / "z.npz")
+    (tmp_path / "p.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="not readable parquet"):
+        scoring.read_vectors(tmp_path / "p.parquet")
+    with pytest.raises(DataError, match="unknown kind '.csv'"):
+        (tmp_path / "v.csv").touch()
+        scoring.read_vectors(tmp_path / "v.csv")
+    with pytest.raises(DataError, match="file not found"):
+        scoring.read_vectors(tmp_path / "no.npz")
+
+
+def test_pickled_arrays_are_never_loaded(tmp_path):
+    np.savez(tmp_path / "evil.npz", ids=np.array(["1"], dtype=object), vectors=np.zeros((1, 2)))
+    with pytest.raises(DataError, match="not a readable"):
+        scoring.read_vectors(tmp_path / "evil.npz")
