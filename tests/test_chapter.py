@@ -1,0 +1,159 @@
+"""What a chapter shows: origins, figures with data and alt text, sentences read off numbers; never a number without a row."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from scirep_core import report
+from scirep_core.chapter import Chapter, anchor, start
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.exhibits import three_kinds
+from scirep_core.published import lookup
+from scirep_core.results import Result, read_results
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Collect what chapters display."""
+    parts: list[str] = []
+    monkeypatch.setattr(Chapter, "show", lambda self, *html: parts.append("\n".join(html)))
+    return parts
+
+
+@pytest.fixture
+def chapter(shown, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
+    return start("csfcube/baselines", data="embedded", encoders="fabs_bm25", seed=0)
+
+
+def row(value=12.345, **changes):
+    return Result(**{"task": "csfcube/all", "split": "test", "metric": "ndcg%20", "protocol": "paper", "value": value,
+                     "n": 50, "encoder": "fabs_bm25", "low": 10.0, "high": 15.0} | changes)  # fmt: skip
+
+
+class Wellformed(HTMLParser):
+    """Fails on a closing tag that closes nothing."""
+
+    VOID = {"br", "img", "input", "hr", "meta", "col", "use", "path", "rect", "image"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open
+            assert self.open.pop() == tag
+
+
+def test_start_refuses_wrong_parameters_inside_the_kernel(shown):
+    with pytest.raises(ConfigError, match="ndcg_percent = 0"):
+        start("csfcube/baselines", ndcg_percent=0)
+    with pytest.raises(ConfigError, match="unknown parameter 'sed'.*did you mean 'seed'"):
+        start("csfcube/baselines", sed=0)
+    with pytest.raises(ConfigError, match="no such folder"):
+        start("csfcube/baselines", data="reel")
+
+
+def test_embedded_runs_say_that_they_are_a_simulation(chapter, shown):
+    assert "generative model" in shown[0]
+    assert "papermill notebooks/csfcube/baselines.ipynb out.ipynb -p data embedded" in shown[0]
+    start("csfcube/baselines", data="real")
+    assert "generative model" not in shown[1]
+
+
+def test_recorded_rows_carry_chapter_and_parameters_and_come_back(chapter):
+    (kept,) = chapter.record([row()])
+    assert kept.chapter == "csfcube/baselines"
+    assert kept.id == "live:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper"
+    assert read_results(chapter.folder / "rows.jsonl") == [kept]
+    with pytest.raises(NumericError, match="ndcg%20"):
+        chapter.record([row(float("nan"))])
+
+
+def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):
+    (kept,) = chapter.record([row()])
+    printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"]
+    chapter.say(chapter.number(kept), chapter.number(printed))
+    chapter.finish()
+    links = re.findall(r'href="#(o-[^"]+)"', shown[1])
+    assert len(links) == 2
+    for link in links:
+        assert f'id="{link}"' in shown[-1]
+    assert anchor(kept.id) in links
+    assert "46.06" in shown[-1]
+    for part in shown:
+        Wellformed(part)
+
+
+def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
+    figure, axes = report.subplots(figsize=(3, 2))
+    report.dot_plot(axes, ["a", "b"], [report.Dots("published", {"a": 1}), report.Dots("live", {"a": 2, "b": 3}, {"a": (1, 4)})], 0.5, 5)
+    frame = pd.DataFrame({"system": ["a", "<b>"], "value": [1.5, 2.0]})
+    chapter.figure("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"')
+    html = shown[-1]
+    assert 'role="img"' in html
+    assert "Two systems &amp; &quot;quotes&quot;" in html
+    assert "var(--scirep-live, #0969da)" in html
+    assert "#131415" not in html  # no drawn colour is left that no page defines
+    assert "papermill notebooks/csfcube/baselines.ipynb" in html
+    assert "&lt;b&gt;" in html
+    csv = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
+    assert csv == (chapter.folder / "figures" / "one.csv").read_text() == "system,value\na,1.5\n<b>,2\n"
+    sidecar = json.loads((chapter.folder / "figures" / "one.json").read_text())
+    assert {"parameters", "data_sha256", "code_version", "versions", "seconds", "alt"} <= set(sidecar)
+    assert (chapter.folder / "figures" / "one.svg").is_file()
+    Wellformed(html)
+
+
+def test_figures_are_byte_identical_and_share_no_ids():
+    def draw(name):
+        figure, axes = report.subplots(figsize=(3, 2))
+        axes.plot([1, 2, 3])
+        return report.svg(figure, name, "a line")
+
+    assert draw("x") == draw("x")
+    ids = [set(re.findall(r'id="([^"]+)"', draw(name))) for name in ("x", "y")]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for reference in re.findall(r"url\(#([^)]+)\)", draw("x")):
+        assert reference in ids[0]
+
+
+def test_tables_put_the_three_kinds_side_by_side(chapter):
+    live = row()
+    printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"]
+    html = three_kinds(
+        chapter, "Caption", "System", ["fabs_bm25", "oracle"], ["ndcg%20"], {("fabs_bm25", "ndcg%20"): printed}, {},
+        {("fabs_bm25", "ndcg%20"): live},
+    )  # fmt: skip
+    assert re.search(r'<td class="published"><a [^>]+>46.06</a></td><td class="recorded"></td><td class="live"><a [^>]+>12.3', html)
+    assert '<span class="ci">10.0–15.0</span>' in html
+    Wellformed(html)
+
+
+def test_a_bad_result_row_names_file_and_line(tmp_path):
+    from scirep_core.errors import DataError
+
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"task": "t", "valeu": 1}\n')
+    with pytest.raises(DataError, match=r"rows.jsonl:1: unknown field 'valeu'.*did you mean 'value'"):
+        read_results(path)
+    path.write_text('{"task": "t"}\n')
+    with pytest.raises(DataError, match=r"rows.jsonl:1: not a result row"):
+        read_results(path)

@@ -1,0 +1,90 @@
+"""Files are whole or absent: atomic writes, checked shards, errors that name the file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirep_core import store
+from scirep_core.errors import CacheError, nearest
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
+    path = tmp_path / "a.txt"
+    store.write_text(path, "old")
+    with pytest.raises(RuntimeError), store.atomic(path) as stream:
+        stream.write(b"half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CacheError, match=r"b.txt: cannot write \(No space left on device\). Free space"):
+        store.write_text(tmp_path / "b.txt", "x" * 100)
+    assert os.listdir(tmp_path) == []
+
+
+def test_sigkill_while_writing_never_leaves_a_file_under_its_name(tmp_path):
+    code = (
+        "import sys, pathlib, scirep_core.store as s\n"
+        "p = pathlib.Path(sys.argv[1])\n"
+        "with s.atomic(p) as f:\n    f.write(b'x' * 10**6); f.flush(); print('in', flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "c")], stdout=subprocess.PIPE, stdin=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"in\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "c").exists()
+    store.write_text(tmp_path / "c", "whole")
+    assert (tmp_path / "c").read_text() == "whole"
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.sampled_from(["<f4", "<f8", "<i8"]))
+def test_shards_come_back_bit_for_bit(tmp_path_factory, rows, columns, dtype):
+    path = tmp_path_factory.mktemp("shard") / "x"
+    array = np.random.default_rng(rows).random((rows, columns)).astype(dtype)
+    store.write_shard(path, array, {"ids": ["ä", "b"]})
+    back, meta = store.read_shard(path)
+    assert back.dtype == array.dtype
+    assert np.array_equal(back, array)
+    assert meta == {"ids": ["ä", "b"]}
+
+
+def test_every_flipped_bit_and_every_truncation_is_detected(tmp_path):
+    path = tmp_path / "x"
+    store.write_shard(path, np.arange(12.0).reshape(3, 4), {"name": "n"})
+    good = path.read_bytes()
+    for position in range(len(good)):
+        path.write_bytes(good[:position] + bytes([good[position] ^ (1 << position % 8)]) + good[position + 1 :])
+        with pytest.raises(CacheError, match="Delete the file"):
+            store.read_shard(path)
+    for length in range(len(good)):
+        path.write_bytes(good[:length])
+        with pytest.raises(CacheError):
+            store.read_shard(path)
+
+
+def test_stable_hash_ignores_key_order_and_refuses_nan():
+    assert store.stable_hash({"a": 1, "b": [2]}) == store.stable_hash({"b": [2], "a": 1})
+    assert store.stable_hash({"a": 1}) != store.stable_hash({"a": 2})
+    with pytest.raises(ValueError, match="JSON"):
+        store.stable_hash({"a": float("nan")})
+
+
+def test_long_lists_of_valid_names_are_cut():
+    assert nearest("name5", [f"name{i}" for i in range(100)]).endswith("and 80 more")
