@@ -40,7 +40,7 @@ def row(value=12.345, **changes):
 class Wellformed(HTMLParser):
     """Fails on a closing tag that closes nothing."""
 
-    VOID = {"br", "img", "input", "hr", "meta", "col", "use", "path", "rect", "image"}
+    VOID = frozenset({"br", "img", "input", "hr", "meta", "col", "use", "path", "rect", "image"})
 
     def __init__(self, text):
         super().__init__()
@@ -64,7 +64,7 @@ class Wellformed(HTMLParser):
 def test_start_refuses_wrong_parameters_inside_the_kernel(shown):
     with pytest.raises(ConfigError, match="ndcg_percent = 0"):
         start("csfcube/baselines", ndcg_percent=0)
-    with pytest.raises(ConfigError, match="unknown parameter 'sed'.*did you mean 'seed'"):
+    with pytest.raises(ConfigError, match=r"unknown parameter 'sed'.*did you mean 'seed'"):
         start("csfcube/baselines", sed=0)
     with pytest.raises(ConfigError, match="no such folder"):
         start("csfcube/baselines", data="reel")
@@ -103,7 +103,8 @@ def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):
 
 def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
     figure, axes = report.subplots(figsize=(3, 2))
-    report.dot_plot(axes, ["a", "b"], [report.Dots("published", {"a": 1}), report.Dots("live", {"a": 2, "b": 3}, {"a": (1, 4)})], 0.5, 5)
+    series = [report.Dots("published", {"a": 1}), report.Dots("live", {"a": 2, "b": 3}, {"a": (1, 4)})]
+    report.dot_plot(axes, ["a", "b"], series, 0.5, 5)
     frame = pd.DataFrame({"system": ["a", "<b>"], "value": [1.5, 2.0]})
     chapter.figure("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"')
     html = shown[-1]
@@ -142,7 +143,9 @@ def test_tables_put_the_three_kinds_side_by_side(chapter):
         chapter, "Caption", "System", ["fabs_bm25", "oracle"], ["ndcg%20"], {("fabs_bm25", "ndcg%20"): printed}, {},
         {("fabs_bm25", "ndcg%20"): live},
     )  # fmt: skip
-    assert re.search(r'<td class="published"><a [^>]+>46.06</a></td><td class="recorded"></td><td class="live"><a [^>]+>12.3', html)
+    assert re.search(
+        r'<td class="published"><a [^>]+>46.06</a></td><td class="recorded"></td><td class="live"><a [^>]+>12.3', html
+    )
     assert '<span class="ci">10.0–15.0</span>' in html
     Wellformed(html)
 

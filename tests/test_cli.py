@@ -37,7 +37,15 @@ def test_score_prints_rows_with_the_promised_fields(capsys, tiny_folder, vectors
     rows = json.loads(out)
     assert {"task", "split", "metric", "protocol", "value", "n"} <= set(rows[0])
     assert {r["task"] for r in rows} == {f"csfcube/{t}" for t in ("background", "method", "result", "all")}
-    assert {r["metric"] for r in rows} >= {"r_precision", "r_precision_published", "p@20", "r@20", "ndcg%20", "map", "mrr"}
+    assert {r["metric"] for r in rows} >= {
+        "r_precision",
+        "r_precision_published",
+        "p@20",
+        "r@20",
+        "ndcg%20",
+        "map",
+        "mrr",
+    }
     assert all(0 <= r["value"] <= 100 for r in rows)
 
 
@@ -101,7 +109,10 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, words, message):
 
 def test_duplicate_nan_and_missing_vectors_end_with_one_line(capsys, tiny_folder, tmp_path):
     for content, message in (
-        ('{"paper_id": "1", "embedding": [1]}\n{"paper_id": "1", "embedding": [1]}\n', "v.jsonl:2: id 1 is there twice"),
+        (
+            '{"paper_id": "1", "embedding": [1]}\n{"paper_id": "1", "embedding": [1]}\n',
+            "v.jsonl:2: id 1 is there twice",
+        ),
         ('{"paper_id": "1", "embedding": [NaN]}\n', "v.jsonl:1: NaN"),
         ('{"paper_id": "1", "embedding": [1]}\n', "have no vector"),
     ):
@@ -112,7 +123,16 @@ def test_duplicate_nan_and_missing_vectors_end_with_one_line(capsys, tiny_folder
 
 
 def test_every_help_page_has_an_example(capsys):
-    for words in ((), ("data", "list"), ("data", "get"), ("data", "verify"), ("score",), ("run",), ("book",), ("explain",)):
+    for words in (
+        (),
+        ("data", "list"),
+        ("data", "get"),
+        ("data", "verify"),
+        ("score",),
+        ("run",),
+        ("book",),
+        ("explain",),
+    ):
         code, out, _ = scirep(capsys, *words, "--help")
         assert code == 0
         assert "Example" in out, words
@@ -122,14 +142,18 @@ def test_published_number_is_explained(capsys):
     code, out, _ = scirep(capsys, "explain", "published:csfcube:CS-T4:fabs_bm25:all/ndcg%20")
     assert code == 0
     assert "46.06" in out
-    code, out, _ = scirep(capsys, "explain", "recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper", "--json")
+    code, out, _ = scirep(
+        capsys, "explain", "recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper", "--json"
+    )
     (row,) = json.loads(out)
     assert row["recompute"].startswith("scirep run notebooks/csfcube/baselines.ipynb")
     assert f"{row['value']:.2f}" == "46.06"
 
 
 def test_official_pools_score_from_the_command_line(capsys, real_folder):
-    code, out, err = scirep(capsys, "score", "csfcube", "--rankings", str(real_folder / "sample_ranked_pools"), "--json")
+    code, out, err = scirep(
+        capsys, "score", "csfcube", "--rankings", str(real_folder / "sample_ranked_pools"), "--json"
+    )
     assert code == 0
     assert err.count("leaves out 1 of 101") == 2
     values = {(r["task"], r["metric"]): f"{r['value']:.2f}" for r in json.loads(out)}

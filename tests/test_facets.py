@@ -141,7 +141,9 @@ def test_left_out_candidate_is_a_warning_and_counts_as_published(tiny):
 def test_ranked_pool_files_are_read_by_order_and_distances_that_fall_are_reported(tiny, tmp_path):
     for facet in ("background", "method", "result"):
         entries = {
-            q.paper_id: [[c, 1.0 - i] for i, c in enumerate(tiny.candidates(q))] for q in tiny.queries if q.facet == facet
+            q.paper_id: [[c, 1.0 - i] for i, c in enumerate(tiny.candidates(q))]
+            for q in tiny.queries
+            if q.facet == facet
         }
         (tmp_path / f"mine-{facet}-ranked.json").write_text(json.dumps(entries))
     rankings, warnings = facets.read_rankings(tmp_path)

@@ -163,7 +163,7 @@ def test_a_readers_folder_and_notebook_are_not_overwritten(places: Places, tmp_p
 
 def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> None:
     long = "\n".join(f"x{n} = {n}" for n in range(20))
-    notebook(places, "csfcube/raises", ROWS, f"1 / 0\n{long}")
+    notebook(places, "csfcube/raises", ROWS, f"{long}\n1 / 0\n{long}")
     notebook(
         places, "csfcube/ours", "from scirep_core.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
     )
@@ -182,7 +182,8 @@ def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> 
     kept = places.runs / "failed" / "csfcube" / "raises.failed.ipynb"
     lines = first["csfcube/raises"].error.splitlines()
     assert lines[0] == "csfcube/raises: failed after 3 of 4 cells: ZeroDivisionError: division by zero"
-    assert lines[1:] == ["  | 1 / 0", *(f"  | x{n} = {n}" for n in range(5)), "  | ...", f"  notebook kept as {kept}"]
+    around = ["  | x17 = 17", "  | x18 = 18", "  | x19 = 19", "  > 1 / 0", "  | x0 = 0", "  | x1 = 1"]
+    assert lines[1:] == [*around, f"  notebook kept as {kept}"]
     assert kept.is_file() and first["csfcube/raises"].failed == kept
     assert first["csfcube/ours"].error == "csfcube/ours: bad k"
     assert "the notebook left after 2 of 4 cells" in first["csfcube/leaves"].error
@@ -325,7 +326,7 @@ def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
     until(lambda: any(places.runs.glob(".staging/*/*/data/rows.jsonl")), 30)
     assert kernels_of(places.runs)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=4.5)  # by the pipe; after 5 s workers would be killed by force
     assert process.returncode == 130 and said.splitlines()[-1].startswith("stopped: kernels ended")
     assert "Traceback" not in said
     until(lambda: not kernels_of(places.runs), 5)

@@ -119,7 +119,7 @@ def test_bad_files_name_file_and_line(tmp_path):
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="not readable parquet"):
         scoring.read_vectors(tmp_path / "p.parquet")
-    with pytest.raises(DataError, match="unknown kind '.csv'"):
+    with pytest.raises(DataError, match=r"unknown kind '\.csv'"):
         (tmp_path / "v.csv").touch()
         scoring.read_vectors(tmp_path / "v.csv")
     with pytest.raises(DataError, match="file not found"):

@@ -23,7 +23,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
         stream.write(b"half")
         raise RuntimeError
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["a.txt"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkeypatch):
@@ -33,7 +33,7 @@ def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkey
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(CacheError, match=r"b.txt: cannot write \(No space left on device\). Free space"):
         store.write_text(tmp_path / "b.txt", "x" * 100)
-    assert os.listdir(tmp_path) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_sigkill_while_writing_never_leaves_a_file_under_its_name(tmp_path):

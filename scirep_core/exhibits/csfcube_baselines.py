@@ -180,8 +180,8 @@ def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     count = {task: live[f"csfcube/{task}", "random", metric].n for task in TASKS}
     chapter.figure(
         f"overview-{metric.replace('%', '-')}", figure, pd.DataFrame(frames),
-        caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet; n = {count['background']}, {count['method']}, {count['result']} "
-        f"and {count['all']} queries; bars are 95 % bootstrap intervals over queries. Published and recorded: the real "
+        caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet; n = {count['background']}, {count['method']}, "
+        f"{count['result']} and {count['all']} queries; bars are 95 % bootstrap intervals over queries. Published and recorded: the real "
         f"collection. Live, floor and ceiling: {source} data.",
         alt=f"Dot plot of {metric} for {len(names)} systems on each facet and over all, with intervals, floor and ceiling.",
     )  # fmt: skip

@@ -109,10 +109,9 @@ def shared_difficulty(chapter: Chapter, collection: FacetCollection, ranked: dic
     ax.set_ylabel("NDCG%20")
     ax.set_xlabel(f"{len(order)} queries, sorted by the mean over systems")
     ax.set_xticks([])
-    frame = pd.DataFrame(
-        [{"query": collection.queries[k].query_id, "mean": 100 * table.mean(axis=0)[k], **{n: 100 * s[k] for n, s in scores.items()}}
-         for k in order]
-    )  # fmt: skip
+    frame = pd.DataFrame({n: 100 * s[order] for n, s in scores.items()})
+    frame.insert(0, "mean", 100 * table.mean(axis=0)[order])
+    frame.insert(0, "query", [collection.queries[k].query_id for k in order])
     rho = spearmanr(table.T).statistic if len(table) > 2 else None
     agree = (
         f" Systems agree on which queries are hard: mean Spearman between two systems {_off(rho):.2f}."
@@ -209,10 +208,11 @@ def explorer(
         first = collection.find(query)
         chosen = [first, *(q for q in chosen if q != first)][: max(queries, 1)]
     ids = {q.query_id: q for q in chosen}
+    papers = {name: collection.papers[q.paper_id] for name, q in ids.items()}
     views = [
-        QueryView(name, q.paper_id, q.facet, collection.papers[q.paper_id].title, collection.papers[q.paper_id].year, _sentences(collection, q.paper_id))
+        QueryView(name, q.paper_id, q.facet, papers[name].title, papers[name].year, _sentences(collection, q.paper_id))
         for name, q in ids.items()
-    ]  # fmt: skip
+    ]
     pool = {c for q in chosen for c in collection.candidates(q)}
     texts = {
         c: CandidateView(collection.papers[c].title, collection.papers[c].year, _sentences(collection, c))
