@@ -167,6 +167,14 @@ def test_too_much_widget_state_is_refused(tmp_path: Path) -> None:
         book.publishable(raw, tmp_path / "w.ipynb")
 
 
+def test_missing_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ScirepError, match="no executed chapters here"):
+        book.build(tmp_path / "nowhere", tmp_path / "html", progress=lambda line: None)
+    with pytest.raises(ScirepError, match=r"no intro\.md here"):
+        book.assemble(tmp_path, tmp_path / "work", sources=tmp_path)
+    assert not (tmp_path / "html").exists()
+
+
 # ---- inventory and coverage -----------------------------------------------------------------------------------------
 
 

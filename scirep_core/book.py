@@ -1,0 +1,400 @@
+"""From executed notebooks to the page a reader opens.
+
+Papermill has run the chapters; this file only publishes them. `assemble` lays out a complete Sphinx source folder: the
+hand-written pages of `book/`, the chapters with their plumbing cells dropped and every run-dependent trace removed, a
+table of contents read from `metadata.scirep`, and the coverage page made from the inventory of exhibits. `build` hands
+that folder to Jupyter Book with warnings as errors and without a network, and swaps the result in only when it is whole.
+The fingerprint of the assembled folder is the cache key, so a rerun that changed nothing costs no build.
+What a finished site must satisfy is checked by `scirep_core.sitecheck`.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
+from scirep_core.sitecheck import check as check
+from scirep_core.store import sha256_file, stable_hash, write_json, write_text
+
+ROOT = Path(__file__).resolve().parents[1]
+EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
+STAMP = ".scirep-book.json"
+GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")
+PLUMBING = {"parameters", "injected-parameters", "remove-cell"}
+WIDGETS = "application/vnd.jupyter.widget-state+json"
+NOT_CHAPTERS = ("failed", "own")  # the runner's folders whose runs are not for the book
+MAX_STATE = 1_500_000
+"""Bytes of widget state a page may carry: above this it opens slowly on a phone."""
+
+PARTS = {
+    "csfcube": "CSFCube: search by facet",
+    "scirepeval": "SciRepEval: one vector or several",
+    "neighbours": "Textual neighbours",
+    "scimult": "SciMult: many tasks, one encoder",
+    "beyond": "Beyond the papers",
+}
+PAPERS = {
+    "scirepeval-v1": "SciRepEval, 25-task submission",
+    "scirepeval-v2": "SciRepEval, 24-task publication",
+    "csfcube": "CSFCube",
+    "neighbours": "Textual neighbours",
+    "scimult": "SciMult",
+}
+STATES = {
+    "reproduced": "every printed value that can be computed is, and it agrees; misprints are named in the note",
+    "partly": "some cells, or the direction, on the paper's real data",
+    "planned": "no chapter yet",
+    "not computable": "rests on data nobody outside the authors' group has",
+}
+OFFLINE = {
+    "FULL": "the printed number itself, from small public files",
+    "ARITH": "follows from other printed numbers, code or configuration",
+    "PART": "some cells or the direction, on the paper's real data",
+    "SAMPLE": "the same protocol on samples or small models; numbers not comparable",
+    "LARGE": "only with large downloads (data sets, checkpoints)",
+    "none": "not at all",
+}
+
+
+class Exhibit(NamedTuple):
+    """One table, figure or claim of a paper; a row of `published/exhibits.csv`."""
+
+    id: str
+    paper: str
+    exhibit: str
+    shows: str
+    statistic: str
+    offline: str
+    chapter: str
+    state: str
+    note: str
+
+
+class Chapter(NamedTuple):
+    """One executed notebook: `page` is its path in the site without suffix, `notebook` its JSON."""
+
+    page: str
+    part: str
+    title: str
+    section: str
+    order: float
+    exhibits: tuple[str, ...]
+    notebook: dict[str, Any]
+
+
+def exhibits(path: Path = EXHIBITS) -> list[Exhibit]:
+    """Return the inventory of exhibits. Raises DataError at file:line for a row that breaks its vocabulary."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.reader(stream)
+        if next(reader, None) != list(Exhibit._fields):
+            raise DataError(path, 1, "wrong header", f"It must be {','.join(Exhibit._fields)}")
+        rows: list[Exhibit] = []
+        for cells in reader:
+            if len(cells) != len(Exhibit._fields):
+                raise DataError(path, reader.line_num, f"{len(cells)} cells instead of {len(Exhibit._fields)}")
+            row = Exhibit(*cells)
+            for value, known in ((row.paper, PAPERS), (row.state, STATES), (row.offline, OFFLINE)):
+                if value not in known:
+                    raise DataError(path, reader.line_num, f"unknown value {value!r}", nearest(value, known))
+            rows.append(row)
+    for identity, count in Counter(row.id for row in rows).items():
+        if count > 1:
+            raise DataError(path, None, f"exhibit {identity} appears {count} times", "Give each row its own id")
+    return rows
+
+
+# ---- chapters -------------------------------------------------------------------------------------------------------
+
+
+def chapters(executed: Path) -> list[Chapter]:
+    """Return the executed notebooks under `executed` in reading order; `*.failed.ipynb` are passed over."""
+    found = []
+    for path in sorted(executed.glob("*/*.ipynb")):
+        folder = path.parent.name
+        if path.name.endswith(".failed.ipynb") or folder.startswith(".") or folder in NOT_CHAPTERS:
+            continue
+        try:
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            about = notebook["metadata"]["scirep"]
+            part, title, order = about["paper"], about["title"], float(about["order"])
+        except (ValueError, KeyError, TypeError) as error:
+            hint = "A chapter's metadata.scirep needs paper, title and order (a number)"
+            raise DataError(path, None, f"not a chapter ({type(error).__name__}: {error})", hint) from None
+        if part not in PARTS or part != folder:
+            hint = nearest(str(part), PARTS)
+            raise DataError(path, None, f"metadata.scirep.paper is {part!r}, the notebook's folder {folder!r}", hint)
+        page = f"{folder}/{path.stem}"
+        shown = tuple(about.get("exhibits", ()))
+        found.append(
+            Chapter(page, part, title, str(about.get("section", "")), order, shown, publishable(notebook, path))
+        )
+    return sorted(found, key=lambda c: (list(PARTS).index(c.part), c.order, c.page))
+
+
+def publishable(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the notebook as published: no plumbing cells, code folded, nothing that differs from run to run.
+
+    Dropped: parameter cells, papermill's and the kernel's timings, random cell and widget ids (renumbered in order of
+    appearance), progress on stderr. Raises DataError for a failed cell or too much widget state.
+    """
+    cells: list[dict[str, Any]] = []
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if PLUMBING & set(tags):
+            continue
+        meta = {key: value for key, value in cell["metadata"].items() if key not in ("papermill", "execution")}
+        new = {**cell, "id": f"cell-{len(cells):03d}", "metadata": meta}
+        if cell["cell_type"] == "code":
+            if not {"hide-input", "remove-input", "hide-cell"} & set(tags):
+                meta["tags"] = [*tags, "hide-input"]
+            new["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
+            for output in new["outputs"]:
+                if output["output_type"] == "error":
+                    raise DataError(path, None, f"a cell failed: {output['ename']}: {output['evalue']}", "Run it again")
+        cells.append(new)
+    meta = {key: value for key, value in notebook["metadata"].items() if key in ("scirep", "widgets", "language_info")}
+    meta["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    state = meta.get("widgets", {}).get(WIDGETS, {})
+    size = len(json.dumps(state))
+    if size > MAX_STATE:
+        raise DataError(
+            path, None, f"widget state of {size:,} bytes", f"A page may carry {MAX_STATE:,}: show fewer rows"
+        )
+    return _renumber_widgets({**notebook, "cells": cells, "metadata": meta})
+
+
+def _renumber_widgets(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Widget ids are random; replace them by their order of appearance, first in the cells, then in the state."""
+    models = notebook["metadata"].get("widgets", {}).get(WIDGETS, {}).get("state", {})
+    if not models:
+        return notebook
+    text = json.dumps(notebook)  # cells come first: dictionaries keep their order
+    pattern = re.compile("|".join(re.escape(name) for name in models))
+    order = {name: f"{n:032x}" for n, name in enumerate(dict.fromkeys(pattern.findall(text)))}
+    renamed: dict[str, Any] = json.loads(pattern.sub(lambda match: order[match.group()], text))
+    block = renamed["metadata"]["widgets"][WIDGETS]
+    block["state"] = dict(sorted(block["state"].items()))
+    return renamed
+
+
+# ---- generated pages ------------------------------------------------------------------------------------------------
+
+
+def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
+    """Return the table of contents: one part per paper that has a chapter, its landing page first."""
+    parts = [{"caption": "About", "chapters": [{"file": "how-to-read"}, {"file": "coverage"}]}]
+    for part, caption in PARTS.items():
+        pages = [{"file": c.page, "title": c.title} for c in found if c.part == part]
+        if pages:
+            landing = f"{part}/index"
+            lead = [{"file": landing, "title": "Overview"}] if (sources / f"{landing}.md").is_file() else []
+            parts.append({"caption": caption, "chapters": lead + pages})
+    parts.append({"caption": "Back matter", "chapters": [{"file": "references"}, {"file": "cite"}]})
+    return {"format": "jb-book", "root": "intro", "parts": parts}
+
+
+def coverage(rows: list[Exhibit], pages: dict[str, str]) -> str:
+    """Return the coverage page (Markdown): counts, then one table per paper. `pages` maps built pages to titles."""
+    lines = [
+        "# Coverage",
+        "",
+        "Every table (T), figure (F) and claim in running text (C) of the five papers, and what became of it. This page is",
+        f"made from the inventory `scirep_core/published/exhibits.csv` each time the book is built: {len(rows)} exhibits.",
+        "",
+        *_table(
+            ["paper", *STATES, "all"],
+            (
+                [f'<a href="#paper-{slug}">{name}</a>', *(str(tally[state]) for state in STATES), str(tally.total())]
+                for slug, name in PAPERS.items()
+                for tally in [Counter(row.state for row in rows if row.paper == slug)]
+            ),
+        ),
+        *(f"- {_badge(state)} {meaning}." for state, meaning in STATES.items()),
+        "",
+        "*Offline* says how much of the printed result can be computed without a large download:",
+        "",
+        *(f"- **{key}**: {meaning}." for key, meaning in OFFLINE.items()),
+        "",
+    ]
+    for slug, name in PAPERS.items():
+        body = []
+        for row in (r for r in rows if r.paper == slug):
+            link = f"{{doc}}`{pages[row.chapter]} </{row.chapter}>`" if row.chapter in pages else ""
+            what = f"**{_escape(row.exhibit)}**: {_escape(row.shows)}" + (
+                f" (*{_escape(row.statistic)}*)" if row.statistic else ""
+            )
+            notes = "; ".join(filter(None, (link, _escape(row.note))))
+            body.append([f'<span id="{row.id.lower()}">{row.id}</span>', what, _badge(row.state), row.offline, notes])
+        header = ["id", "exhibit", "state", "offline", "chapter, note"]
+        lines += ["", f'<div id="paper-{slug}"></div>', "", f"## {name}", "", *_table(header, body)]
+    return "\n".join(lines) + "\n"
+
+
+def _badge(state: str) -> str:
+    return f'<span class="scirep-state" data-state="{state.replace(" ", "-")}">{state}</span>'
+
+
+def _escape(text: str) -> str:
+    """Keep Markdown from reading the inventory's signs as markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|$#~])", r"\\\1", text).replace("--", "-\\-")
+
+
+def _table(header: list[str], body: Iterable[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield "|" + "---|" * len(header)
+    for row in body:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
+    """Replace the comment lines `% scirep: counts | parts | chapters PART` of a hand-written page."""
+
+    def chapter_list(part: str) -> str:
+        lines = []
+        for chapter in (c for c in found if c.part == part):
+            links = ", ".join(f'<a href="../coverage.html#{e.lower()}">{e}</a>' for e in chapter.exhibits)
+            where = "; ".join(x for x in (f"section {chapter.section}" if chapter.section else "", links) if x)
+            lines.append(f"- {{doc}}`{chapter.title} </{chapter.page}>`" + (f" ({where})" if where else ""))
+        return "\n".join(lines)
+
+    def parts() -> str:
+        lines = ["## In this build", ""]
+        for part in dict.fromkeys(c.part for c in found):
+            links = (f"{{doc}}`{c.title} </{c.page}>`" for c in found if c.part == part)
+            lines.append(f"- **{PARTS[part]}**: " + ", ".join(links))
+        return "\n".join(lines) if found else ""
+
+    def counts() -> str:
+        tally = Counter(row.state for row in rows)
+        return (
+            f"**Where it stands.** The five papers hold {len(rows)} tables, figures and claims worth checking. This edition "
+            f"reproduces {tally['reproduced']} of them fully and {tally['partly']} in part; {tally['not computable']} cannot "
+            f"be computed by anyone else, and {tally['planned']} have no chapter yet. [Coverage](coverage.md) lists them all."
+        )
+
+    made = {"counts": lambda _: counts(), "parts": lambda _: parts(), "chapters": chapter_list}
+    return re.sub(r"^% scirep: (\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
+
+
+# ---- assembling and building ----------------------------------------------------------------------------------------
+
+
+def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> list[Chapter]:
+    """Write the complete Sphinx source folder to `workdir` (created anew) and return its chapters.
+
+    Chapters keep their path: `executed/csfcube/baselines.ipynb` becomes the page `csfcube/baselines.html`, and the files
+    its run wrote (`executed/csfcube/baselines.data/`: result rows, figures) are published beside it under that name.
+    """
+    if not (sources / "intro.md").is_file():
+        raise ConfigError(f"{sources}: no intro.md here. The book is built from a checkout of the project")
+    if not executed.is_dir():
+        raise ConfigError(f"{executed}: no executed chapters here. Run them first, for example with `scirep run`")
+    shutil.rmtree(workdir, ignore_errors=True)
+    shutil.copytree(
+        sources, workdir, ignore=lambda folder, names: set(names) & set(GENERATED) if folder == str(sources) else set()
+    )
+    found, rows = chapters(executed), exhibits()
+    for chapter in found:
+        write_json(workdir / f"{chapter.page}.ipynb", chapter.notebook)
+    for path in workdir.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if "% scirep:" in text:
+            write_text(path, _fill(text, found, rows))
+    write_text(workdir / "coverage.md", coverage(rows, {c.page: c.title for c in found}))
+    write_text(workdir / "_toc.yml", yaml.safe_dump(toc(found, sources), sort_keys=False, allow_unicode=True))
+    extra = workdir / "_extra"
+    extra.mkdir()
+    for folder in (executed / f"{c.page}.data" for c in found):
+        if folder.is_dir():
+            shutil.copytree(folder, extra / folder.relative_to(executed), ignore=shutil.ignore_patterns(".*"))
+    return found
+
+
+def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Callable[[str], None] = print) -> Path:
+    """Build the book into the folder `output` and return its index page; does nothing if nothing changed.
+
+    The new site replaces the old one only when it is complete: a build that fails leaves the last good book in place, its
+    log beside it, and raises ScirepError naming the first warnings.
+    """
+    output = output.resolve()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    previous = output.with_name(f".{output.name}.previous")
+    if previous.exists():  # a run was killed between the two renames
+        previous.rename(output) if not output.exists() else shutil.rmtree(previous)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as work:
+        source, config = Path(work) / "source", ROOT / "_config.yml"
+        found = assemble(executed, source)
+        key = _fingerprint(source, config)
+        if _stamp(output) == {"source": key, "site": _listing(output)}:
+            progress(f"book: nothing changed, {len(found)} chapters")
+            return output / "index.html"
+        progress(f"book: building {len(found)} chapters")
+        site = _jupyter_book(source, config, Path(work) / "out", output.with_name(f"{output.name}.log"), output)
+        for fault in check(site):
+            progress(f"book: {fault}")
+        write_json(site / STAMP, {"source": key, "site": _listing(site)})
+        if output.exists():
+            output.rename(previous)
+        site.rename(output)
+        shutil.rmtree(previous, ignore_errors=True)
+    progress(f"book: {output / 'index.html'}")
+    return output / "index.html"
+
+
+def _jupyter_book(source: Path, config: Path, out: Path, log: Path, last_good: Path) -> Path:
+    """Run jupyter-book strictly, offline and reproducibly; return the folder of HTML pages."""
+    nowhere = "http://127.0.0.1:9"
+    keep = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "PYTHONPATH", "VIRTUAL_ENV")
+    env = {name: os.environ[name] for name in keep if name in os.environ}
+    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "1735689600"}
+    env |= dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere)
+    call = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", str(source)]
+    call += ["--config", str(config), "--path-output", str(out), "-n", "-W", "--keep-going"]
+    run = subprocess.run(call, env=env, cwd=source, capture_output=True, text=True, encoding="utf-8", errors="replace")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in (run.stdout + run.stderr).splitlines()]
+    write_text(log, "\n".join(lines).replace(f"{source}{os.sep}", "") + "\n")
+    if run.returncode:
+        faults = [line.replace(f"{source}{os.sep}", "") for line in lines if re.search(r"WARNING|ERROR|Error:", line)]
+        told = " | ".join(dict.fromkeys(faults[:5] or lines[-5:]))
+        stays = f" The last good book stays at {last_good}." if last_good.exists() else ""
+        raise ScirepError(f"{log}: the book did not build: {told}.{stays} The whole log is in that file")
+    return out / "_build" / "html"
+
+
+def _fingerprint(source: Path, config: Path) -> str:
+    """Hash everything the pages depend on: the assembled folder, the configuration, the lock, the builder's version."""
+    files = {p.relative_to(source).as_posix(): sha256_file(p) for p in sorted(source.rglob("*")) if p.is_file()}
+    outside = {p.name: sha256_file(p) for p in (config, ROOT / "requirements.lock", Path(__file__)) if p.is_file()}
+    versions = {
+        name: importlib.metadata.version(name) for name in ("jupyter-book", "Sphinx", "myst-nb", "sphinx-book-theme")
+    }
+    return stable_hash({"files": files, "outside": outside, "versions": versions, "python": sys.version_info[:2]})
+
+
+def _listing(site: Path) -> str:
+    """Hash names and sizes of a site's files: enough to notice a page that was deleted or cut."""
+    return stable_hash(
+        {p.relative_to(site).as_posix(): p.stat().st_size for p in site.rglob("*") if p.is_file() and p.name != STAMP}
+    )
+
+
+def _stamp(site: Path) -> Any:
+    try:
+        return json.loads((site / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
