@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def _end_kernels() -> None:
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
-    """Run one notebook; return {ok, cells, total} and for a failure {ename, evalue, source, cell}.
+    """Run one notebook; return {ok, cells, total} and for a failure {ename, evalue, source, line}.
 
     `job`: source (prepared notebook), output (path), parameters, folder (for sockets), environment, cwd.
     """
@@ -148,12 +149,25 @@ def _count(notebook: Any, broken: int = 0) -> dict[str, int]:
 
 def _failure(notebook: Any, error: Exception) -> dict[str, Any]:
     """The error among the outputs, with its cell; if there is none (a dead kernel), the last cell that was started."""
-    told = {"ok": False, "ename": type(error).__name__, "evalue": str(error), "source": _last_source(notebook)}
+    told = {
+        "ok": False,
+        "ename": type(error).__name__,
+        "evalue": str(error),
+        "source": _last_source(notebook),
+        "line": 0,
+    }
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error" and not (output.ename == "SystemExit" and output.evalue in ("", "0")):
-                told |= {"ename": output.ename, "evalue": output.evalue, "source": cell.source}
+                frames = re.findall(r"Cell In\[\d+\], line (\d+)", plain("\n".join(output.traceback)))
+                line = int(frames[0]) if frames else 0  # the outermost frame is the cell itself
+                told |= {"ename": output.ename, "evalue": output.evalue, "source": cell.source, "line": line}
     return {**told, **_count(notebook, broken=1)}
+
+
+def plain(text: str) -> str:
+    """Text without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def _last_source(notebook: Any) -> str:

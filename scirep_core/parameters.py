@@ -218,7 +218,8 @@ def declarations(source: str, where: str = "") -> dict[str, Parameter]:
         if isinstance(default, str) and kind != "str":
             raise _refusal(line.removesuffix(": "), name, default, f"expected {kind}, found str")
         default = _coerce(kind, default, name, line.removesuffix(": "))
-        found[name] = Parameter(name, kind, default, comments.get(node.end_lineno or node.lineno, ""))
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)  # formatters break long values over lines
+        found[name] = Parameter(name, kind, default, " ".join(comments[n] for n in lines if n in comments))
     return found
 
 

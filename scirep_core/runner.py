@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import uuid
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 
 from scirep_core import errors
 from scirep_core.errors import CacheError, ConfigError, DataError, ScirepError, nearest
-from scirep_core.kernelwork import Crew, environment, socket_folder
+from scirep_core.kernelwork import Crew, environment, plain, socket_folder
 from scirep_core.parameters import chapter_name, resolve
 from scirep_core.records import read_json, read_jsonl
 from scirep_core.runcache import (
@@ -318,16 +317,16 @@ def _failed(
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(source, kept)
     ours = answer["ename"] in FAMILY
-    evalue = re.sub(r"\x1b\[[0-9;]*m", "", answer["evalue"]).strip()
+    evalue = (plain(answer["evalue"]).strip() or answer["ename"]).splitlines()[0]
     if ours:
-        text = f"{name}: {evalue.splitlines()[0].removeprefix(f'{name}: ') if evalue else answer['ename']}"
+        text = f"{name}: {evalue.removeprefix(f'{name}: ')}"
     else:
-        lines = answer["source"].strip().splitlines()
-        cell = [f"  | {line}" for line in lines[:6]] + (["  | ..."] if len(lines) > 6 else [])
-        first = evalue.splitlines()[0] if evalue else ""
+        lines, at = answer["source"].rstrip().splitlines(), answer.get("line", 0)  # counted from 1; 0: unknown
+        first = max(0, min(at - 4, len(lines) - 6))
+        cell = [f"  {'>' if n == at else '|'} {line}" for n, line in enumerate(lines[first : first + 6], first + 1)]
         after = f"failed after {answer['cells']} of {answer['total']} cells"
         where = [f"  notebook kept as {kept}"] if kept.is_file() else []
-        text = "\n".join([f"{name}: {after}: {answer['ename']}: {first:.300}", *cell, *where])
+        text = "\n".join([f"{name}: {after}: {answer['ename']}: {evalue:.300}", *cell, *where])
     say(text)
     failed = kept if kept.is_file() else None
     return RunResult(name, "failed", job.reason, failed=failed, error=text, exit_code=2 if ours else 1, **measured)

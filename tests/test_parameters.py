@@ -45,6 +45,8 @@ def test_declarations_are_read_with_type_default_and_help(tmp_path: Path) -> Non
     assert list(found) == [line.split(":")[0] for line in CELL.splitlines()]
     assert found["ndcg_percent"] == Parameter("ndcg_percent", "int", 20, "NDCG cut")
     assert found["tags"] == Parameter("tags", "list[str]", ["a#b", "c"], "a hash inside a string is no comment")
+    broken = declarations('tasks: str = (\n    "a,b"  # names\n)\nseed: int = 0  # of all')
+    assert broken["tasks"] == Parameter("tasks", "str", "a,b", "names") and broken["seed"].help == "of all"
     assert found["query"].default == "" and found["quick"].default is False
 
 
