@@ -1,0 +1,88 @@
+"""What a notebook depends on is found by reading its imports: enough for truth, no more than needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scirep_core import runcache
+from scirep_core.dependencies import library_files
+
+LIBRARY = {
+    "__init__.py": """
+from typing import TYPE_CHECKING
+from scirep_core.base import VERSION
+if TYPE_CHECKING:
+    from scirep_core.heavy import x
+_LAZY = {"load_task": "tasks", "evaluate": ("scirep_core.scores", "evaluate")}
+def __getattr__(name):
+    import importlib
+    return getattr(importlib.import_module(f"scirep_core.{_LAZY[name]}"), name)
+def encode(*a):
+    return _inner(*a)
+def _inner(*a):
+    from scirep_core.encoders import find
+    return find(*a)
+""",
+    "base.py": "",
+    "heavy.py": "",
+    "tasks.py": "import numpy\ndef f():\n    from .scores import g\n",
+    "scores.py": "",
+    "figures.py": "TABLES = 'published'\n",
+    "encoders/__init__.py": "REGISTRY = {'bm25': 'scirep_core.encoders.lexical:Bm25'}\n",
+    "encoders/lexical.py": "from ..base import VERSION\n",
+    "encoders/words.txt": "",
+    "explore/picker.py": "",
+    "explore/picker.js": "",
+    "published/csfcube/t1.csv": "",
+    "plugins/__init__.py": "import importlib\ndef load(n):\n    return importlib.import_module(f'scirep_core.plugins.{n}')\n",
+    "plugins/one.py": "",
+    "broken.py": "def (",
+}
+ROOT = {"__init__.py", "base.py"}
+ENCODERS = ROOT | {"encoders/__init__.py", "encoders/lexical.py", "encoders/words.txt"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import numpy, json", set()),
+        ("from scirep_core.base import VERSION", ROOT),
+        ("%matplotlib inline\nfrom scirep_core import load_task", ROOT | {"tasks.py", "scores.py"}),
+        ("from scirep_core import evaluate", ROOT | {"scores.py"}),
+        ("from scirep_core import encode", ENCODERS),
+        ("import scirep_core as s\n# next cell\ns.encode(1)", ENCODERS),
+        ("import scirep_core.scores\nscirep_core.scores.g()", ROOT | {"scores.py"}),
+        ("from scirep_core import VERSION, scores", ROOT | {"scores.py"}),
+        (
+            "def f():\n    !ls\n    import scirep_core.explore.picker as p",
+            ROOT | {"explore/picker.py", "explore/picker.js"},
+        ),
+        ("from scirep_core import figures", ROOT | {"figures.py", "published/csfcube/t1.csv"}),
+        ("from scirep_core import plugins", ROOT | {"plugins/__init__.py", "plugins/one.py"}),
+        ("from scirep_core import broken", ROOT | {"broken.py"}),
+        ("import scirep_core\ngetattr(scirep_core, name)", set(LIBRARY)),
+        ("from scirep_core import *", set(LIBRARY)),
+        ("this is no Python", set(LIBRARY)),
+    ],
+)
+def test_imports_are_followed_by_reading(tmp_path: Path, source: str, expected: set[str]) -> None:
+    package = tmp_path / "scirep_core"
+    for name, text in LIBRARY.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    assert set(library_files(source.split("\n# next cell\n"), package)) == expected
+
+
+def test_reading_finds_at_least_what_importing_loads() -> None:
+    """On the real library: every module that an import of `encoders` or `results` loads is among the files found."""
+    for module in ("scirep_core.results", "scirep_core.encoders", "scirep_core.runner"):
+        files = "(m.__file__ for n, m in sys.modules.items() if n.startswith('scirep_core') and m.__file__)"
+        code = f"import sys, {module}; print(*{files})"
+        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        package = runcache.PACKAGE
+        found = library_files([f"import {module}"], package)
+        assert loaded and {Path(name).relative_to(package).as_posix() for name in loaded} <= set(found)
