@@ -247,8 +247,8 @@ def run(
             raise ConfigError(f"-p {pair!r}: write -p name value, or -p name=value")
         given[name] = value
     result = runner.run(Path(notebook), given, out, rows, say)
-    if not result.ok:
-        raise ScirepError(result.error)
+    if not result.ok:  # the runner has said why
+        raise typer.Exit(result.exit_code)
     print(result.notebook)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -71,23 +70,20 @@ STYLE: Any = {
 }
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Draw in the book's style inside this context."""
-    with mpl.rc_context(STYLE):
-        yield
+WIDTH = 7.2
+"""Width of a full figure in inches: the text column, so that nothing is scaled and 10 points stay 10 points."""
 
 
 def subplots(*args: Any, **kwargs: Any) -> tuple[Figure, Any]:
-    """Return matplotlib's subplots in the book's style."""
-    with style():
-        return plt.subplots(*args, **kwargs)
+    """Return matplotlib's subplots; from here on this process draws in the book's style."""
+    mpl.rcParams.update(STYLE)
+    return plt.subplots(*args, **kwargs)
 
 
 def svg(figure: Figure, name: str, alt: str) -> str:
     """Return a figure as inline SVG with a title for screen readers, ids that no other figure shares, no dates."""
     buffer = io.StringIO()
-    with style():
+    with mpl.rc_context(STYLE):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
     text = buffer.getvalue()

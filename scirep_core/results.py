@@ -105,6 +105,9 @@ def stored() -> Iterator[tuple[Result, Path]]:
         ("live", ROOT / "book" / "_run", "*/**/rows.jsonl"),
     ):
         for path in sorted(folder.glob(pattern)):
+            place = path.relative_to(folder).parts
+            if place[0] in ("own", "failed") or any(part.startswith(".") for part in place):
+                continue  # a reader's own runs and unfinished ones are not the book
             for row in read_results(path):
                 yield replace(row, kind=kind), path
 

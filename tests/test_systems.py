@@ -240,3 +240,29 @@ def test_batches_respect_the_token_budget():
     assert [i for batch in batches for i in batch] == [0, 1, 2, 3, 4, 5]
     assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= 130 for b in batches)
     assert hub.token_batches([0], [9999], budget=10) == [[0]]
+
+
+def test_two_processes_share_one_encoding_job(own_home, tmp_path):
+    """Each shard is computed once, whoever gets to it first, and both get the same vectors."""
+    import subprocess
+    import sys
+
+    code = """
+import sys, time, numpy as np, scirep_core.embed as e
+e.SHARD = 4
+class Slow:
+    name, fingerprint, separator = "slow", "slow-shared", ""
+    def encode(self, texts, format):
+        with open(sys.argv[1], "a") as log:
+            log.write(texts[0] + "\\n")
+        time.sleep(0.15)
+        return np.array([[float(t)] for t in texts], dtype=np.float32)
+texts = [f"{i:03d}" for i in range(40)]
+print(e.embed(Slow(), texts, "PRX").ravel().tolist() == [float(t) for t in texts])
+"""
+    log = tmp_path / "log"
+    both = [subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [p.communicate(timeout=60)[0].strip() for p in both] == ["True", "True"]
+    computed = log.read_text().split()
+    assert sorted(computed) == [f"{i:03d}" for i in range(0, 40, 4)]
+    assert not list((own_home / "vectors" / "slow-shared").rglob("*.lock"))

@@ -34,7 +34,10 @@ def three_kinds(
     decimals: int = 2,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a table with published, recorded and live side by side; cells by (line, column), missing ones stay empty."""
+    """Return a table with published, recorded and live side by side; cells by (line, column).
+
+    Missing cells stay empty; our numbers have the decimals of the printed one beside them.
+    """
     header = [first]
     for column in columns:
         header += [f"{column} <small>published</small>", "<small>recorded</small>", "<small>live</small>"]
@@ -45,7 +48,8 @@ def three_kinds(
             quoted = printed.get((line, column))
             cells.append(chapter.number(quoted) if quoted and quoted.value else "")
             for row in (recorded.get((line, column)), live.get((line, column))):
-                shown = f"{chapter.number(row, decimals)} {report.interval(row.low, row.high)}" if row else ""
+                places = quoted.decimals if quoted and quoted.value else decimals
+                shown = f"{chapter.number(row, places)} {report.interval(row.low, row.high)}" if row else ""
                 cells.append(shown)
             names += ["published", "recorded", "live"]
         rows.append(cells)

@@ -67,7 +67,7 @@ def _relabel(table: Mapping[tuple[str, str], T], names: Mapping[str, str]) -> di
 
 def distribution(chapter: Chapter, queries: Sequence[facts.QueryAgreement]) -> None:
     """Draw Spearman of every query before and after adjudication: what a median of 16 or 17 values hides."""
-    figure, axes = report.subplots(1, 3, figsize=(8.6, 3.0), sharey=True)
+    figure, axes = report.subplots(1, 3, figsize=(report.WIDTH, 2.8), sharey=True)
     frames = []
     for ax, facet in zip(axes, FACETS, strict=True):
         of_facet = sorted((q for q in queries if q.query.facet == facet), key=lambda q: q.post.spearman)

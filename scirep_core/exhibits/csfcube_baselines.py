@@ -147,18 +147,25 @@ def against_print(chapter: Chapter) -> None:
             gaps = [row.value - printed.number for row, printed in pairs]
             equal = sum(agrees(row, printed) for row, printed in pairs)
             lines.append(
-                [f"<code>{encoder}</code>", f"{equal} of {len(pairs)}", f"{min(gaps):+.2f}", f"{max(gaps):+.2f}"]
+                [f"<code>{encoder}</code>", f"{equal} of {len(pairs)}", _signed(min(gaps)), _signed(max(gaps))]
             )
     if lines:
         header = ["System", "equal to the print", "lowest difference", "highest difference"]
         chapter.show(report.table(header, lines, "Recorded on the real collection against Tables 3 and 4"))
 
 
+def _signed(value: float) -> str:
+    """Return a difference with its sign; one that rounds to nothing has none."""
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
+
+
 def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     """Draw one metric per facet and system: published hollow, recorded solid, live in the accent colour."""
     live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER))
     names = [n for n in dict.fromkeys(r.encoder for r in rows) if n not in ("random", "oracle")]
-    figure, axes = report.subplots(1, 4, figsize=(10.5, 0.9 + 0.42 * len(names)), sharey=True)
+    names += [n for n in dict.fromkeys(key[1] for key in kept) if n not in (*names, "random", "oracle")]
+    figure, grid = report.subplots(2, 2, figsize=(report.WIDTH, 1.6 + 0.84 * len(names)), sharey=True, sharex=True)
+    axes = grid.flat
     frames = []
     for ax, task in zip(axes, ("background", "method", "result", "all"), strict=True):
         quoted = {n: p.number for n in names if (p := printed_cell(n, task, metric))}
@@ -171,18 +178,20 @@ def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
             ax, names, series, *(live[f"csfcube/{task}", bound, metric].value for bound in ("random", "oracle"))
         )
         ax.set_title(task)
-        ax.set_xlabel(LABELS.get(metric, metric))
+        ax.set_xlim(0, 104)
         for n in names:
             frames += [{"task": task, "system": n, "kind": s.kind, "value": s.values[n], "low": s.bounds.get(n, (None,))[0],
                         "high": s.bounds.get(n, (None, None))[1]} for s in series if n in s.values]  # fmt: skip
-    axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1.12), ncols=3, borderaxespad=0)
+    for ax in grid[1]:
+        ax.set_xlabel(LABELS.get(metric, metric))
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
     source = rows[0].source
     count = {task: live[f"csfcube/{task}", "random", metric].n for task in TASKS}
     chapter.figure(
         f"overview-{metric.replace('%', '-')}", figure, pd.DataFrame(frames),
         caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet; n = {count['background']}, {count['method']}, "
-        f"{count['result']} and {count['all']} queries; bars are 95 % bootstrap intervals over queries. Published and recorded: the real "
-        f"collection. Live, floor and ceiling: {source} data.",
+        f"{count['result']} and {count['all']} queries; bars are 95 % bootstrap intervals over queries. "
+        f"Published and recorded: the real collection. Live, floor and ceiling: {source} data.",
         alt=f"Dot plot of {metric} for {len(names)} systems on each facet and over all, with intervals, floor and ceiling.",
     )  # fmt: skip
 
@@ -207,7 +216,7 @@ def figure3(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ran
     pairs = sorted(collection.two_facet_papers().values(), key=lambda pair: scores[pair[1]] - scores[pair[0]])
     colours = dict(zip(FACETS, report.SERIES, strict=False))
     markers = dict(zip(FACETS, "osD", strict=True))
-    figure, ax = report.subplots(figsize=(8.2, 3.2))
+    figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
     for x, (first, second) in enumerate(pairs):
         ax.plot([x, x], [100 * scores[first], 100 * scores[second]], color=report.GRID, linewidth=2)
         for query in (first, second):

@@ -113,7 +113,7 @@ def figure1(chapter: Chapter, collection: FacetCollection) -> None:
 def figure2(chapter: Chapter, collection: FacetCollection) -> None:
     """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each."""
     tables = facts.joint_counts(collection)
-    figure, axes = report.subplots(1, len(tables), figsize=(3.1 * len(tables), 3.3), squeeze=False)
+    figure, axes = report.subplots(1, len(tables), figsize=(report.WIDTH, 2.9), squeeze=False)
     frames = []
     for ax, ((first, second), counts) in zip(axes[0], tables.items(), strict=True):
         report.heat(ax, counts.astype(np.float64), list("0123"), list("0123"))
@@ -139,7 +139,7 @@ def figure2(chapter: Chapter, collection: FacetCollection) -> None:
 def pooling(chapter: Chapter, collection: FacetCollection) -> None:
     """Draw how much the pooling methods overlap (CS-C5, in part) and say what that can and cannot show."""
     methods, overlap, sizes = facts.pool_overlap(collection)
-    figure, ax = report.subplots(figsize=(6.4, 5.6))
+    figure, ax = report.subplots(figsize=(report.WIDTH, 5.6))
     report.heat(ax, 100 * overlap, [f"{m} ({n})" for m, n in zip(methods, sizes, strict=True)], methods)
     ax.tick_params(axis="x", rotation=45)
     for label in ax.get_xticklabels():

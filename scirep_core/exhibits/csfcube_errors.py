@@ -64,7 +64,7 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw both failure rates by facet and system."""
     names = list(dict.fromkeys(row.encoder for row in rows))
     figure, axes = report.subplots(
-        len(FAILURES), 3, figsize=(9.2, 1.0 + 0.62 * len(names) * len(FAILURES)), sharey=True, sharex=True
+        len(FAILURES), 3, figsize=(report.WIDTH, 1.0 + 0.62 * len(names) * len(FAILURES)), sharey=True, sharex=True
     )
     found = {(row.metric, row.task.partition("/")[2], row.encoder): row for row in rows}
     for i, metric in enumerate(FAILURES):
@@ -72,7 +72,7 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
             of = {n: found[metric, facet, n] for n in names}
             bounds = {n: (r.low, r.high) for n, r in of.items() if r.low is not None and r.high is not None}
             report.dot_plot(ax, names, [report.Dots("live", {n: r.value for n, r in of.items()}, bounds)])
-            ax.set_title(f"{metric}, {facet}")
+            ax.set_title(f"{metric},\n{facet}")
             ax.set_xlim(0, 100)
     for ax in axes[-1]:
         ax.set_xlabel("% (mean over queries)")
@@ -95,7 +95,7 @@ def shared_difficulty(chapter: Chapter, collection: FacetCollection, ranked: dic
     scores = {n: facets.per_query(collection, r.system.rankings, ["ndcg%20"])[0] for n, r in ranked.items()}
     table = np.array(list(scores.values()))
     order = np.argsort(table.mean(axis=0), kind="stable")
-    figure, ax = report.subplots(figsize=(9.2, 3.4))
+    figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
     low, high = table.min(axis=0)[order], table.max(axis=0)[order]
     positions = np.arange(len(order))
     ax.vlines(positions, 100 * low, 100 * high, color=report.GRID, linewidth=3)
