@@ -137,7 +137,7 @@ def test_every_page_loads_without_a_fault(started: Any, site: Path, origin: str)
 
 WIDGETS = """() => [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')].map((s) => {
   const drawn = s.previousElementSibling;
-  return drawn.matches('.widget-subarea') && drawn.innerHTML.length > 100 && !/Error|Failed to load/.test(drawn.textContent);
+  return drawn.matches('.widget-subarea') && drawn.innerHTML.length > 100 && !drawn.querySelector('.jupyter-widgets-error-widget');
 })"""
 
 
