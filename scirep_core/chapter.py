@@ -30,7 +30,7 @@ from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.errors import NumericError
 from scirep_core.published import Printed
 from scirep_core.report import svg
-from scirep_core.results import ROOT, Result, provenance
+from scirep_core.results import Result, provenance
 from scirep_core.store import home, sha256_bytes, write_bytes, write_json, write_text
 
 if TYPE_CHECKING:
@@ -220,15 +220,17 @@ def start(name: str, /, **parameters: Any) -> Chapter:
 
 
 def progress(label: str) -> Any:
-    """Return a progress callback (done, total) that writes one line a step to stderr, quiet when nothing is computed."""
-    begun = time.perf_counter()
+    """Return a progress callback (done, total), quiet when nothing is computed.
+
+    Under the runner the line goes to the file it watches (`SCIREP_PROGRESS`), so that pages stay clean; else to stderr.
+    """
+    begun, watched = time.perf_counter(), os.environ.get("SCIREP_PROGRESS")
 
     def report(done: int, total: int) -> None:
-        print(f"{label}: {done}/{total} texts, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        line = f"{label}: {done} of {total} texts encoded, {time.perf_counter() - begun:.0f} s"
+        if watched:
+            write_text(Path(watched), line)
+        else:
+            print(line, file=sys.stderr, flush=True)
 
     return report
-
-
-def repository() -> Path:
-    """Return the root of the checkout."""
-    return ROOT

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,7 @@ PROFILES = ("embedded", "real")
 OWN = "own"
 """Folder under the runs for `run` without `out`: a reader's own runs never replace a chapter of the book."""
 FAMILY = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, ScirepError)}
+PROGRESS_SECONDS = 10.0
 Say = Callable[[str], None]
 
 
@@ -261,16 +263,22 @@ def _execute(
             kernel_folder = f"{sockets}/{ready.name}" if sockets else ""
             if kernel_folder:
                 Path(kernel_folder).mkdir(mode=0o700)
-            answer = crew.ask(
-                {
-                    "source": str(ready.with_suffix(".json")),
-                    "output": str(ready / "notebook.ipynb"),
-                    "parameters": job.parameters,
-                    "folder": kernel_folder,
-                    "environment": {"SCIREP_CHAPTER": name, "SCIREP_CHAPTER_DIR": str(ready / "data")},
-                    "cwd": str(job.cwd or ready / "data"),
-                }
-            )
+            told = {
+                "SCIREP_CHAPTER": name,
+                "SCIREP_CHAPTER_DIR": str(ready / "data"),
+                "SCIREP_PROGRESS": f"{ready}.progress",
+            }
+            with _relaying(Path(told["SCIREP_PROGRESS"]), name, say):
+                answer = crew.ask(
+                    {
+                        "source": str(ready.with_suffix(".json")),
+                        "output": str(ready / "notebook.ipynb"),
+                        "parameters": job.parameters,
+                        "folder": kernel_folder,
+                        "environment": told,
+                        "cwd": str(job.cwd or ready / "data"),
+                    }
+                )
             if crew.stopping.is_set():
                 raise KeyboardInterrupt
             answer = _check_rows(answer, ready / "data" / "rows.jsonl")
@@ -293,6 +301,28 @@ def _execute(
                 for future in futures:
                     future.cancel()
                 crew.stop()
+
+
+@contextmanager
+def _relaying(path: Path, name: str, say: Say) -> Iterator[None]:
+    """While a chapter runs, pass on what it last wrote to `path` about its long steps, every ten seconds if it is new."""
+    done = threading.Event()
+
+    def relay() -> None:
+        before = ""
+        while not done.wait(PROGRESS_SECONDS):
+            now = path.read_text(encoding="utf-8") if path.is_file() else ""
+            if now != before:
+                say(f"{name}: {now}")
+            before = now
+
+    thread = threading.Thread(target=relay, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _check_rows(answer: dict[str, Any], rows: Path) -> dict[str, Any]:
