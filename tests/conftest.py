@@ -30,6 +30,21 @@ def real(own_home: Path):
 
 
 @pytest.fixture(scope="session")
+def built_book(own_home: Path) -> Path:
+    """Return the site of the book with every chapter up to date at the embedded profile, as `make book` leaves it."""
+    from scirep_core import book, runner
+    from scirep_core.runcache import Places
+
+    chosen = os.environ.get("SCIREP_SITE")
+    if chosen:
+        assert (Path(chosen) / "index.html").is_file(), f"SCIREP_SITE={chosen} holds no index.html"
+        return Path(chosen)
+    results = runner.run_all("embedded")
+    assert all(result.ok for result in results), [result.error for result in results if not result.ok]
+    return book.build(Places().runs / "embedded").parent
+
+
+@pytest.fixture(scope="session")
 def real_folder() -> Path:
     if not MIRROR:
         pytest.skip("SCIREP_DATA_MIRROR is not set: no real data on this machine")

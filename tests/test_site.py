@@ -1,8 +1,8 @@
 """The published page in a browser that can reach nothing else, from a folder and from a server.
 
-The site is the one SCIREP_SITE names, else `build/html` of this checkout, else a small demonstration book made here: an
-executed notebook with mathematics, a table of the three kinds of number, a drawing and widgets, so that there is always
-something to test. Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
+Two sites are tested: the book itself (brought up to date first; or the one SCIREP_SITE names), and a small demonstration
+made here, an executed notebook with mathematics, a table of the three kinds of number, a drawing and widgets, which also
+holds what no chapter has yet. Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
 """
 
 from __future__ import annotations
@@ -88,13 +88,12 @@ def demonstration(folder: Path) -> Path:
     return book.build(folder / "executed", folder / "html", progress=lambda line: None).parent
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chosen = os.environ.get("SCIREP_SITE")
-    folder = Path(chosen) if chosen else book.ROOT / "build" / "html"
-    if chosen and not (folder / "index.html").is_file():
-        pytest.fail(f"SCIREP_SITE={chosen} holds no index.html")
-    return folder if (folder / "index.html").is_file() else demonstration(tmp_path_factory.mktemp("demonstration"))
+@pytest.fixture(scope="module", params=["book", "demonstration"])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if request.param == "demonstration":
+        return demonstration(tmp_path_factory.mktemp("demonstration"))
+    built: Path = request.getfixturevalue("built_book")
+    return built
 
 
 @pytest.fixture(scope="module")

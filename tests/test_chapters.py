@@ -1,0 +1,182 @@
+"""The chapters as readers meet them: rows with floor and ceiling, the explorer on the page, plain papermill, real numbers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import chromium
+import nbformat
+import pytest
+
+from scirep_core import runner
+from scirep_core.book import exhibits
+from scirep_core.exhibits import agrees
+from scirep_core.published import lookup
+from scirep_core.results import ROOT, recorded
+from scirep_core.runcache import Places
+
+RUNS = Places().runs / "embedded"
+PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def live(built_book) -> dict[tuple[str, str, str], float]:
+    found = rows(RUNS / "csfcube" / "baselines.data" / "rows.jsonl")
+    return {(r["task"], r["encoder"], r["metric"]): r["value"] for r in found if r["protocol"] == "paper"}
+
+
+def test_every_system_lies_between_floor_and_ceiling(live):
+    """On the embedded literature by whole-pool metrics; single facets may dip below chance, the aggregate may not."""
+    names = {encoder for _, encoder, _ in live} - {"random", "oracle"}
+    assert len(names) == 7
+    for metric in ("ndcg%20", "ndcg%100", "map"):
+        floor, ceiling = live["csfcube/all", "random", metric], live["csfcube/all", "oracle", metric]
+        for name in names:
+            assert floor < live["csfcube/all", name, metric] < ceiling, (name, metric)
+
+
+def test_the_chapters_leave_every_exhibit_they_promise(built_book):
+    for path in sorted((ROOT / "notebooks" / "csfcube").glob("*.ipynb")):
+        about = nbformat.read(path, as_version=4).metadata["scirep"]
+        known = {e.id for e in exhibits()}
+        assert set(about["exhibits"]) <= known
+        assert rows(RUNS / "csfcube" / f"{path.stem}.data" / "rows.jsonl")
+    assert {e.id for e in exhibits() if e.paper == "csfcube"} == {
+        e for p in (ROOT / "notebooks" / "csfcube").glob("*.ipynb") for e in nbformat.read(p, as_version=4).metadata["scirep"]["exhibits"]
+    }  # fmt: skip
+
+
+def test_figures_lie_beside_the_page_with_data_and_sidecar(built_book):
+    drawn = sorted((RUNS / "csfcube").glob("*.data/figures/*.svg"))
+    assert len(drawn) >= 6
+    for path in drawn:
+        assert path.with_suffix(".csv").stat().st_size > 0
+        assert json.loads(path.with_suffix(".json").read_text())["alt"]
+
+
+def test_the_book_runs_again_in_no_time_when_nothing_changed(built_book):
+    results = runner.run_all("embedded")
+    assert [result.status for result in results] == ["cached"] * 4
+
+
+def test_plain_papermill_changes_one_parameter_without_scirep(tmp_path, tiny_folder):
+    out = tmp_path / "out.ipynb"
+    words = [
+        "-p",
+        "data",
+        str(tiny_folder),
+        "-p",
+        "encoders",
+        "bm25,tfidf",
+        "-p",
+        "ndcg_percent",
+        "50",
+        "-p",
+        "resamples",
+        "200",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", str(ROOT / "notebooks/csfcube/baselines.ipynb"), str(out), *words, "--no-progress-bar"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    text = out.read_text()
+    assert "NDCG%50" in text
+    assert "tiny" in text
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [("encoders", "bm25,fabs_tfdif", "did you mean 'fabs_tfidf'"), ("ndcg_percent", "0", "ndcg_percent = 0"),
+     ("data", "reel", "no such folder"), ("folds", "tset", "did you mean 'test'")],
+)  # fmt: skip
+def test_a_wrong_parameter_is_one_line_naming_the_valid_ones(parameter, value, message, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "scirep_core.cli", "run", str(ROOT / "notebooks/csfcube/baselines.ipynb"), "-p", f"{parameter}={value}",
+         "--out", str(tmp_path / "out.ipynb")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.ipynb").exists()
+
+
+def test_the_notebook_prints_all_twenty_bm25_and_specter_figures_on_real_data(real, tmp_path):
+    result = runner.run(
+        ROOT / "notebooks/csfcube/baselines.ipynb", {"data": "real", "encoders": "bm25,specter_pools", "resamples": 200},
+        tmp_path / "out.ipynb", tmp_path / "rows.jsonl",
+    )  # fmt: skip
+    assert result.ok, result.error
+    found = {
+        (r["encoder"], r["task"].partition("/")[2], r["metric"]): r
+        for r in rows(tmp_path / "rows.jsonl")
+        if r["protocol"] == "paper"
+    }
+    for encoder, name in (("fabs_bm25", "fabs_bm25"), ("specter_pools", "SPECTER")):
+        for task in ("background", "method", "result", "all"):
+            for metric in PRINTED:
+                printed = lookup("CS-T4")[name, f"{task}/{metric}"]
+                assert f"{found[encoder, task, metric]['value']:05.2f}" == printed.value
+
+
+def test_recorded_runs_are_of_the_real_collection_and_match_what_they_must(real):
+    found = {(r.task, r.encoder, r.metric): r for r in recorded("csfcube/baselines") if r.protocol == "paper"}
+    assert {r.data_hash for r in found.values()} == {real.data_hash}
+    for metric in PRINTED:
+        assert agrees(found["csfcube/all", "fabs_bm25", metric], lookup("CS-T4")["fabs_bm25", f"all/{metric}"])
+    systems = {encoder for _, encoder, _ in found}
+    assert {
+        "fabs_tfidf",
+        "fabs_cbow200",
+        "fabs_tfidfcbow200",
+        "minilm_sentences",
+        "minilm_facet",
+        "minilm_abstract",
+    } <= systems
+    for chapter in ("collection", "agreement", "errors"):
+        assert {r.data_hash for r in recorded(f"csfcube/{chapter}")} == {real.data_hash}
+
+
+@pytest.mark.site
+def test_the_explorer_answers_mouse_and_keyboard_without_a_kernel(built_book):
+    origin = built_book.resolve().as_uri() + "/"
+    with chromium.browser() as started, chromium.tab(started, origin) as tab:
+        assert tab.open("csfcube/errors.html") == []
+        page = tab.page
+
+        def order(side: int) -> list[str]:
+            return page.locator(f".scx-side-{side} .scx-row .scx-name").all_text_contents()
+
+        def metrics() -> str:
+            return page.locator(".scx-metrics").inner_text()
+
+        first, shown = order(0), metrics()
+        page.get_by_label("Ranking A").select_option("minilm_abstract")
+        assert order(0) != first
+        page.get_by_label("Percent", exact=True).fill("50")
+        page.keyboard.press("Tab")
+        assert metrics() != shown
+        query = page.get_by_label("Query paper").input_value()
+        page.get_by_role("button", name="Next").first.click()
+        page.wait_for_function("location.hash.startsWith('#explorer=')")
+        assert (page.get_by_label("Query paper").input_value(), page.get_by_label("Facet", exact=True).input_value())[
+            0
+        ] or query
+        page.locator(".scx-side-0 [role=listbox]").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        assert page.locator(".scx-detail").inner_text().strip()
+        assert "papermill notebooks/csfcube/errors.ipynb" in page.locator(".scx-command code").inner_text()
+        shared = page.url
+        assert tab.problems == []
+    with chromium.browser() as started, chromium.tab(started, origin) as tab:
+        assert tab.open(shared.removeprefix(origin)) == []  # a shared address restores the view
+        assert tab.page.get_by_label("Ranking A").input_value() == "minilm_abstract"
