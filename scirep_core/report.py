@@ -125,7 +125,8 @@ def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
     """Return a small grey `low–high`, empty where there is no interval."""
     if low is None or high is None:
         return ""
-    return f'<span class="ci">{low:.{decimals}f}–{high:.{decimals}f}</span>'
+    places = decimals if max(abs(low), abs(high)) > 2 else 2  # coefficients need two
+    return f'<span class="ci">{low:.{places}f} to {high:.{places}f}</span>'
 
 
 class Dots:

@@ -40,7 +40,11 @@ def three_kinds(
     """
     header = [first]
     for column in columns:
-        header += [f"{column} <small>published</small>", "<small>recorded</small>", "<small>live</small>"]
+        header += [
+            f"{(labels or {}).get(column, column)} <small>published</small>",
+            "<small>recorded</small>",
+            "<small>live</small>",
+        ]
     rows, classes = [], []
     for line in lines:
         cells, names = [(labels or {}).get(line, line)], [""]

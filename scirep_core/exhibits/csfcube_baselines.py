@@ -14,7 +14,7 @@ from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets.csfcube import TASKS, FacetCollection
 from scirep_core.evaluators import facet_systems, facets
 from scirep_core.evaluators.facet_systems import SYSTEMS, Ranked
-from scirep_core.evaluators.facets import Comparison, System
+from scirep_core.evaluators.facets import System
 from scirep_core.exhibits import Key, agrees, by_key, three_kinds
 from scirep_core.formats import FACETS
 from scirep_core.metrics import FACET_METRICS
@@ -122,7 +122,7 @@ def tables(chapter: Chapter, rows: Sequence[Result]) -> None:
             chapter, f"Tables 3 and 4, {'aggregated' if task == 'all' else task}", "System", lines, PRINTED_METRICS,
             {(n, m): p for n in lines for m in PRINTED_METRICS if (p := printed_cell(n, task, m))},
             _cells(kept, task), _cells(live, task),
-            labels=labels,
+            labels=labels | LABELS,
         )  # fmt: skip
         heading = "Aggregated over the three facets" if task == "all" else task.capitalize()
         chapter.show(f"<details{' open' if task == 'all' else ''}><summary>{heading}</summary>{table}</details>")
@@ -214,18 +214,24 @@ def figure3(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ran
         )
     )
     pairs = sorted(collection.two_facet_papers().values(), key=lambda pair: scores[pair[1]] - scores[pair[0]])
-    colours = dict(zip(FACETS, report.SERIES, strict=False))
-    markers = dict(zip(FACETS, "osD", strict=True))
-    figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
-    for x, (first, second) in enumerate(pairs):
-        ax.plot([x, x], [100 * scores[first], 100 * scores[second]], color=report.GRID, linewidth=2)
-        for query in (first, second):
-            ax.plot(x, 100 * scores[query], markers[query.facet], color=colours[query.facet])
+    kinds = sorted({(first.facet, second.facet) for first, second in pairs})
+    colours, markers = dict(zip(FACETS, report.SERIES, strict=False)), dict(zip(FACETS, "osD", strict=True))
+    figure, axes = report.subplots(1, len(kinds), figsize=(report.WIDTH, 3.4), sharey=True, squeeze=False)
+    for ax, kind in zip(axes[0], kinds, strict=True):
+        of_kind = [pair for pair in pairs if (pair[0].facet, pair[1].facet) == kind]
+        for x, pair in enumerate(of_kind):
+            ax.plot([x, x], [100 * scores[query] for query in pair], color=report.GRID, linewidth=2)
+            for query in pair:
+                ax.plot(x, 100 * scores[query], markers[query.facet], color=colours[query.facet])
+        ax.set_xticks(
+            range(len(of_kind)), [first.paper_id for first, _ in of_kind], rotation=60, ha="right", fontsize=8
+        )
+        ax.set_title(" and ".join(kind))
+        ax.set_ylim(0, 100)
+    axes[0][0].set_ylabel("NDCG%20")
     for facet in FACETS:
-        ax.plot([], [], markers[facet], color=colours[facet], label=facet)
-    ax.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0))
-    ax.set_xticks(range(len(pairs)), [first.paper_id for first, _ in pairs], rotation=60, ha="right", fontsize=8)
-    ax.set_ylabel("NDCG%20")
+        axes[0][0].plot([], [], markers[facet], color=colours[facet], label=facet)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
     gaps = np.array([abs(scores[b] - scores[a]) for a, b in pairs])
     frame = pd.DataFrame(
         [{"paper": q.paper_id, "facet": q.facet, "ndcg%20": 100 * scores[q]} for pair in pairs for q in pair]
@@ -233,35 +239,14 @@ def figure3(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ran
     chapter.figure(
         f"two-facets-{system.replace(':', '-').replace('/', '-')}", figure, frame,
         caption=f"NDCG%20 (0 to 100) of <code>{html.escape(system)}</code> on the {len(pairs)} papers rated under two "
-        f"facets ({collection.source} data), sorted by the difference. The median gap between a paper's two facets is "
+        f"facets ({collection.source} data), one panel a pair of facets, sorted by the difference. "
+        f"The median gap between a paper's two facets is "
         f"{100 * np.median(gaps):.1f} points. The paper draws this for SPECTER-ID, whose rankings were never released.",
         alt=f"Per-query NDCG%20 of {system} for papers with two facets; each paper's two facets joined by a line.",
     )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ claims, read off
-
-
-def comparisons(chapter: Chapter, found: Sequence[Comparison], caption: str) -> None:
-    """Show paired tests as a table."""
-    rows = [
-        [f"<code>{html.escape(c.first)}</code> − <code>{html.escape(c.second)}</code>", c.task, f"{c.difference:+.2f}",
-         f"{c.low:+.1f} to {c.high:+.1f}", f"{c.p:.4f}", f"{c.p_holm:.4f}", str(c.n)]
-        for c in found
-    ]  # fmt: skip
-    header = ["Difference", "Facet", "NDCG%20 points", "95 % interval", "p", "p (Holm)", "queries"]
-    chapter.show(report.table(header, rows, caption))
-
-
-def verdict(row: Comparison) -> str:
-    """Return the sentence a paired test allows."""
-    direction = "above" if row.difference > 0 else "below"
-    sure = row.p_holm < 0.05
-    return (
-        f"<code>{html.escape(row.first)}</code> is {abs(row.difference):.1f} points {direction} "
-        f"<code>{html.escape(row.second)}</code> ({row.task}; 95 % interval {row.low:+.1f} to {row.high:+.1f}, "
-        f"p = {row.p_holm:.3f} after Holm): {'a difference these queries settle' if sure else 'not settled by these queries'}."
-    )
 
 
 def facet_order(chapter: Chapter, rows: Sequence[Result], metric: str = "ndcg%20") -> None:
@@ -355,24 +340,6 @@ def reuse_in_print(chapter: Chapter) -> None:
     chapter.show(report.table(header, body, "Section 5, reusability: differences of printed aggregates"))
     if against:
         chapter.note("The paper’s own tables contradict the claim in: " + "; ".join(against) + ".")
-
-
-def worthwhile_pairs(ranked: dict[str, Ranked]) -> list[tuple[str, str]]:
-    """Return the pairs the chapter's claims are about, as far as their systems are ranked; at least one if two are."""
-    wanted = [
-        ("fabs_bm25", "fabs_tfidf"), ("minilm_sentences", "fabs_tfidf"), ("minilm_sentences", "minilm_abstract"),
-        ("minilm_facet", "minilm_sentences"), ("minilm_abstract", "fabs_bm25"), ("fabs_tfidfcbow200", "fabs_cbow200"),
-        ("specter_pools", "minilm_abstract"), ("specter_pools", "fabs_bm25"),
-    ]  # fmt: skip
-    pairs = [pair for pair in wanted if set(pair) <= set(ranked)]
-    names = list(ranked)
-    return pairs or [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-
-
-def sentence_or_abstract(chapter: Chapter, found: Sequence[Comparison]) -> None:
-    """Say what the same encoder does sentence by sentence and on whole abstracts (CS-C9)."""
-    rows = [c for c in found if (c.first, c.second) == ("minilm_sentences", "minilm_abstract")]
-    chapter.say(*(verdict(row) for row in rows) if rows else ("Not among this run’s systems.",))
 
 
 def best_system(rows: Sequence[Result], metric: str = "ndcg%20") -> str:

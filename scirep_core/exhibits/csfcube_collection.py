@@ -50,8 +50,8 @@ def table1(chapter: Chapter, rows: Iterable[Result]) -> None:
     kept = {r.metric: r for r in recorded(CHAPTER) if r.task == "csfcube/all"}
     names = {f"{row} ({column})": (row, column) for row, column in printed}
     table = three_kinds(
-        chapter, "Table 1 of the paper: statistics of the test collection", "Statistic", list(names), ["value"],
-        {(n, "value"): printed[k] for n, k in names.items()}, _column(kept, "value"), _column(live, "value"),
+        chapter, "Table 1 of the paper: statistics of the test collection", "Statistic", list(names), ["Value"],
+        {(n, "Value"): printed[k] for n, k in names.items()}, _column(kept, "Value"), _column(live, "Value"),
         decimals=1, labels={name: name.removesuffix(" (all)") for name in names},
     )  # fmt: skip
     chapter.show(table)

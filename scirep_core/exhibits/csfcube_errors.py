@@ -18,7 +18,7 @@ from scirep_core.explore.facets import CandidateView, FacetExplorer, QueryView, 
 from scirep_core.formats import FACETS
 from scirep_core.published import table as printed_table
 from scirep_core.records import Query
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, provenance, recorded
 from scirep_core.statistics import bootstrap_folds, holm
 
 CHAPTER = "csfcube/errors"
@@ -66,26 +66,30 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     figure, axes = report.subplots(
         len(FAILURES), 3, figsize=(report.WIDTH, 1.0 + 0.62 * len(names) * len(FAILURES)), sharey=True, sharex=True
     )
-    found = {(row.metric, row.task.partition("/")[2], row.encoder): row for row in rows}
+    live, kept = ({(r.metric, r.task.partition("/")[2], r.encoder): r for r in of} for of in (rows, recorded(CHAPTER)))
     for i, metric in enumerate(FAILURES):
         for ax, facet in zip(axes[i], FACETS, strict=True):
-            of = {n: found[metric, facet, n] for n in names}
-            bounds = {n: (r.low, r.high) for n, r in of.items() if r.low is not None and r.high is not None}
-            report.dot_plot(ax, names, [report.Dots("live", {n: r.value for n, r in of.items()}, bounds)])
+            series = []
+            for kind, found in (("recorded", kept), ("live", live)):
+                of = {n: found[metric, facet, n] for n in names if (metric, facet, n) in found}
+                bounds = {n: (r.low, r.high) for n, r in of.items() if r.low is not None and r.high is not None}
+                series.append(report.Dots(kind, {n: r.value for n, r in of.items()}, bounds))
+            report.dot_plot(ax, names, series)
             ax.set_title(f"{metric},\n{facet}")
             ax.set_xlim(0, 100)
     for ax in axes[-1]:
         ax.set_xlabel("% (mean over queries)")
-    n = {facet: found["lost", facet, names[0]].n for facet in FACETS}
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    n = {facet: live["lost", facet, names[0]].n for facet in FACETS}
     frame = pd.DataFrame(
-        [{"failure": r.metric, "task": r.task, "system": r.encoder, "percent": r.value, "low": r.low, "high": r.high, "n": r.n}
-         for r in rows]
+        [{"failure": r.metric, "task": r.task, "system": r.encoder, "kind": r.kind, "percent": r.value, "low": r.low,
+          "high": r.high, "n": r.n} for r in (*recorded(CHAPTER), *rows)]
     )  # fmt: skip
     meanings = "; ".join(f"{name}: {text}" for name, text in FAILURES.items())
     chapter.figure(
         "failures", figure, frame,
         caption=f"Two kinds of failure. {meanings[0].upper()}{meanings[1:]}. Means over n = "
-        f"{', '.join(f'{n[f]} {f}' for f in FACETS)} queries with 95 % bootstrap intervals.",
+        f"{', '.join(f'{n[f]} {f}' for f in FACETS)} queries with 95 % bootstrap intervals; recorded: the real collection.",
         alt=f"Dot plots of false positives and lost relevant papers for {len(names)} systems, one panel a facet.",
     )  # fmt: skip
 
@@ -114,7 +118,7 @@ def shared_difficulty(chapter: Chapter, collection: FacetCollection, ranked: dic
     frame.insert(0, "query", [collection.queries[k].query_id for k in order])
     rho = spearmanr(table.T).statistic if len(table) > 2 else None
     agree = (
-        f" Systems agree on which queries are hard: mean Spearman between two systems {_off(rho):.2f}."
+        f" Spearman correlation of two systems over the queries, mean over pairs: {_off(rho):.2f}."
         if rho is not None
         else ""
     )
