@@ -1,13 +1,13 @@
 """The published page in a browser that can reach nothing else, from a folder and from a server.
 
 Two sites are tested: the book itself (brought up to date first; or the one SCIREP_SITE names), and a small demonstration
-made here, an executed notebook with mathematics, a table of the three kinds of number, a drawing and widgets, which also
-holds what no chapter has yet. Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
+made here, an executed notebook with mathematics, a table, a drawing and widgets: also things that no chapter has yet.
+
+Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

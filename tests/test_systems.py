@@ -261,7 +261,9 @@ texts = [f"{i:03d}" for i in range(40)]
 print(e.embed(Slow(), texts, "PRX").ravel().tolist() == [float(t) for t in texts])
 """
     log = tmp_path / "log"
-    both = [subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
     assert [p.communicate(timeout=60)[0].strip() for p in both] == ["True", "True"]
     computed = log.read_text().split()
     assert sorted(computed) == [f"{i:03d}" for i in range(0, 40, 4)]

@@ -32,8 +32,15 @@ def measure(collection: FacetCollection) -> list[Result]:
     for facet in FACETS:
         count = sum(query.facet == facet for query in collection.queries)
         rows.append(_row(collection, f"csfcube/{facet}", "queries", count, count))
-    two = len(collection.two_facet_papers())
-    return [*rows, _row(collection, "csfcube/all", "papers with two facets", two, two)]
+    sizes = [len(collection.candidates(query)) for query in collection.queries]
+    years = [info.year for info in collection.info.values()]
+    counts = {
+        "papers with two facets": len(collection.two_facet_papers()),
+        "pools of 250": sum(size > 200 for size in sizes),
+        "pools of 100": sum(size <= 200 for size in sizes),
+        **({"first year": min(years), "last year": max(years)} if years else {}),
+    }
+    return [*rows, *(_row(collection, "csfcube/all", name, count, len(sizes)) for name, count in counts.items())]
 
 
 def _row(collection: FacetCollection, task: str, metric: str, value: float, n: int) -> Result:
@@ -60,6 +67,22 @@ def table1(chapter: Chapter, rows: Iterable[Result]) -> None:
 
 def _column(rows: Mapping[str, Result], name: str) -> dict[tuple[str, str], Result]:
     return {(line, name): row for line, row in rows.items()}
+
+
+def section3(chapter: Chapter, rows: Iterable[Result]) -> None:
+    """Show the counts that section 3 gives in its text (CS-C4); pools count as 250 from 201 candidates on."""
+    printed = {(f"{row}, {column}" if row == "queries" else row): p for (row, column), p in lookup("CS-C4").items()}
+
+    def named(of: Iterable[Result]) -> dict[str, Result]:
+        return {(f"queries, {r.task.partition('/')[2]}" if r.metric == "queries" else r.metric): r for r in of}
+
+    chapter.show(
+        three_kinds(
+            chapter, "Section 3: queries by facet, pools, years of the query papers", "Count", list(printed), ["Value"],
+            {(name, "Value"): p for name, p in printed.items()}, _column(named(recorded(CHAPTER)), "Value"),
+            _column(named(rows), "Value"),
+        )
+    )  # fmt: skip
 
 
 def compare_with_print(chapter: Chapter, pairs: Sequence[tuple[Result, Printed]], what: str) -> None:
