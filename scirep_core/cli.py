@@ -31,7 +31,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def say(line: str) -> None:
     """Print one line of progress or warning to standard error."""
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")  # one call: chapters report from several threads
+    sys.stderr.flush()
 
 
 def _print_json(value: Any) -> None:

@@ -56,7 +56,7 @@ def make() -> None:
     if MARKER.is_file() and MARKER.read_text() == wanted() and (VENV / "bin" / "python").exists():
         return
     if VENV.exists():
-        if not (MARKER.exists() or UNFINISHED.exists()):
+        if any(VENV.iterdir()) and not (MARKER.exists() or UNFINISHED.exists()):
             stop(f"{VENV} was not made by this project. Move it away, then run the command again")
         say("out of date or interrupted, making it anew")
         shutil.rmtree(VENV)
@@ -81,17 +81,18 @@ def make() -> None:
 def install(command: list[str], total: int, started: float) -> None:
     """Run pip and say every ten seconds how far it is; its last lines are shown if it fails."""
     tail: list[str] = []
-    collected, told = 0, time.monotonic()
+    collected, told, unpacking = 0, time.monotonic(), False
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         assert pip.stdout is not None
         for line in pip.stdout:
             tail = [*tail[-11:], line.rstrip()]
             collected += line.startswith(("Collecting ", "Obtaining "))
-            unpacking = line.startswith("Installing collected packages")
-            if total > 1 and (unpacking or time.monotonic() - told > 10):
+            if line.startswith("Installing collected packages"):
+                unpacking = True
+                say(f"all {collected} packages fetched, unpacking, {time.monotonic() - started:.0f} s")
+            elif total > 1 and not unpacking and time.monotonic() - told > 10:
                 told = time.monotonic()
-                step = "unpacking" if unpacking else f"{collected} of {total} packages fetched"
-                say(f"{step}, {told - started:.0f} s")
+                say(f"{collected} of {total} packages fetched, {told - started:.0f} s")
     if pip.returncode:
         print("\n".join(tail), file=sys.stderr)
         stop("pip failed (see above). Check the network, then run the command again")
@@ -102,9 +103,8 @@ def refuse_cuda() -> None:
     probe = "import torch; print(torch.version.cuda or '')"
     found = subprocess.run([str(VENV / "bin" / "python"), "-c", probe], capture_output=True, text=True, check=False)
     if found.returncode:
-        stop(
-            f"torch does not import: {found.stderr.strip().splitlines()[-1] if found.stderr.strip() else 'no message'}"
-        )
+        why = (found.stderr.strip().splitlines() or ["no message"])[-1]
+        stop(f"torch does not import ({why}). If it is a CUDA build, see 'Which torch' in README.md for the CPU one")
     if found.stdout.strip() and not os.environ.get("SCIREP_ALLOW_CUDA"):
         stop(
             f"torch is a CUDA {found.stdout.strip()} build. For the CPU build see the table in README.md; "

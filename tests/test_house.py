@@ -67,7 +67,7 @@ def test_no_pickle_eval_exec_or_foreign_code():
 def test_one_lock_serves_pip_and_conda():
     conda = yaml.safe_load((ROOT / "environment.yml").read_text())
     (pip,) = [d["pip"] for d in conda["dependencies"] if isinstance(d, dict)]
-    assert pip == ["--no-deps", "-r requirements.lock"]
+    assert pip == ["-r requirements.lock"]
     assert "python=3.11" in conda["dependencies"]
 
 

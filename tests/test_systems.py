@@ -145,20 +145,12 @@ def test_format_is_always_stated(minilm):
         minilm.encode(["x"], "prox")
 
 
-def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tmp_path):
+def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tiny_model):
     import torch
     import transformers
 
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
-    )
-    model = transformers.BertModel(config).eval()
-    folder = tmp_path / "model"
-    model.save_pretrained(folder)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", *(f"w{i}" for i in range(30))]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(folder)
+    folder = tiny_model / "safe"
+    model = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
         out = model(**tokenizer(["a b c"], return_tensors="pt"))
@@ -175,11 +167,70 @@ def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tmp_path):
         load_encoder(f"{folder}@max")
 
 
-def test_weights_as_pickle_and_unreachable_models_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
-    with pytest.raises(ConfigError, match=r"no model\.safetensors"):
-        _ = load_encoder(str(tmp_path)).fingerprint
+@pytest.fixture
+def tiny_model(tmp_path):
+    """A BERT of a few thousand weights in a folder laid out like the hub's, once as safetensors, once as .bin."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    model = transformers.BertModel(config).eval()
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", *(f"w{i}" for i in range(30))]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    tokenizer = transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"))
+    for name, safe in (("safe", True), ("bin", False)):
+        model.save_pretrained(tmp_path / name, safe_serialization=safe)
+        tokenizer.save_pretrained(tmp_path / name)
+    return tmp_path
+
+
+def test_weights_as_pickle_need_a_word_and_are_read_weights_only(tiny_model, monkeypatch):
+    with pytest.raises(ConfigError, match="SCIREP_ALLOW_BIN=1"):
+        load_encoder(f"{tiny_model / 'bin'}@cls").encode(["a"], "PRX")
+    safe = load_encoder(f"{tiny_model / 'safe'}@cls").encode(["a b"], "PRX")
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    assert load_encoder(f"{tiny_model / 'bin'}@cls").encode(["a b"], "PRX") == pytest.approx(safe)
+
+
+def test_a_hostile_pickle_is_never_executed(tiny_model, monkeypatch):
+    import os
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tiny_model / "owned"),))
+
+    (tiny_model / "bin" / "pytorch_model.bin").write_bytes(pickle.dumps({"x": Evil()}))
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    with pytest.raises(Exception, match=r"(?i)weights"):
+        load_encoder(f"{tiny_model / 'bin'}@cls").encode(["a"], "PRX")
+    assert not (tiny_model / "owned").exists()
+
+
+def test_hub_names_load_from_a_filled_cache_with_no_network(tiny_model):
+    """A cache tree as the hub library leaves it: refs/main names a snapshot folder."""
+    import os
+    import shutil
+    import subprocess
+    import sys
+
+    hub_cache = tiny_model / "home" / "hub" / "models--allenai--specter"
+    shutil.copytree(tiny_model / "safe", hub_cache / "snapshots" / "abc123")
+    (hub_cache / "refs").mkdir()
+    (hub_cache / "refs" / "main").write_text("abc123")
+    code = (
+        "from scirep_core import load_encoder; e = load_encoder('specter'); "
+        "print(e.folder.name, e.pooling, e.encode(['a[SEP]b'], 'PRX').shape)"
+    )
+    environment = dict(os.environ, HF_HOME=str(tiny_model / "home"), HF_HUB_OFFLINE="1")
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[0] == "abc123 cls (1, 16)", done.stderr[-500:]
+
+
+def test_unreachable_and_unknown_models_are_refused(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ConfigError, match="neither in the hub cache nor reachable"):
         _ = load_encoder("specter").fingerprint

@@ -5,12 +5,14 @@ longest row stays under a budget, which wastes about 1-4 % on padding where sort
 The result of a text then depends on its neighbours only through the rounding of matrix products (below 1e-6).
 
 Weights come from a folder, from the package that carries all-MiniLM-L6-v2, or from the hub by name when a network or
-a filled cache is there. Safetensors only; no code from a model repository is ever run.
+a filled cache is there. No code from a model repository is ever run. Weights are safetensors; older models that only
+have `pytorch_model.bin` (a pickle) are read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from scirep_core.store import sha256_file, stable_hash
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENS_PER_BATCH = 8192
 MAX_LENGTH = 512
+BIN = "pytorch_model.bin"
 PATTERNS = ("config.json", "model.safetensors", "model-*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special*")
 
 
@@ -54,7 +57,7 @@ class TransformersEncoder:
         from huggingface_hub import snapshot_download
 
         try:
-            return Path(snapshot_download(model, allow_patterns=list(PATTERNS)))
+            return Path(snapshot_download(model, allow_patterns=[*PATTERNS, *([BIN] if allow_bin() else [])]))
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ConfigError(
@@ -66,11 +69,15 @@ class TransformersEncoder:
     def fingerprint(self) -> str:
         """Hash of weights, tokenizer, config, pooling and length. A bundled MiniLM with other weights is refused."""
         files = sorted({path for pattern in PATTERNS for path in self.folder.glob(pattern)})
+        if not any(path.suffix == ".safetensors" for path in files):
+            if not allow_bin() or not (self.folder / BIN).is_file():
+                raise ConfigError(
+                    f"{self.folder}: no model.safetensors. Convert the weights, or set SCIREP_ALLOW_BIN=1 to have "
+                    f"{BIN} read weights-only"
+                )
+            files.append(self.folder / BIN)
         hashes = {path.name: sha256_file(path) for path in files}
-        weights = [name for name in hashes if name.endswith(".safetensors")]
-        if not weights:
-            raise ConfigError(f"{self.folder}: no model.safetensors. Convert the weights to safetensors first")
-        if self.model == MINILM and hashes["model.safetensors"] != MINILM_SHA256:
+        if self.model == MINILM and hashes.get("model.safetensors") != MINILM_SHA256:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")
         return stable_hash([hashes, self.pooling, self.length, "float32"])[:16]
 
@@ -88,7 +95,8 @@ class TransformersEncoder:
         quiet.disable_progress_bar()
         auto: Any = transformers.AutoTokenizer
         tokenizer = auto.from_pretrained(self.folder, trust_remote_code=False)
-        model = transformers.AutoModel.from_pretrained(self.folder, use_safetensors=True, trust_remote_code=False)
+        safe = any(self.folder.glob("*.safetensors"))  # without: transformers reads the .bin with weights_only=True
+        model = transformers.AutoModel.from_pretrained(self.folder, use_safetensors=safe, trust_remote_code=False)
         return tokenizer, model.eval()
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
@@ -96,6 +104,7 @@ class TransformersEncoder:
         import torch
 
         check_format(format)
+        _ = self.fingerprint  # refuses wrong or pickled weights before anything is read from them
         tokenizer, model = self._loaded
         ids = tokenizer(texts, truncation=True, max_length=self.length, verbose=False)["input_ids"]
         order = sorted(range(len(texts)), key=lambda i: (-len(ids[i]), i))
@@ -109,6 +118,11 @@ class TransformersEncoder:
             bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
             raise NumericError(f"{self.name}: the vector of text {texts[bad][:60]!r} is not finite")
         return vectors
+
+
+def allow_bin() -> bool:
+    """Return whether the reader allows pickled weights to be read, weights-only."""
+    return os.environ.get("SCIREP_ALLOW_BIN") == "1"
 
 
 def token_batches(order: list[int], lengths: list[int], budget: int = TOKENS_PER_BATCH) -> list[list[int]]:
