@@ -87,17 +87,11 @@ def data_get(
 
 
 def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
-    from scirep_core.datasets import locate
+    from scirep_core.datasets import locate, write_embedded
 
     if out is None:
         return locate("csfcube", "embedded", papers, seed)
-    from scirep_core.literature import write_csfcube
-
-    target = out / "csfcube"
-    if target.exists() and any(target.iterdir()):
-        raise ConfigError(f"{target} is not empty. Give another --out, or remove it first")
-    target.mkdir(parents=True, exist_ok=True)
-    write_csfcube(target, papers=papers, seed=seed)
+    write_embedded(out / "csfcube", papers, seed)
     return out
 
 

@@ -161,6 +161,24 @@ def test_official_pools_score_from_the_command_line(capsys, real_folder):
     assert values["csfcube/method", "r_precision_published"] == "11.72"
 
 
+def test_embedded_task_folders_are_whole_or_absent_and_score(capsys, tmp_path):
+    out = tmp_path / "a" / "b"
+    code, _, err = scirep(capsys, "data", "get", "embedded", "--papers", "100", "--out", str(out))
+    assert code == 2
+    assert "300" in err
+    assert not list(tmp_path.iterdir())
+    code, printed, _ = scirep(capsys, "data", "get", "embedded", "--papers", "300", "--seed", "4", "--out", str(out))
+    assert (code, printed.strip()) == (0, str(out))
+    code, printed, _ = scirep(
+        capsys, "score", str(out / "csfcube"), "--vectors", "oracle", "--metrics", "ndcg%20", "--json"
+    )
+    assert {r["source"] for r in json.loads(printed)} == {"folder"}
+    assert min(r["value"] for r in json.loads(printed)) > 80
+    code, _, err = scirep(capsys, "data", "get", "embedded", "--papers", "300", "--out", str(out))
+    assert code == 2
+    assert "not empty" in err
+
+
 def test_ctrl_c_exits_with_130(tmp_path):
     code = (
         "import scirep_core.cli as c, time; import scirep_core.manifests as m\n"

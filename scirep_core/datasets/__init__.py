@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core.datasets import csfcube
-from scirep_core.errors import ConfigError, DataError, nearest
+from scirep_core.errors import CacheError, ConfigError, DataError, nearest
 from scirep_core.records import read_json
 from scirep_core.store import home, sha256_file, stable_hash
 
@@ -66,18 +66,38 @@ def _embedded(papers: int, seed: int) -> Path:
     code = {p.name: sha256_file(p) for p in sorted(package.iterdir()) if p.is_file()}
     folder = home() / "embedded" / f"csfcube-{papers}-{seed}-{stable_hash(code)[:12]}"
     if not (folder / "task.json").is_file():
+        write_embedded(folder, papers, seed)
+    return folder
+
+
+def write_embedded(folder: Path, papers: int = PAPERS, seed: int = 0) -> None:
+    """Write the embedded collection as a task folder: complete under its name, or not there at all.
+
+    Raises ConfigError for too few papers or a folder that holds something else, CacheError if it cannot be written.
+    """
+    from scirep_core import literature
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is there and not empty. Give another place, or remove it first")
+    try:
+        created = [parent for parent in folder.parents if not parent.exists()]
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
+    except OSError as error:
+        raise CacheError(f"{folder}: cannot write ({error.strerror}). Free space or choose another place") from None
+    try:
+        literature.write_csfcube(draft, papers=papers, seed=seed)
+        draft.chmod(0o755)
         try:
-            literature.write_csfcube(draft, papers=papers, seed=seed)
-            try:
-                draft.rename(folder)
-            except OSError:  # another process was first; the bytes are the same
-                if not (folder / "task.json").is_file():
-                    raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    return folder
+            draft.rename(folder)
+        except OSError:  # another process was first; the bytes are the same
+            if not (folder / "task.json").is_file():
+                raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if not folder.exists():
+            for parent in created:
+                parent.rmdir()
 
 
 def load_task(
