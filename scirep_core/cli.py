@@ -166,12 +166,10 @@ def _score(
     from dataclasses import replace
 
     from scirep_core import scoring
-    from scirep_core.datasets import TASKS, csfcube, load_task
+    from scirep_core.datasets import TASKS, load_task
     from scirep_core.evaluators import facets
 
-    facet = task.partition("/")[2] if task in TASKS else ""
-    tasks = (facet,) if facet else csfcube.TASKS
-    shared = {"tasks": tasks, "metrics": metrics, "split": how["split"], "seed": how["seed"]}
+    shared = {"metrics": metrics, "split": how["split"], "seed": how["seed"]}
     if rankings is not None:
         ranked, warnings = facets.read_rankings(rankings)
         collection = load_task(task, "real" if source == "auto" else source)
@@ -194,7 +192,7 @@ def _score(
         say("the ids are not those of the embedded collection: scoring on the real one (--source real)")
         collection = load_task(task, "real")
     rows = scoring.evaluate(
-        collection, table, how["protocol"], how["on_missing"], tasks=tasks, metrics=metrics,
+        collection, table, how["protocol"], how["on_missing"], metrics=metrics,
         similarity=how["similarity"], split=how["split"], name=Path(vectors).stem, seed=how["seed"],
     )  # fmt: skip
     if rows and rows[0].coverage != 1:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets.csfcube import TASKS, FacetCollection
+from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.errors import ConfigError, DataError, NumericError
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System
@@ -35,7 +35,7 @@ def evaluate(
     protocol: Protocol = "paper",
     on_missing: OnMissing = "error",
     *,
-    tasks: Sequence[str] = TASKS,
+    tasks: Sequence[str] | None = None,
     metrics: Sequence[str] = FACET_METRICS,
     similarity: Similarity = "l2",
     split: str = "test",

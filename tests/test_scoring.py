@@ -37,6 +37,12 @@ def test_three_lines_score_vectors(tiny):
     assert {r.task for r in rows} == {"csfcube/background", "csfcube/method", "csfcube/result", "csfcube/all"}
 
 
+def test_a_task_named_by_its_facet_is_scored_alone(tiny_folder):
+    task = scirep_core.load_task("csfcube/method", source=str(tiny_folder))
+    rows = scirep_core.evaluate(task, {key: np.array(v) for key, v in GOOD.items()})
+    assert {r.task for r in rows} == {"csfcube/method"}
+
+
 def test_mapping_pair_and_order_give_the_same_rows(tiny):
     ids, array = list(GOOD), np.array(list(GOOD.values()))
     pair = scirep_core.evaluate(tiny, (ids, array))

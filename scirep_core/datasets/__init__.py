@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,7 +117,9 @@ def load_task(
     name = os.fspath(name_or_folder)
     if name in TASKS:
         folder = locate(name, source, papers, seed)
-        return csfcube.read(folder, source if source in ("embedded", "real") else "folder")
+        collection = csfcube.read(folder, source if source in ("embedded", "real") else "folder")
+        facet = name.partition("/")[2]
+        return replace(collection, tasks=(facet,)) if facet else collection
     if not Path(name).expanduser().is_dir():
         raise ConfigError(f"unknown task {name!r}; {nearest(name, TASKS)}, or a folder with a task.json")
     folder = Path(name).expanduser()

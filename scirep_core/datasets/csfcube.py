@@ -58,6 +58,8 @@ class FacetCollection:
     info: dict[Query, QueryInfo]
     data_hash: str
     oracle: dict[Query, dict[str, float]] | None = None
+    tasks: tuple[str, ...] = TASKS
+    """Which of background, method, result and all are scored unless a caller says otherwise."""
     version: int = 1
 
     @cached_property

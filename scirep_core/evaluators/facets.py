@@ -204,7 +204,7 @@ def evaluate(
     collection: FacetCollection,
     system: System,
     *,
-    tasks: Sequence[str] = TASKS,
+    tasks: Sequence[str] | None = None,
     metrics: Sequence[str] = FACET_METRICS,
     protocol: Protocol = "paper",
     split: str = "test",
@@ -219,7 +219,7 @@ def evaluate(
         raise DataError(system.name, None, warnings[0].partition(": ")[2], "Rank them all, or use --protocol paper")
     table = per_query(collection, system.rankings, metrics)
     rows = []
-    for task in tasks:
+    for task in tasks or collection.tasks:
         folds = folds_of(collection, task, split)
         if protocol == "sound":
             folds = [np.concatenate(folds)]
