@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -40,7 +41,9 @@ def measure(collection: FacetCollection, resamples: int, seed: int) -> tuple[lis
         value=100 * float(np.mean([query.overruled for query in queries])),
         source=collection.source, data_hash=collection.data_hash, provenance=provenance(),
     )  # fmt: skip
-    return [*rows, overruled], queries
+    absent = sum(min(dict(j.raw).values(), default=0) < 0 for judged in collection.judgements.values() for j in judged)
+    not_given = replace(overruled, metric="pairs with a raw rating of -1", value=float(absent))
+    return [*rows, overruled, not_given], queries
 
 
 def table2(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -105,6 +108,16 @@ def overruled(chapter: Chapter, rows: Sequence[Result]) -> None:
         f"{chapter.number(kept)} % recorded on the real collection," if kept else "",
         f"{chapter.number(live)} % live.",
     )
+
+
+def not_given(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Say how many pairs carry a raw rating of -1, live and recorded."""
+    metric = "pairs with a raw rating of -1"
+    found = {
+        kind: [r for r in of if r.metric == metric] for kind, of in (("recorded", recorded(CHAPTER)), ("live", rows))
+    }
+    said = [f"{chapter.number(of[0], 0)} pairs {kind}" for kind, of in found.items() if of]
+    chapter.say(f"Raw ratings of −1: {', '.join(said)}.")
 
 
 def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
