@@ -95,7 +95,8 @@ class Chapter:
         """Return a number as HTML that links to its origin at the foot of the page."""
         self.shown[number.id] = number
         if isinstance(number, Printed):
-            text, title = number.value, f"printed in {number.exhibit}"
+            spread = f"<small>±{number.std}</small>" if number.std else ""
+            text, title = number.value + spread, f"printed in {number.exhibit}"
         else:
             text = f"{number.value:{'+' if sign else ''}.{2 if decimals is None else decimals}f}"
             title = f"{number.kind}, n = {number.n}"
@@ -168,7 +169,7 @@ class Chapter:
             f"number, and how to recompute it: <code>scirep explain '&lt;id&gt;'</code>.</p>",
             f'<div class="scirep-scroll"><table class="scirep-table"><caption>Origins</caption><thead><tr>'
             f'<th scope="col">id</th><th scope="col">value</th><th scope="col">95 % interval</th>'
-            f'<th scope="col">n</th><th scope="col">data</th><th scope="col">encoder</th>'
+            f'<th scope="col">n</th><th scope="col">data</th><th scope="col">how</th><th scope="col">encoder</th>'
             f'<th scope="col">seconds</th></tr></thead><tbody>{body}</tbody></table></div></details>',
         )
 
@@ -181,12 +182,14 @@ def anchor(number_id: str) -> str:
 def _origin(number: Number) -> str:
     name = f'<th scope="row" id="{anchor(number.id)}"><code>{html.escape(number.id)}</code></th>'
     if isinstance(number, Printed):
-        cells: Sequence[str] = (number.value, "", "", f"{number.paper}, {number.exhibit}", html.escape(number.note), "")
+        value = f"{number.value} ± {number.std}" if number.std else number.value
+        cells: Sequence[str] = (value, "", "", f"{number.paper}, {number.exhibit}", html.escape(number.note), "", "")
     else:
         bounds = "" if number.low is None or number.high is None else f"{number.low:.2f}–{number.high:.2f}"
         data = f"{number.source} {number.data_hash[:8]}"
         seconds = "" if number.seconds is None else f"{number.seconds:.2g}"
-        cells = (f"{number.value:.4f}", bounds, str(number.n), data, number.fingerprint, seconds)
+        how = html.escape("; ".join(part for part in (number.protocol, number.similarity, number.pool) if part))
+        cells = (f"{number.value:.4f}", bounds, str(number.n), data, how, number.fingerprint, seconds)
     return f"<tr>{name}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

@@ -36,8 +36,9 @@ class Origin(NamedTuple):
         """Return the origin as lines to read."""
         number = self.number
         if isinstance(number, Printed):
+            spread = f" ± {number.std}" if number.std else ""
             lines = [
-                f"{number.value}: printed in {number.exhibit} of {number.paper}, row {number.row}, column {number.column}"
+                f"{number.value}{spread}: printed in {number.exhibit} of {number.paper}, row {number.row}, column {number.column}"
             ]
             lines += [f"note: {number.note}"] if number.note else []
             return "\n".join([number.id, *lines, f"kept in: {self.where}"])

@@ -104,10 +104,21 @@ def svg(figure: Figure, name: str, alt: str) -> str:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, classes: Sequence[Sequence[str]] | None = None
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+    classes: Sequence[Sequence[str]] | None = None,
+    groups: Sequence[str] = (),
 ) -> str:
-    """Return an HTML table; cells are HTML, the first column holds row headers, `classes` one class per cell."""
+    """Return an HTML table; cells are HTML, the first column holds row headers, `classes` one class per cell.
+
+    `groups` names the columns after the first in groups of equal width, in a header row of their own.
+    """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
+    if groups:
+        span = (len(header) - 1) // len(groups)
+        over = "".join(f'<th scope="colgroup" colspan="{span}" class="group">{name}</th>' for name in groups)
+        head = f"<td></td>{over}</tr><tr>{head}"
     body = []
     for i, row in enumerate(rows):
         cells = [f'<th scope="row">{row[0]}</th>']
@@ -122,7 +133,7 @@ def table(
 
 
 def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
-    """Return a small grey `low–high`, empty where there is no interval."""
+    """Return a small grey `low to high`, empty where there is no interval."""
     if low is None or high is None:
         return ""
     places = decimals if max(abs(low), abs(high)) > 2 else 2  # coefficients need two
@@ -168,9 +179,9 @@ def dot_plot(
             [dots.values[label] for _, label in shown], [y + offset for y, _ in shown],
             linestyle="none", label=dots.kind, **mark,
         )  # fmt: skip
-    for value, text in ((floor, "floor"), (ceiling, "ceiling")):
+    for value, text, dashes in ((floor, "floor", (0, (4, 3))), (ceiling, "ceiling", "-")):
         if value is not None:
-            axes.axvline(value, color=FLOOR, linewidth=1, linestyle=(0, (4, 3)))
+            axes.axvline(value, color=FLOOR, linewidth=1, linestyle=dashes)
             axes.annotate(
                 text, (value, 1), xycoords=("data", "axes fraction"), xytext=(2, -9), textcoords="offset points",
                 fontsize=8, color=MUTED,

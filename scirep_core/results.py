@@ -26,7 +26,6 @@ from scirep_core.store import sha256_file, stable_hash, write_text
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
 """Root of the checkout: the book, its notebooks and its recorded results live beside the package."""
-KINDS = ("published", "recorded", "live")
 VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "gensim", "rank-bm25", "krippendorff")
 
 
@@ -57,6 +56,8 @@ class Result:
     parameters: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    by_query: dict[str, float] = field(default_factory=dict)
+    """Value of each query, where the row is a mean over queries (task `all` only: it holds them all)."""
 
     @property
     def id(self) -> str:
@@ -65,8 +66,8 @@ class Result:
         return ":".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as a JSON object, its id first to find."""
-        return {"id": self.id, **asdict(self)}
+        """Return the row as a JSON object with its id; empty fields are left out."""
+        return {"id": self.id} | {k: v for k, v in asdict(self).items() if v is not None and v != "" and v != {}}
 
 
 def from_json(row: dict[str, Any], path: Path, line: int) -> Result:

@@ -89,7 +89,7 @@ class FacetCollection:
         return {paper: (both[0], both[1]) for paper, both in by_paper.items() if len(both) == 2}
 
     def find(self, query_id: str) -> Query:
-        """Return the query named `<paper id>_<facet>`. Raises DataError naming the nearest one."""
+        """Return the query named `<paper id>_<facet>`. Raises ConfigError naming the nearest one."""
         from scirep_core.errors import ConfigError, nearest
 
         for query in self.queries:

@@ -23,11 +23,14 @@ from numpy.typing import NDArray
 from scirep_core.encoders import MINILM, check_format
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import Format
+from scirep_core.records import read_json
 from scirep_core.store import sha256_file, stable_hash
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENS_PER_BATCH = 8192
 MAX_LENGTH = 512
+RECIPE = ("sentence_bert_config.json", "modules.json")
+"""Files with which sentence-transformers models state their length and whether vectors are normalised: honoured."""
 BIN = "pytorch_model.bin"
 PATTERNS = ("config.json", "model.safetensors", "model-*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special*")
 
@@ -57,7 +60,7 @@ class TransformersEncoder:
         from huggingface_hub import snapshot_download
 
         try:
-            return Path(snapshot_download(model, allow_patterns=[*PATTERNS, *([BIN] if allow_bin() else [])]))
+            return Path(snapshot_download(model, allow_patterns=[*PATTERNS, *RECIPE, *([BIN] if allow_bin() else [])]))
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ConfigError(
@@ -79,12 +82,24 @@ class TransformersEncoder:
         hashes = {path.name: sha256_file(path) for path in files}
         if self.model == MINILM and hashes.get("model.safetensors") != MINILM_SHA256:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")
-        return stable_hash([hashes, self.pooling, self.length, "float32"])[:16]
+        recipe = [self.pooling, self.separator, self.length, self.normalised, "float32"]
+        return stable_hash([hashes, recipe])[:16]
 
-    @property
+    @cached_property
     def length(self) -> int:
-        """Tokens kept of a text, the two special ones included."""
-        return MAX_LENGTH
+        """Tokens kept of a text, the two special ones included: the model's own statement, at most 512."""
+        stated = self.folder / RECIPE[0]
+        return (
+            min(int(read_json(stated).get("max_seq_length") or MAX_LENGTH), MAX_LENGTH)
+            if stated.is_file()
+            else MAX_LENGTH
+        )
+
+    @cached_property
+    def normalised(self) -> bool:
+        """Whether the model's own pipeline ends in L2 normalisation."""
+        stated = self.folder / RECIPE[1]
+        return stated.is_file() and any("Normalize" in str(module.get("type")) for module in read_json(stated))
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -114,6 +129,8 @@ class TransformersEncoder:
                 padded = tokenizer.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt")
                 out = model(**padded)
                 vectors[batch] = pool(out, padded["attention_mask"], self.pooling).float().numpy()
+        if self.normalised:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         if not np.isfinite(vectors).all():
             bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
             raise NumericError(f"{self.name}: the vector of text {texts[bad][:60]!r} is not finite")

@@ -91,7 +91,9 @@ def resolve(name: str) -> tuple[str, Named]:
     base, colon, kind = name.rpartition(":")
     if not colon:
         base, kind = name, "sentences"
-    if kind in KINDS and (base in ENCODERS or base.count("/") == 1 or Path(base).expanduser().is_dir()):
+    if kind in KINDS and (
+        base in ENCODERS or base.count("/") == 1 or ("/" in base and Path(base).expanduser().is_dir())
+    ):
         return f"{base}:{kind}", Named(kind, base, "", f"{base}, {kind}")
     raise ConfigError(
         f"unknown system {name!r}; {nearest(name, SYSTEMS)}; or <encoder>:<{'|'.join(KINDS)}> with an encoder, "

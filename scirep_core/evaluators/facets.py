@@ -237,9 +237,14 @@ def evaluate(
                     source=collection.source, data_hash=collection.data_hash, similarity=system.similarity,
                     ties=TIES, pool=f"{ranked} of {rated} rated candidates", coverage=ranked / rated,
                     seed=seed, seconds=system.seconds, provenance=provenance(),
+                    by_query=_by_query(collection, table[i], columns) if task == "all" else {},
                 )
             )  # fmt: skip
     return rows
+
+
+def _by_query(collection: FacetCollection, values: NDArray[np.float64], columns: NDArray[np.int64]) -> dict[str, float]:
+    return {collection.queries[i].query_id: round(100 * float(values[i]), 6) for i in columns}
 
 
 class Comparison(NamedTuple):

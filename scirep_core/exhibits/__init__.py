@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.published import Printed
-from scirep_core.results import Result
+from scirep_core.results import Result, recorded
 
 Key = tuple[str, str, str]
 """(task, encoder, metric): what a cell of a table is about."""
@@ -20,6 +20,17 @@ Key = tuple[str, str, str]
 def by_key(rows: Iterable[Result], protocol: str = "paper", split: str = "test") -> dict[Key, Result]:
     """Return rows by (task, encoder, metric), one protocol and split."""
     return {(r.task, r.encoder, r.metric): r for r in rows if r.protocol == protocol and r.split == split}
+
+
+def both_kinds(chapter: Chapter, name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]]]:
+    """Return what a figure is drawn for: our recorded run on real data if there is one, then this run.
+
+    A run on the very data that were recorded shows them once.
+    """
+    kept = recorded(name)
+    if kept and kept[0].data_hash == rows[0].data_hash:
+        return [("live", rows)]
+    return [*([("recorded", kept)] if kept else []), ("live", rows)]
 
 
 def three_kinds(
@@ -38,13 +49,8 @@ def three_kinds(
 
     Missing cells stay empty; our numbers have the decimals of the printed one beside them.
     """
-    header = [first]
-    for column in columns:
-        header += [
-            f"{(labels or {}).get(column, column)} <small>published</small>",
-            "<small>recorded</small>",
-            "<small>live</small>",
-        ]
+    header = [first, *(["published", "recorded", "live"] * len(columns))]
+    groups = [(labels or {}).get(column, column) for column in columns]
     rows, classes = [], []
     for line in lines:
         cells, names = [(labels or {}).get(line, line)], [""]
@@ -58,7 +64,7 @@ def three_kinds(
             names += ["published", "recorded", "live"]
         rows.append(cells)
         classes.append(names)
-    return report.table(header, rows, caption, classes)
+    return report.table(header, rows, caption, classes, groups)
 
 
 def agrees(row: Result, printed: Printed) -> bool:

@@ -12,8 +12,9 @@ import pandas as pd
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
+from scirep_core.errors import ConfigError
 from scirep_core.evaluators import facet_collection as facts
-from scirep_core.exhibits import three_kinds
+from scirep_core.exhibits import both_kinds, three_kinds
 from scirep_core.exhibits.csfcube_collection import compare_with_print
 from scirep_core.formats import FACETS
 from scirep_core.published import lookup
@@ -25,9 +26,16 @@ LABELS = {"spearman": "Spearman ρ", "alpha": "Krippendorff α", "kappa": "Cohen
 STAGES = {"pre": "before adjudication", "post": "after adjudication"}
 
 
-def measure(collection: FacetCollection, resamples: int, seed: int) -> tuple[list[Result], list[facts.QueryAgreement]]:
-    """Return Table 2 as Result rows (coefficients as printed, agreement in percent) and the per-query agreement."""
+def measure(collection: FacetCollection, resamples: int, seed: int) -> list[Result]:
+    """Return Table 2 as Result rows (coefficients as printed, agreement in percent) and the values of each query.
+
+    Raises ConfigError for a collection that does not hold two annotators' ratings.
+    """
     queries = facts.query_agreement(collection)
+    if not queries:
+        raise ConfigError(
+            f"{collection.name}: the gold files hold no annotators' ratings (relevance_ann...), so nothing agrees"
+        )
     rows = [
         Result(
             task=f"csfcube/{cell.facet}", split="all", metric=f"{cell.stage}/{cell.coefficient}", protocol="paper",
@@ -43,7 +51,22 @@ def measure(collection: FacetCollection, resamples: int, seed: int) -> tuple[lis
     )  # fmt: skip
     absent = sum(min(dict(j.raw).values(), default=0) < 0 for judged in collection.judgements.values() for j in judged)
     not_given = replace(overruled, metric="pairs with a raw rating of -1", value=float(absent))
-    return [*rows, overruled, not_given], queries
+    for stage in STAGES:
+        rows += [
+            Result(
+                task=f"csfcube/{facet}", split="all", metric=f"{stage}/{name} of each query", protocol="paper", seed=seed,
+                value=float(np.nanmean(list(values.values()))), n=len(values), source=collection.source,
+                data_hash=collection.data_hash, by_query=values, provenance=provenance(),
+                note="the value is the mean over queries; Table 2 has the median",
+            )
+            for facet in FACETS
+            for name in facts.COEFFICIENTS
+            if (values := {
+                q.query.query_id: round(float(v), 6)
+                for q in queries if q.query.facet == facet and not np.isnan(v := getattr(getattr(q, stage), name))
+            })
+        ]  # fmt: skip
+    return [*rows, overruled, not_given]
 
 
 def table2(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -68,34 +91,38 @@ def _relabel(table: Mapping[tuple[str, str], T], names: Mapping[str, str]) -> di
     return {(f, label): table[f, name] for label, name in names.items() for f in FACETS if (f, name) in table}
 
 
-def distribution(chapter: Chapter, queries: Sequence[facts.QueryAgreement]) -> None:
+def distribution(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Spearman of every query before and after adjudication: what a median of 16 or 17 values hides."""
-    figure, axes = report.subplots(1, 3, figsize=(report.WIDTH, 2.8), sharey=True)
-    frames = []
-    for ax, facet in zip(axes, FACETS, strict=True):
-        of_facet = sorted((q for q in queries if q.query.facet == facet), key=lambda q: q.post.spearman)
-        for x, query in enumerate(of_facet):
-            ax.plot([x, x], [query.pre.spearman, query.post.spearman], color=report.GRID, linewidth=2)
-            frames.append(
-                {"query": query.query.query_id, "facet": facet, **{f"pre_{k}": v for k, v in query.pre._asdict().items()},
-                 **{f"post_{k}": v for k, v in query.post._asdict().items()}, "overruled": query.overruled}
-            )  # fmt: skip
-        ax.plot([q.pre.spearman for q in of_facet], linestyle="none", **report.MARKS["published"], label="before")
-        ax.plot([q.post.spearman for q in of_facet], linestyle="none", **report.MARKS["live"], label="after")
-        ax.set_title(f"{facet} (n = {len(of_facet)})")
-        ax.set_xticks([])
-        ax.set_xlabel("queries, sorted")
-    axes[0].set_ylabel("Spearman ρ")
-    axes[0].legend(loc="lower right")
-    higher = sum(frame["post_spearman"] > frame["pre_spearman"] for frame in frames)
-    low = min(frame["pre_spearman"] for frame in frames)
-    high = max(frame["pre_spearman"] for frame in frames)
-    chapter.figure(
-        "per-query", figure, pd.DataFrame(frames),
-        caption=f"Agreement on each query: the two annotators with each other (before) and with the adjudicator (after; "
-        f"mean of the two). Before adjudication single queries range from {low:.2f} to {high:.2f}.",
-        alt=f"Per-query Spearman before and after adjudication, one panel a facet; after is higher on {higher} of {len(frames)}.",
-    )  # fmt: skip
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        found = {
+            (r.task.partition("/")[2], r.metric.partition("/")[0]): r for r in of if "spearman of each" in r.metric
+        }
+        figure, axes = report.subplots(1, 3, figsize=(report.WIDTH, 2.8), sharey=True)
+        frames: list[dict[str, str | float]] = []
+        before: list[float] = []
+        higher = 0
+        for ax, facet in zip(axes, FACETS, strict=True):
+            pre, post = found[facet, "pre"].by_query, found[facet, "post"].by_query
+            order = sorted(set(pre) & set(post), key=lambda q: (post[q], q))
+            frames += [{"facet": facet, "query": q, "before": pre[q], "after": post[q]} for q in order]
+            before += [pre[q] for q in order]
+            higher += sum(post[q] > pre[q] for q in order)
+            for x, query in enumerate(order):
+                ax.plot([x, x], [pre[query], post[query]], color=report.GRID, linewidth=2)
+            ax.plot([pre[q] for q in order], "o", color=report.SERIES[3], label="before")
+            ax.plot([post[q] for q in order], "s", color=report.SERIES[0], label="after")
+            ax.set_title(f"{facet} (n = {len(order)})")
+            ax.set_xticks([])
+            ax.set_xlabel("queries, sorted")
+        axes[0].set_ylabel("Spearman ρ")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        chapter.figure(
+            f"per-query-{kind}", figure, pd.DataFrame(frames),
+            caption=f"{kind.capitalize()}, {of[0].source} data: agreement on each query of the two annotators with each "
+            f"other (before) and with the adjudicator (after; mean of the two). Before adjudication single queries range "
+            f"from {min(before):.2f} to {max(before):.2f}.",
+            alt=f"Spearman of each query before and after adjudication by facet; after is higher on {higher} of {len(before)}.",
+        )  # fmt: skip
 
 
 def overruled(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -121,14 +148,16 @@ def not_given(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 
 def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Say which facet the annotators agree on least before adjudication, from the rows."""
-    pre = {r.task.partition("/")[2]: r for r in rows if r.metric == "pre/spearman"}
-    worst = min(pre, key=lambda facet: pre[facet].value)
-    best = max(pre, key=lambda facet: pre[facet].value)
-    low, high = pre[worst], pre[best]
-    overlap = (low.high or 0) >= (high.low or 0)
-    chapter.say(
-        f"Live, the annotators agree least on <strong>{worst}</strong> (ρ = {chapter.number(low)}) and most on "
-        f"<strong>{best}</strong> (ρ = {chapter.number(high)}); the intervals of the two medians",
-        "overlap, so the order of the facets is not settled by this many queries." if overlap else "do not overlap.",
-    )
+    """Say which facet the annotators agree on least and most before adjudication, recorded and live."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        pre = {r.task.partition("/")[2]: r for r in of if r.metric == "pre/spearman"}
+        worst, best = (f(pre, key=lambda facet: pre[facet].value) for f in (min, max))
+        low, high = pre[worst], pre[best]
+        overlap = (low.high or 0) >= (high.low or 0)
+        chapter.say(
+            f"{kind.capitalize()} ({low.source} data), the annotators agree least on <strong>{worst}</strong> "
+            f"(ρ = {chapter.number(low)}) and most on <strong>{best}</strong> (ρ = {chapter.number(high)}); the intervals",
+            "of the two overlap, so this many queries do not settle the order."
+            if overlap
+            else "of the two do not overlap.",
+        )

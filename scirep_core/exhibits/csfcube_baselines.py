@@ -12,10 +12,11 @@ from scipy.stats import kendalltau
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets.csfcube import TASKS, FacetCollection
+from scirep_core.errors import ConfigError
 from scirep_core.evaluators import facet_systems, facets
 from scirep_core.evaluators.facet_systems import SYSTEMS, Ranked
 from scirep_core.evaluators.facets import System
-from scirep_core.exhibits import Key, agrees, by_key, three_kinds
+from scirep_core.exhibits import Key, agrees, both_kinds, by_key, three_kinds
 from scirep_core.formats import FACETS
 from scirep_core.metrics import FACET_METRICS
 from scirep_core.published import Printed, lookup
@@ -53,6 +54,10 @@ def rank_all(chapter: Chapter, collection: FacetCollection, names: str, seed: in
         ranked[canonical] = facet_systems.rank(
             collection, canonical, folder=folder, seed=seed, progress=progress(canonical)
         )  # fmt: skip
+    if not ranked:
+        raise ConfigError(
+            f"encoders = {names!r}: none of these systems can rank {collection.source} data; name another"
+        )
     return ranked
 
 
@@ -109,14 +114,14 @@ def printed_cell(encoder: str, task: str, metric: str) -> Printed | None:
 
 def tables(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show Tables 3 and 4 (CS-T3, CS-T4): one table a facet, published, recorded and live under every metric."""
-    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER))
+    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER), split=rows[0].split)
     ours = list(dict.fromkeys([*(r.encoder for r in rows), *(key[1] for key in kept)]))
     quoted = [row for row, _ in lookup("CS-T4")]
     only_printed = [
         name for name in dict.fromkeys(quoted) if name not in {SYSTEMS[o].printed for o in ours if o in SYSTEMS}
     ]
     lines = [o for o in ours if o not in ("random", "oracle")] + only_printed + ["random", "oracle"]
-    labels = {"random": "floor: random order", "oracle": "ceiling: oracle"}
+    labels = {"random": "floor: random order", "oracle": "ceiling: oracle (real data: the gold order)"}
     for task in ("all", *FACETS):
         table = three_kinds(
             chapter, f"Tables 3 and 4, {'aggregated' if task == 'all' else task}", "System", lines, PRINTED_METRICS,
@@ -161,7 +166,7 @@ def _signed(value: float) -> str:
 
 def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     """Draw one metric per facet and system: published hollow, recorded solid, live in the accent colour."""
-    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER))
+    live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER), split=rows[0].split)
     names = [n for n in dict.fromkeys(r.encoder for r in rows) if n not in ("random", "oracle")]
     names += [n for n in dict.fromkeys(key[1] for key in kept) if n not in (*names, "random", "oracle")]
     figure, grid = report.subplots(2, 2, figsize=(report.WIDTH, 1.6 + 0.84 * len(names)), sharey=True, sharex=True)
@@ -204,45 +209,50 @@ def _dots(
     return {name: r.value for name, r in found.items()}, bounds
 
 
-def figure3(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ranked], system: str) -> None:
-    """Draw Figure 3 (CS-F3) for one system: per-query NDCG%20 of papers rated under two facets, sorted by difference."""
-    scores = dict(
-        zip(
-            collection.queries,
-            facets.per_query(collection, ranked[system].system.rankings, ["ndcg%20"])[0],
-            strict=True,
-        )
-    )
-    pairs = sorted(collection.two_facet_papers().values(), key=lambda pair: scores[pair[1]] - scores[pair[0]])
-    kinds = sorted({(first.facet, second.facet) for first, second in pairs})
+def figure3(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Draw Figure 3 (CS-F3): per-query NDCG%20 of papers rated under two facets; SPECTER recorded, the best system live."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        found = {r.encoder: r for r in of if (r.task, r.metric, r.protocol) == ("csfcube/all", "ndcg%20", "paper")}
+        system = "specter_pools" if "specter_pools" in found else best_system(of)
+        scores = found[system].by_query
+        papers: dict[str, list[str]] = {}
+        for facet in FACETS:
+            for query in scores:
+                if query.endswith(f"_{facet}"):
+                    papers.setdefault(query.rpartition("_")[0], []).append(query)
+        pairs = sorted((p for p in papers.values() if len(p) == 2), key=lambda p: (scores[p[1]] - scores[p[0]], p))
+        if not pairs:
+            continue
+        _two_facets(chapter, kind, found[system], pairs)
+
+
+def _two_facets(chapter: Chapter, kind: str, row: Result, pairs: Sequence[Sequence[str]]) -> None:
+    scores = row.by_query
+    kinds = sorted({tuple(query.rpartition("_")[2] for query in pair) for pair in pairs})
     colours, markers = dict(zip(FACETS, report.SERIES, strict=False)), dict(zip(FACETS, "osD", strict=True))
     figure, axes = report.subplots(1, len(kinds), figsize=(report.WIDTH, 3.4), sharey=True, squeeze=False)
-    for ax, kind in zip(axes[0], kinds, strict=True):
-        of_kind = [pair for pair in pairs if (pair[0].facet, pair[1].facet) == kind]
+    for ax, facets_ in zip(axes[0], kinds, strict=True):
+        of_kind = [pair for pair in pairs if tuple(query.rpartition("_")[2] for query in pair) == facets_]
         for x, pair in enumerate(of_kind):
-            ax.plot([x, x], [100 * scores[query] for query in pair], color=report.GRID, linewidth=2)
-            for query in pair:
-                ax.plot(x, 100 * scores[query], markers[query.facet], color=colours[query.facet])
-        ax.set_xticks(
-            range(len(of_kind)), [first.paper_id for first, _ in of_kind], rotation=60, ha="right", fontsize=8
-        )
-        ax.set_title(" and ".join(kind))
+            ax.plot([x, x], [scores[query] for query in pair], color=report.GRID, linewidth=2)
+            for query, facet in zip(pair, facets_, strict=True):
+                ax.plot(x, scores[query], markers[facet], color=colours[facet])
+        names = [pair[0].rpartition("_")[0] for pair in of_kind]
+        ax.set_xticks(range(len(of_kind)), names, rotation=60, ha="right", fontsize=8)
+        ax.set_title(" and ".join(facets_))
         ax.set_ylim(0, 100)
     axes[0][0].set_ylabel("NDCG%20")
     for facet in FACETS:
         axes[0][0].plot([], [], markers[facet], color=colours[facet], label=facet)
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    gaps = np.array([abs(scores[b] - scores[a]) for a, b in pairs])
-    frame = pd.DataFrame(
-        [{"paper": q.paper_id, "facet": q.facet, "ndcg%20": 100 * scores[q]} for pair in pairs for q in pair]
-    )
+    gap = float(np.median([abs(scores[b] - scores[a]) for a, b in pairs]))
     chapter.figure(
-        f"two-facets-{system.replace(':', '-').replace('/', '-')}", figure, frame,
-        caption=f"NDCG%20 (0 to 100) of <code>{html.escape(system)}</code> on the {len(pairs)} papers rated under two "
-        f"facets ({collection.source} data), one panel a pair of facets, sorted by the difference. "
-        f"The median gap between a paper's two facets is "
-        f"{100 * np.median(gaps):.1f} points. The paper draws this for SPECTER-ID, whose rankings were never released.",
-        alt=f"Per-query NDCG%20 of {system} for papers with two facets; each paper's two facets joined by a line.",
+        f"two-facets-{kind}", figure, pd.DataFrame([{"query": q, "ndcg%20": scores[q]} for pair in pairs for q in pair]),
+        caption=f"{kind.capitalize()}, {row.source} data: NDCG%20 (0 to 100) of <code>{html.escape(row.encoder)}</code> on the "
+        f"{len(pairs)} papers rated under two facets, one panel a pair of facets, sorted by the difference. The median gap "
+        f"between the two facets of a paper is {gap:.1f} points. The paper draws this for SPECTER-ID, whose rankings were "
+        f"never released.",
+        alt=f"Per-query NDCG%20 of {row.encoder} for papers with two facets; the two facets of a paper joined by a line.",
     )  # fmt: skip
 
 
@@ -256,7 +266,10 @@ def facet_order(chapter: Chapter, rows: Sequence[Result], metric: str = "ndcg%20
         task, _, name = column.partition("/")
         if name == metric:
             sources["published"][row, task] = printed.number
-    for kind, found in (("recorded", by_key(recorded(CHAPTER))), ("live", by_key(rows, split=rows[0].split))):
+    for kind, found in (
+        ("recorded", by_key(recorded(CHAPTER), split=rows[0].split)),
+        ("live", by_key(rows, split=rows[0].split)),
+    ):
         for (task, encoder, name), result in found.items():
             if name == metric and encoder not in ("random", "oracle"):
                 sources[kind][encoder, task.partition("/")[2]] = result.value
@@ -277,9 +290,12 @@ def order_of_systems(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say how alike NDCG%20 and NDCG%100 order the systems (CS-C10), as Kendall's tau."""
     tables = {
         "published": {(p.row, p.column): p.number for p in lookup("CS-T4").values()},
-        "live": {
-            (r.encoder, f"{r.task.partition('/')[2]}/{r.metric}"): r.value
-            for r in by_key(rows, split=rows[0].split).values()
+        **{
+            kind: {
+                (r.encoder, f"{r.task.partition('/')[2]}/{r.metric}"): r.value
+                for r in by_key(of, split=rows[0].split).values()
+            }
+            for kind, of in both_kinds(chapter, CHAPTER, rows)
         },
     }
     sentences = []

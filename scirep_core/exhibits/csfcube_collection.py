@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.evaluators import facet_collection as facts
-from scirep_core.exhibits import agrees, cut_not_rounded, three_kinds
+from scirep_core.exhibits import agrees, both_kinds, cut_not_rounded, three_kinds
 from scirep_core.formats import FACET_OF_LABEL, FACETS
 from scirep_core.published import Printed, lookup
 from scirep_core.records import Query
@@ -40,7 +41,19 @@ def measure(collection: FacetCollection) -> list[Result]:
         "pools of 100": sum(size <= 200 for size in sizes),
         **({"first year": min(years), "last year": max(years)} if years else {}),
     }
-    return [*rows, *(_row(collection, "csfcube/all", name, count, len(sizes)) for name, count in counts.items())]
+    rows += [_row(collection, "csfcube/all", name, count, len(sizes)) for name, count in counts.items()]
+    for (first, second), table in facts.joint_counts(collection).items():
+        rows += [
+            _row(collection, f"csfcube/{first}+{second}", f"rated {i} and {j}", int(table[i, j]), int(table.sum()))
+            for i, j in np.ndindex(table.shape)
+        ]
+    methods, overlap, pooled = facts.pool_overlap(collection)
+    for i, j in np.ndindex(overlap.shape):
+        row = _row(
+            collection, "csfcube/all", f"listed for {methods[j]} too", 100 * float(overlap[i, j]), int(pooled[i])
+        )
+        rows.append(replace(row, encoder=methods[i]))
+    return rows
 
 
 def _row(collection: FacetCollection, task: str, metric: str, value: float, n: int) -> Result:
@@ -91,15 +104,15 @@ def compare_with_print(chapter: Chapter, pairs: Sequence[tuple[Result, Printed]]
         return
     equal = sum(agrees(row, printed) for row, printed in pairs)
     chapter.say(f"Recorded on the real collection: {equal} of {len(pairs)} numbers of {what} equal the printed ones.")
-    for row, printed in pairs:
-        if agrees(row, printed):
-            continue
-        how = "the print cuts the digits instead of rounding" if cut_not_rounded(row, printed) else "they differ"
-        facet = row.task.partition("/")[2]
-        chapter.note(
-            f"{html.escape(row.metric)}, {facet}: printed {chapter.number(printed)}, the released data give "
-            f"{chapter.number(row, 4 if abs(row.value) < 1 else 2)}; {how}."
-        )
+    off = [(row, printed) for row, printed in pairs if not agrees(row, printed)]
+    for cut, why in ((True, "the print cuts the digits instead of rounding"), (False, "they differ")):
+        listed = [
+            f"{html.escape(printed.row)}, {html.escape(printed.column)}: printed {chapter.number(printed)}, "
+            f"the released data give {chapter.number(row, 4 if abs(row.value) < 1 else 2)}"
+            for row, printed in off if cut_not_rounded(row, printed) == cut
+        ]  # fmt: skip
+        if listed:
+            chapter.note(f"{'; '.join(listed)}: {why}.")
 
 
 def figure1(chapter: Chapter, collection: FacetCollection) -> None:
@@ -133,54 +146,61 @@ def figure1(chapter: Chapter, collection: FacetCollection) -> None:
     chapter.show(f'<div class="scirep-note">{"".join(parts)}</div>')
 
 
-def figure2(chapter: Chapter, collection: FacetCollection) -> None:
-    """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each."""
-    tables = facts.joint_counts(collection)
-    figure, axes = report.subplots(1, len(tables), figsize=(report.WIDTH, 2.9), squeeze=False)
-    frames = []
-    for ax, ((first, second), counts) in zip(axes[0], tables.items(), strict=True):
-        report.heat(ax, counts.astype(np.float64), list("0123"), list("0123"))
-        ax.set_xlabel(f"rating for {second}")
-        ax.set_ylabel(f"rating for {first}")
-        frames += [
-            {"first": first, "second": second, "rating_first": i, "rating_second": j, "candidates": int(counts[i, j])}
-            for i, j in np.ndindex(counts.shape)
-        ]
-    total = sum(int(t.sum()) for t in tables.values())
-    zero = sum(int(t[0, 0]) for t in tables.values())
-    off = sum(int(t[2:, 0].sum() + t[0, 2:].sum()) for t in tables.values())
-    both = sum(int(t[2:, 2:].sum()) for t in tables.values())
-    chapter.figure(
-        "joint-ratings", figure, pd.DataFrame(frames),
-        caption=f"Candidates of the {len(collection.two_facet_papers())} papers rated under two facets, by their rating "
-        f"under each (n = {total} candidate pairs of ratings; squares grow with the count). {off} candidates are "
-        f"relevant (2 or 3) under one facet and unrelated (0) under the other; {both} are relevant under both.",
-        alt=f"Tables of candidate counts by rating under two facets; {zero} of {total} candidates are rated 0 under both.",
-    )  # fmt: skip
+def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each; recorded, then live."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        counts = [r for r in of if r.metric.startswith("rated ") and "+" in r.task]
+        tables: dict[str, np.ndarray] = {}
+        for row in counts:
+            i, j = int(row.metric.split()[1]), int(row.metric.split()[3])
+            tables.setdefault(row.task.partition("/")[2], np.zeros((4, 4)))[i, j] = row.value
+        if not tables:
+            chapter.note(f"No paper of the {kind} data is rated under two facets.")
+            continue
+        figure, axes = report.subplots(1, len(tables), figsize=(report.WIDTH, 2.9), squeeze=False)
+        for ax, (pair, table) in zip(axes[0], tables.items(), strict=True):
+            report.heat(ax, table, list("0123"), list("0123"))
+            first, _, second = pair.partition("+")
+            ax.set_xlabel(f"rating for {second}")
+            ax.set_ylabel(f"rating for {first}")
+        total, zero = (int(sum(t.sum() for t in tables.values())), int(sum(t[0, 0] for t in tables.values())))
+        off = int(sum(t[2:, 0].sum() + t[0, 2:].sum() for t in tables.values()))
+        both = int(sum(t[2:, 2:].sum() for t in tables.values()))
+        chapter.figure(
+            f"joint-ratings-{kind}", figure,
+            pd.DataFrame([{"facets": r.task.partition("/")[2], "ratings": r.metric, "candidates": r.value} for r in counts]),
+            caption=f"{kind.capitalize()}, {counts[0].source} data: candidates of the papers rated under two facets, by their "
+            f"rating under each (n = {total} pairs of ratings; squares grow with the count). {off} candidates are "
+            f"relevant (2 or 3) under one facet and unrelated (0) under the other; {both} are relevant under both.",
+            alt=f"Tables of candidate counts by rating under two facets; {zero} of {total} candidates are rated 0 under both.",
+        )  # fmt: skip
 
 
-def pooling(chapter: Chapter, collection: FacetCollection) -> None:
-    """Draw how much the pooling methods overlap (CS-C5, in part) and say what that can and cannot show."""
-    methods, overlap, sizes = facts.pool_overlap(collection)
-    figure, ax = report.subplots(figsize=(report.WIDTH, 5.6))
-    report.heat(ax, 100 * overlap, [f"{m} ({n})" for m, n in zip(methods, sizes, strict=True)], methods)
-    ax.tick_params(axis="x", rotation=45)
-    for label in ax.get_xticklabels():
-        label.set_ha("right")
-    frame = pd.DataFrame(
-        [
-            {"of": a, "also_by": b, "percent": 100 * overlap[i, j]}
-            for i, a in enumerate(methods)
-            for j, b in enumerate(methods)
-        ]
-    )
-    apart = overlap[~np.eye(len(methods), dtype=bool)]
-    chapter.figure(
-        "pool-overlap", figure, frame,
-        caption="Of the candidates a method (row; how many it pooled in brackets) brought in, the percentage that the "
-        f"method of the column brought in as well. Off the diagonal the mean is {100 * apart.mean():.0f} %.",
-        alt="Matrix of the overlap between the pooling methods, in percent of the row's candidates.",
-    )  # fmt: skip
+def pooling(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Draw how often a candidate listed for one pooling method is listed for another too (CS-C5, in part)."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        shares = [r for r in of if r.metric.startswith("listed for ")]
+        if not shares:
+            chapter.note(f"The {kind} data do not say which methods brought a candidate in.")
+            continue
+        methods = list(dict.fromkeys(r.encoder for r in shares))
+        sizes = {r.encoder: r.n for r in shares}
+        value = {(r.encoder, r.metric.split()[2]): r.value for r in shares}
+        overlap = np.array([[value[a, b] for b in methods] for a in methods])
+        figure, ax = report.subplots(figsize=(report.WIDTH, 5.6))
+        report.heat(ax, overlap, [f"{m} ({sizes[m]})" for m in methods], methods)
+        ax.tick_params(axis="x", rotation=45)
+        for label in ax.get_xticklabels():
+            label.set_ha("right")
+        apart = overlap[~np.eye(len(methods), dtype=bool)]
+        chapter.figure(
+            f"pool-overlap-{kind}", figure,
+            pd.DataFrame([{"of": a, "also": b, "percent": value[a, b]} for a in methods for b in methods]),
+            caption=f"{kind.capitalize()}, {shares[0].source} data: of the candidates listed for a method (row; how many in "
+            f"brackets), the percentage listed for the method of the column too. Off the diagonal the mean is "
+            f"{apart.mean():.0f} %.",
+            alt="Matrix of the overlap between the pooling methods, in percent of the row's candidates.",
+        )  # fmt: skip
 
 
 def cited(chapter: Chapter, rows: Iterable[Result]) -> None:

@@ -14,6 +14,7 @@ from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facet_systems import Ranked
+from scirep_core.exhibits import both_kinds
 from scirep_core.explore.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
 from scirep_core.formats import FACETS
 from scirep_core.published import table as printed_table
@@ -25,6 +26,7 @@ CHAPTER = "csfcube/errors"
 TOP = 10
 LOST = 0.5
 """A relevant candidate counts as lost when it stands in the lower half of the ranking."""
+RHO, RHO_P = "rho of NDCG%20 with {name}", "Holm p of NDCG%20 with {name}"
 FAILURES = {
     "false positives": f"share of the first {TOP} ranks rated 0 (unrelated)",
     "lost": "share of relevant candidates (rated 2 or 3) in the lower half of the ranking",
@@ -32,8 +34,9 @@ FAILURES = {
 
 
 def measure(collection: FacetCollection, ranked: dict[str, Ranked], resamples: int, seed: int) -> list[Result]:
-    """Return, per facet and system, the two failure rates in percent: means over queries with bootstrap intervals."""
-    rows = []
+    """Return, per facet and system, the two failure rates in percent (means over queries with intervals), NDCG%20 of
+    every query, its rank correlation with properties of the query, and the ranks of appendix G's quoted candidates."""
+    rows = [*_difficulty(collection, ranked, resamples, seed), *_quoted(collection, ranked, seed)]
     for name, system in ranked.items():
         table = np.array([_failures(collection, q, system.system.rankings[q]) for q in collection.queries]).T
         for facet in FACETS:
@@ -60,8 +63,63 @@ def _failures(collection: FacetCollection, query: Query, ranking: Sequence[str])
     return float(np.mean(ordered[:TOP] == 0)), lost
 
 
+def _difficulty(collection: FacetCollection, ranked: dict[str, Ranked], resamples: int, seed: int) -> list[Result]:
+    """Return NDCG%20 by query of every system, and per property Spearman's rho with the mean, p and p after Holm."""
+    rows = [
+        row
+        for r in ranked.values()
+        for row in facets.evaluate(
+            collection, r.system, tasks=["all"], metrics=["ndcg%20"], resamples=resamples, seed=seed
+        )
+    ]
+    mean = np.mean([[row.by_query[q.query_id] for q in collection.queries] for row in rows], axis=0)
+    properties = {
+        "relevant candidates (rated 2 or 3)": [int((collection.ratings(q) >= 2).sum()) for q in collection.queries],
+        "size of the pool": [len(collection.candidates(q)) for q in collection.queries],
+        "sentences of the facet": [len(collection.facet_sentences(q)) for q in collection.queries],
+        "words of the facet": [sum(len(s.split()) for s in collection.facet_sentences(q)) for q in collection.queries],
+        "candidates that the query paper cites": [
+            sum("cited" in j.sources for j in collection.judgements[q]) for q in collection.queries
+        ],
+    }
+    tests = {name: spearmanr(values, mean) for name, values in properties.items() if len(set(values)) > 1}
+    adjusted = holm([float(test.pvalue) for test in tests.values()])
+    for (name, test), p in zip(tests.items(), adjusted, strict=True):
+        for metric, value in ((RHO, test.statistic), (RHO_P, p)):
+            rows.append(
+                Result(
+                    task="csfcube/all", split="all", metric=metric.format(name=name), protocol="sound", value=float(value),
+                    n=len(mean), encoder="mean of " + ", ".join(ranked), source=collection.source,
+                    data_hash=collection.data_hash, seed=seed, provenance=provenance(),
+                )
+            )  # fmt: skip
+    return rows
+
+
+def _quoted(collection: FacetCollection, ranked: dict[str, Ranked], seed: int) -> list[Result]:
+    """Return the rank of every candidate that appendix G quotes, per system; n is the size of the ranking."""
+    known = {query.query_id: query for query in collection.queries}
+    rows = []
+    for case in (p for p in printed_table("CS-C12") if p.value):
+        query = known.get(case.column.partition("/")[0])
+        if query is None or case.value not in collection.candidates(query):
+            continue
+        for name, r in ranked.items():
+            order = list(r.system.rankings[query])
+            rows.append(
+                Result(
+                    task=f"csfcube/{query.facet}", split=query.query_id, metric=f"rank of {case.value}", protocol="paper",
+                    value=float(order.index(case.value) + 1), n=len(order), encoder=name, source=collection.source,
+                    fingerprint=r.system.fingerprint, data_hash=collection.data_hash, seed=seed, provenance=provenance(),
+                    note=f"rated {next(j.rating for j in collection.judgements[query] if j.candidate == case.value)}",
+                )
+            )  # fmt: skip
+    return rows
+
+
 def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw both failure rates by facet and system."""
+    rows = [row for row in rows if row.metric in FAILURES]
     names = list(dict.fromkeys(row.encoder for row in rows))
     figure, axes = report.subplots(
         len(FAILURES), 3, figsize=(report.WIDTH, 1.0 + 0.62 * len(names) * len(FAILURES)), sharey=True, sharex=True
@@ -83,7 +141,7 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     n = {facet: live["lost", facet, names[0]].n for facet in FACETS}
     frame = pd.DataFrame(
         [{"failure": r.metric, "task": r.task, "system": r.encoder, "kind": r.kind, "percent": r.value, "low": r.low,
-          "high": r.high, "n": r.n} for r in (*recorded(CHAPTER), *rows)]
+          "high": r.high, "n": r.n} for r in (*(k for k in recorded(CHAPTER) if k.metric in FAILURES), *rows)]
     )  # fmt: skip
     meanings = "; ".join(f"{name}: {text}" for name, text in FAILURES.items())
     chapter.figure(
@@ -94,113 +152,95 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     )  # fmt: skip
 
 
-def shared_difficulty(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ranked]) -> None:
-    """Draw NDCG%20 of every query under every system, queries by mean, and say how far systems agree on difficulty."""
-    scores = {n: facets.per_query(collection, r.system.rankings, ["ndcg%20"])[0] for n, r in ranked.items()}
-    table = np.array(list(scores.values()))
-    order = np.argsort(table.mean(axis=0), kind="stable")
-    figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
-    low, high = table.min(axis=0)[order], table.max(axis=0)[order]
-    positions = np.arange(len(order))
-    ax.vlines(positions, 100 * low, 100 * high, color=report.GRID, linewidth=3)
-    markers, colours = dict(zip(FACETS, "osD", strict=True)), dict(zip(FACETS, report.SERIES, strict=False))
-    for facet in FACETS:
-        of = [i for i, k in enumerate(order) if collection.queries[k].facet == facet]
-        ax.plot(
-            of, 100 * table.mean(axis=0)[order][of], markers[facet], color=colours[facet], label=facet, markersize=5
+def shared_difficulty(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Draw NDCG%20 of every query, mean and range over systems, and give how alike two systems order the queries."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        systems = {r.encoder: r.by_query for r in of if r.metric == "ndcg%20"}
+        queries = list(next(iter(systems.values())))
+        table = np.array([[scores[q] for q in queries] for scores in systems.values()])
+        mean = table.mean(axis=0)
+        order = np.argsort(mean, kind="stable")
+        figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
+        ax.vlines(
+            np.arange(len(order)), table.min(axis=0)[order], table.max(axis=0)[order], color=report.GRID, linewidth=3
         )
-    ax.legend(ncols=3, loc="upper left")
-    ax.set_ylabel("NDCG%20")
-    ax.set_xlabel(f"{len(order)} queries, sorted by the mean over systems")
-    ax.set_xticks([])
-    frame = pd.DataFrame({n: 100 * s[order] for n, s in scores.items()})
-    frame.insert(0, "mean", 100 * table.mean(axis=0)[order])
-    frame.insert(0, "query", [collection.queries[k].query_id for k in order])
-    rho = spearmanr(table.T).statistic if len(table) > 2 else None
-    agree = (
-        f" Spearman correlation of two systems over the queries, mean over pairs: {_off(rho):.2f}."
-        if rho is not None
-        else ""
-    )
-    chapter.figure(
-        "difficulty", figure, frame,
-        caption=f"NDCG%20 (0 to 100) of each query: mean (mark) and range (bar) over {len(table)} systems.{agree}",
-        alt="Queries sorted by mean NDCG%20 over systems; marks coloured and shaped by facet, bars show the range.",
-    )  # fmt: skip
+        for facet, marker, colour in zip(FACETS, "osD", report.SERIES, strict=False):
+            at = [i for i, k in enumerate(order) if queries[k].endswith(f"_{facet}")]
+            ax.plot(at, mean[order][at], marker, color=colour, label=facet, markersize=5)
+        ax.legend(ncols=3, loc="upper left")
+        ax.set_ylabel("NDCG%20")
+        ax.set_ylim(0, 110)
+        ax.set_xlabel(f"{len(order)} queries, sorted by the mean over systems")
+        ax.set_xticks([])
+        frame = pd.DataFrame({n: [scores[queries[k]] for k in order] for n, scores in systems.items()})
+        frame.insert(0, "query", [queries[k] for k in order])
+        rho = _off(spearmanr(table.T).statistic) if len(table) > 2 else None
+        alike = (
+            f" Spearman correlation of two systems over the queries, mean over pairs: {rho:.2f}."
+            if rho is not None
+            else ""
+        )
+        chapter.figure(
+            f"difficulty-{kind}", figure, frame,
+            caption=f"{kind.capitalize()}, {of[0].source} data: NDCG%20 (0 to 100) of each query, mean (mark) and range (bar) "
+            f"over {len(table)} systems.{alike}",
+            alt="Queries sorted by mean NDCG%20 over systems; marks coloured and shaped by facet, bars show the range.",
+        )  # fmt: skip
 
 
 def _off(matrix: np.ndarray) -> float:
     return float(matrix[~np.eye(len(matrix), dtype=bool)].mean())
 
 
-def what_makes_it_hard(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ranked]) -> None:
-    """Show rank correlations of query properties with difficulty, Holm-corrected: which explanations the data carry."""
-    mean = np.mean([facets.per_query(collection, r.system.rankings, ["ndcg%20"])[0] for r in ranked.values()], axis=0)
-    properties = {
-        "relevant candidates (rated 2 or 3)": [int((collection.ratings(q) >= 2).sum()) for q in collection.queries],
-        "size of the pool": [len(collection.candidates(q)) for q in collection.queries],
-        "sentences of the facet": [len(collection.facet_sentences(q)) for q in collection.queries],
-        "words of the facet": [sum(len(s.split()) for s in collection.facet_sentences(q)) for q in collection.queries],
-        "candidates that the query paper cites": [
-            sum("cited" in j.sources for j in collection.judgements[q]) for q in collection.queries
-        ],
-    }
-    tests = {name: spearmanr(values, mean) for name, values in properties.items() if len(set(values)) > 1}
-    adjusted = holm([float(test.pvalue) for test in tests.values()])
-    body = [
-        [name, f"{test.statistic:+.2f}", f"{test.pvalue:.3f}", f"{p:.3f}"]
-        for (name, test), p in zip(tests.items(), adjusted, strict=True)
-    ]
-    header = ["Property of the query", "Spearman ρ with mean NDCG%20", "p", "p (Holm)"]
-    chapter.show(report.table(header, body, f"What goes with a high score, over {len(mean)} queries"))
-    settled = [name for name, p in zip(tests, adjusted, strict=True) if p < 0.05]
-    chapter.say(
-        f"Settled at 5 % after correction: {', '.join(settled)}."
-        if settled
-        else "None is settled at 5 % after correction."
-    )
-
-
-def appendix_g(chapter: Chapter, collection: FacetCollection, ranked: dict[str, Ranked]) -> None:
-    """Show where our systems put the candidates that appendix G quotes as errors (CS-C12); real data only."""
-    cases = [p for p in printed_table("CS-C12") if p.value]
-    known = {query.query_id: query for query in collection.queries}
-    body = []
-    for case in cases:
-        query = known.get(case.column.partition("/")[0])
-        if query is None or case.value not in collection.candidates(query):
-            continue
-        rating = next(j.rating for j in collection.judgements[query] if j.candidate == case.value)
-        size = len(collection.candidates(query))
-        ranks = [str(list(r.system.rankings[query]).index(case.value) + 1) for r in ranked.values()]
-        kind = case.column.partition("/")[2]
-        body.append(
+def what_makes_it_hard(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Show rank correlations of query properties with NDCG%20, Holm-corrected, recorded and live."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        found = {r.metric: r for r in of}
+        names = [m.removeprefix(RHO.format(name="")) for m in found if m.startswith(RHO.format(name=""))]
+        cells = [
             [
-                case.row,
-                f"<code>{query.query_id}</code>",
-                kind,
-                f"<code>{case.value}</code>",
-                str(rating),
-                str(size),
-                *ranks,
+                name,
+                chapter.number(found[RHO.format(name=name)], 2, sign=True),
+                chapter.number(found[RHO_P.format(name=name)], 3),
             ]
+            for name in names
+        ]
+        count = found[RHO.format(name=names[0])].n
+        caption = f"{kind.capitalize()}, {of[0].source} data: what goes with a high NDCG%20, n = {count} queries"
+        chapter.show(
+            report.table(
+                ["Property of the query", "Spearman ρ", "p (Holm)"], cells, caption, [["", kind, kind]] * len(cells)
+            )
         )
-    if not body:
-        chapter.note(
-            "Appendix G names queries of the real collection. Rerun with <code>-p data real</code> to see where each "
-            "system puts the candidates it quotes; below, the same two kinds of error are counted over all queries."
-        )
-        return
-    header = [
-        "Phenomenon",
-        "Query",
-        "quoted as",
-        "Candidate",
-        "rating",
-        "pool",
-        *(f"rank: {html.escape(n)}" for n in ranked),
-    ]
-    chapter.show(report.table(header, body, "Appendix G: ranks of the quoted candidates"))
+        settled = [name for name in names if found[RHO_P.format(name=name)].value < 0.05]
+        chapter.say(f"Settled at 5 % after correction: {', '.join(settled) or 'none'}.")
+
+
+def appendix_g(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Show where systems put the candidates that appendix G quotes as errors (CS-C12): recorded, or live on real data."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        ranks = {
+            (r.split, r.metric.removeprefix("rank of "), r.encoder): r for r in of if r.metric.startswith("rank of ")
+        }
+        if not ranks:
+            continue
+        systems = list(dict.fromkeys(name for _, _, name in ranks))
+        body = []
+        for case in (p for p in printed_table("CS-C12") if p.value):
+            query, _, quoted = case.column.partition("/")
+            cells = [ranks[query, case.value, name] for name in systems if (query, case.value, name) in ranks]
+            if cells:
+                head = [
+                    case.row,
+                    f"<code>{query}</code>",
+                    quoted,
+                    f"<code>{case.value}</code> ({cells[0].note})",
+                    str(cells[0].n),
+                ]
+                body.append([*head, *(chapter.number(row, 0) for row in cells)])
+        header = ["Phenomenon", "Query", "quoted as", "Candidate", "ranked", *(html.escape(name) for name in systems)]
+        caption = f"{kind.capitalize()}, real data: rank of the candidates quoted in appendix G"
+        chapter.show(report.table(header, body, caption, [[""] * 5 + [kind] * len(systems)] * len(body)))
 
 
 def explorer(
@@ -254,12 +294,12 @@ def _spread(queries: Sequence[Query], count: int) -> list[Query]:
 
 
 def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Say which facet loses the most relevant candidates, and with which system, from the rows."""
-    for metric in FAILURES:
-        worst = max((r for r in rows if r.metric == metric), key=lambda r: r.value)
-        best = min((r for r in rows if r.metric == metric), key=lambda r: r.value)
-        chapter.say(
-            f"Most {metric}: <code>{html.escape(worst.encoder)}</code> on {worst.task.partition('/')[2]}, "
-            f"{chapter.number(worst, 0)} %; fewest: <code>{html.escape(best.encoder)}</code> on "
-            f"{best.task.partition('/')[2]}, {chapter.number(best, 0)} %."
-        )
+    """Say where each failure is most and least frequent, recorded and live."""
+    for kind, of in both_kinds(chapter, CHAPTER, rows):
+        for metric in FAILURES:
+            worst, best = (f((r for r in of if r.metric == metric), key=lambda r: r.value) for f in (max, min))
+            chapter.say(
+                f"{kind.capitalize()} ({worst.source} data), most {metric}: <code>{html.escape(worst.encoder)}</code> on "
+                f"{worst.task.partition('/')[2]}, {chapter.number(worst, 0)} %; fewest: <code>{html.escape(best.encoder)}</code> "
+                f"on {best.task.partition('/')[2]}, {chapter.number(best, 0)} %."
+            )

@@ -35,13 +35,15 @@ def measure(
     pairs = pairs or [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     systems = [r.system for r in ranked.values()]
     rows = []
+    partial = {n for n, r in ranked.items() if facets.check(collection, r.system.rankings, n)}
     for c in facets.compare(collection, systems, pairs, metric=metric, split=folds, resamples=resamples, seed=seed):
         for name, value, low, high in (
             (DIFFERENCE, c.difference, c.low, c.high), (P, c.p, None, None), (P_HOLM, c.p_holm, None, None),
         ):  # fmt: skip
             rows.append(
                 Result(
-                    task=f"csfcube/{c.task}", split=folds, metric=name.format(metric=metric), protocol="sound",
+                    task=f"csfcube/{c.task}", split=folds, metric=name.format(metric=metric),
+                    protocol="paper" if partial & {c.first, c.second} else "sound",
                     value=value, low=low, high=high, n=c.n, encoder=f"{c.first} - {c.second}", source=collection.source,
                     data_hash=collection.data_hash, seed=seed, provenance=provenance(),
                     note=f"paired randomisation, {resamples} sign flips or all; Holm over {len(pairs) * len(TASKS)} tests",
@@ -94,7 +96,7 @@ def sentence_or_abstract(chapter: Chapter, rows: Sequence[Result], metric: str) 
                 side = "sentences" if points.value > 0 else "abstracts"
                 sure = "settled" if holm.value < 0.05 else "not settled"
                 items.append(
-                    f"<li>{kind}, {task}: {side} by {abs(points.value):.1f} points ({sure}; "
-                    f"p = {holm.value:.3f} after Holm, n = {points.n})</li>"
+                    f"<li>{kind}, {task}: {side} by {chapter.number(points, 2, sign=True)} points "
+                    f"({sure}; p = {chapter.number(holm, 3)} after Holm, n = {points.n})</li>"
                 )
     chapter.show(f"<ul>{''.join(items)}</ul>" if items else "<p>MiniLM was not run both ways here.</p>")
