@@ -205,8 +205,7 @@ def start(name: str, /, **parameters: Any) -> Chapter:
     given = {key: parameters_.check(key, value, name) for key, value in parameters.items()}
     chosen = os.environ.get("SCIREP_CHAPTER_DIR")
     folder = Path(chosen) if chosen else home() / "live" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / "rows.jsonl", b"")
+    write_bytes(folder / "rows.jsonl", b"")  # one clear line if SCIREP_HOME cannot be written
     chapter = Chapter(name, given, folder)
     rows = "".join(
         f'<tr><th scope="row"><code>{html.escape(key)}</code></th><td>{html.escape(str(value)) or "(chapter’s choice)"}'

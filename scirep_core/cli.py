@@ -128,9 +128,11 @@ def score(
         str, typer.Option(help="embedded, real, a folder, or auto: real for rankings and for real ids.")
     ] = "auto",
     protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
-    split: Annotated[str, typer.Option(help="test or dev.")] = "test",
+    split: Annotated[str, typer.Option(help="test, dev, or both (the table shows test).")] = "both",
     metrics: Annotated[str | None, typer.Option(help="Comma-separated, e.g. ndcg%10,map.")] = None,
-    similarity: Annotated[str, typer.Option(help="How vectors are compared: l2, cosine, dot.")] = "l2",
+    similarity: Annotated[
+        str | None, typer.Option(help="How vectors are compared: l2, cosine, dot; default: the task's, l2.")
+    ] = None,
     on_missing: Annotated[str, typer.Option(help="error, or drop rows without a vector.")] = "error",
     seed: Annotated[int, typer.Option(help="Of intervals and random vectors.", min=0)] = 0,
     as_json: Json = False,
@@ -142,62 +144,75 @@ def score(
     if (vectors is None) == (rankings is None):
         raise ConfigError("give either --vectors FILE|oracle|random or --rankings DIR")
     for name, value, valid in (
-        ("protocol", protocol, PROTOCOLS), ("split", split, ("test", "dev")),
+        ("protocol", protocol, PROTOCOLS), ("split", split, ("test", "dev", "both")),
         ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
     ):  # fmt: skip
-        if value not in valid:
+        if value is not None and value not in valid:
             raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
-    names = tuple(metrics.split(",")) if metrics else metrics_.FACET_METRICS
-    for name in names:
+    names = tuple(metrics.split(",")) if metrics else None
+    for name in names or ():
         metrics_.parse(name)
     rows = _score(task, vectors, rankings, source, names, {
-        "protocol": protocol, "split": split, "similarity": similarity, "on_missing": on_missing, "seed": seed,
+        "protocol": protocol, "splits": ("dev", "test") if split == "both" else (split,), "similarity": similarity,
+        "on_missing": on_missing, "seed": seed,
     })  # fmt: skip
     if as_json:
         _print_json([row.to_json() for row in rows])
         return
-    _print_scores(rows)
+    _print_scores([row for row in rows if row.split == rows[-1].split])
 
 
 def _score(
-    task: str, vectors: str | None, rankings: Path | None, source: str, metrics: tuple[str, ...], how: dict[str, Any]
+    task: str,
+    vectors: str | None,
+    rankings: Path | None,
+    source: str,
+    metrics: tuple[str, ...] | None,
+    how: dict[str, Any],
 ) -> list[Any]:
     """Find the data, then the rankings, then score."""
-    from dataclasses import replace
-
     from scirep_core import scoring
     from scirep_core.datasets import TASKS, load_task
     from scirep_core.evaluators import facets
 
-    shared = {"metrics": metrics, "split": how["split"], "seed": how["seed"]}
-    if rankings is not None:
-        ranked, warnings = facets.read_rankings(rankings)
-        collection = load_task(task, "real" if source == "auto" else source)
-        for line in [*warnings, *facets.check(collection, ranked, rankings.name or str(rankings))]:
-            say(f"warning: {line}")
-        system = facets.System(rankings.name, ranked, similarity="order of the file")
-        return facets.evaluate(collection, system, protocol=how["protocol"], **shared)
-    assert vectors is not None
-    if vectors in ("oracle", "random"):
-        collection = load_task(task, "embedded" if source == "auto" else source)
-        orders = (
-            facets.oracle_rankings(collection)
-            if vectors == "oracle"
-            else next(facets.random_rankings(collection, how["seed"]))
-        )
-        return facets.evaluate(collection, facets.System(vectors, orders), protocol=how["protocol"], **shared)
+    collection = load_task(task, ("real" if rankings else "embedded") if source == "auto" else source)
+    if vectors is None or vectors in ("oracle", "random"):
+        system = _ranked(collection, vectors, rankings, how["seed"])
+        shared = {"metrics": metrics, "protocol": how["protocol"], "seed": how["seed"]}
+        return [row for split in how["splits"] for row in facets.evaluate(collection, system, split=split, **shared)]
     table = scoring.read_vectors(Path(vectors))
-    collection = load_task(task, "embedded" if source == "auto" else source)
     if source == "auto" and task in TASKS and not any(key in table for key in collection.papers):
         say("the ids are not those of the embedded collection: scoring on the real one (--source real)")
         collection = load_task(task, "real")
-    rows = scoring.evaluate(
-        collection, table, how["protocol"], how["on_missing"], metrics=metrics,
-        similarity=how["similarity"], split=how["split"], name=Path(vectors).stem, seed=how["seed"],
-    )  # fmt: skip
-    if rows and rows[0].coverage != 1:
-        say(f"warning: {rows[-1].pool} ({100 * (rows[-1].coverage or 0):.1f} % of the candidates)")
-    return [replace(row, chapter="score") for row in rows]
+    rows = [
+        row
+        for split in how["splits"]
+        for row in scoring.evaluate(
+            collection, table, how["protocol"], how["on_missing"], metrics=metrics, similarity=how["similarity"],
+            split=split, name=Path(vectors).stem, seed=how["seed"],
+        )
+    ]  # fmt: skip
+    for row in {(r.task, r.split): r for r in rows if r.coverage != 1}.values():
+        say(f"warning: {row.task}, {row.split}: {row.pool} ({100 * (row.coverage or 0):.1f} % of the candidates)")
+    return rows
+
+
+def _ranked(collection: Any, vectors: str | None, rankings: Path | None, seed: int) -> Any:
+    """Return the system to score: official ranked-pool files, the oracle, or a random order."""
+    from scirep_core.evaluators import facets
+
+    if rankings is None:
+        orders = (
+            facets.oracle_rankings(collection)
+            if vectors == "oracle"
+            else next(facets.random_rankings(collection, seed))
+        )
+        return facets.System(str(vectors), orders)
+    name = rankings.resolve().name
+    ranked, warnings = facets.read_rankings(rankings, list(dict.fromkeys(q.facet for q in collection.queries)))
+    for line in [*warnings, *facets.check(collection, ranked, name)]:
+        say(f"warning: {line}")
+    return facets.System(name, ranked, similarity="order of the file")
 
 
 def _print_scores(rows: list[Any]) -> None:
@@ -233,6 +248,9 @@ def run(
     """Execute one chapter with your own parameters."""
     from scirep_core import runner
 
+    for path in (out, rows):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"{path}: is a folder. Give the name of a file")
     given = {}
     for pair in parameter or []:
         name, equals, value = pair.partition("=")
@@ -324,6 +342,11 @@ def _guarded(command: Callable[[], Any]) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `scirep data list | head`
         sys.stderr.close()
         return 0
+    except OSError as error:
+        say(
+            f"scirep: {error.filename or 'output'}: {error.strerror or error}. Free space, fix permissions, or write elsewhere"
+        )
+        return 2
     except Exception as error:
         # click's own usage errors carry a message and exit code 2; everything else is a fault of ours
         if hasattr(error, "format_message"):

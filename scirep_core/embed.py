@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from scirep_core.encoders import Encoder, check_format
-from scirep_core.errors import CacheError, NumericError
+from scirep_core.errors import CacheError, ConfigError, NumericError
 from scirep_core.formats import Format
 from scirep_core.store import home, read_shard, stable_hash, write_shard
 
@@ -36,9 +36,11 @@ def embed(
     computed again rather than trusted.
     """
     check_format(format)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError("texts must be a list of strings; wrap a single text in a list")
     distinct = sorted(set(texts))
     if not distinct:
-        return np.empty((0, 0), dtype=np.float32)
+        return np.empty((0, encoder.dim), dtype=np.float32)
     folder = home() / "vectors" / encoder.fingerprint / format
     chunks = [distinct[start : start + SHARD] for start in range(0, len(distinct), SHARD)]
     found: dict[int, NDArray[np.float32]] = {}
@@ -102,4 +104,4 @@ def _compute(encoder: Encoder, chunk: list[str], format: Format, path: Path, wai
 
 def encode(encoder: Encoder, texts: Sequence[str], format: Format) -> NDArray[np.float32]:
     """Return (n, dim) float32 vectors of texts under a task format, through the vector store."""
-    return embed(encoder, list(texts), format)
+    return embed(encoder, texts, format)

@@ -23,4 +23,5 @@ FACET_OF_LABEL: dict[str, str] = {
 SENTENCE_LABELS: tuple[str, ...] = (*FACET_OF_LABEL, "other_label")
 
 Similarity = Literal["l2", "cosine", "dot"]
+SIMILARITIES: tuple[str, ...] = ("l2", "cosine", "dot")
 Source = Literal["embedded", "real"]

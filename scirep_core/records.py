@@ -51,12 +51,36 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} is there twice")
+    return found
+
+
+def _parse(data: bytes) -> Any:
+    return json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read one JSON file that holds an object. Raises DataError naming the file, and what stands there instead."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DataError(path, None, f"expected a JSON object, found {type(value).__name__}")
+    return value
+
+
 def read_json(path: Path) -> Any:
-    """Read one JSON file; NaN and Infinity are refused. Raises DataError with the line of the fault."""
+    """Read one JSON file; NaN, Infinity and a key twice are refused. Raises DataError with the line of the fault."""
     try:
-        return json.loads(path.read_bytes().decode("utf-8"), parse_constant=_no_constant)
+        return _parse(path.read_bytes())
     except FileNotFoundError:
         raise DataError(path, None, "file not found") from None
+    except OSError as error:
+        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
+    except RecursionError:
+        raise DataError(path, None, "nested too deeply to be such a file") from None
     except UnicodeDecodeError as error:
         raise DataError(path, None, f"not UTF-8 at byte {error.start}", "Save the file as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -74,17 +98,19 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         stream = path.open("rb")
     except FileNotFoundError:
         raise DataError(path, None, "file not found") from None
+    except OSError as error:
+        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
     with stream:
         for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
             if not raw.strip():
                 continue
             try:
-                value = json.loads(raw.decode("utf-8"), parse_constant=_no_constant)
+                value = _parse(raw)
             except UnicodeDecodeError as error:
                 raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line") from None
             except json.JSONDecodeError as error:
                 raise DataError(path, number, f"not a JSON object: {error.msg} (column {error.colno})") from None
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise DataError(path, number, str(error)) from None
             if not isinstance(value, dict):
                 raise DataError(path, number, f"expected a JSON object, found {type(value).__name__}")

@@ -252,18 +252,33 @@ def deliver(ready: Path, out: Path) -> Path:
     data = base.parent / f"{base.name}.data"
     if data.exists() and not sidecar_of(base).exists():
         raise ConfigError(f"{data}: exists and is not the output of a run. Choose another name for {out.name}")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CacheError(f"{out.parent}: cannot be made ({error.strerror}). Choose another place") from None
     fresh, old = (base.parent / f".{base.name}.{kind}.part" for kind in ("data", "old"))
-    for path in (fresh, old):
-        shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(ready / "data", fresh)
-    write_json(sidecar_of(base), read_json(ready / "run.json"))
-    if data.exists():
-        data.rename(old)
-    fresh.rename(data)
-    shutil.rmtree(old, ignore_errors=True)
-    shutil.copyfile(ready / "notebook.ipynb", out.with_name(f".{out.name}.part"))
-    out.with_name(f".{out.name}.part").replace(out)
+    notebook, sidecar = (path.with_name(f".{path.name}.part") for path in (out, sidecar_of(base)))
+    try:
+        for path in (fresh, old):
+            shutil.rmtree(path, ignore_errors=True)
+        # all copies first, so that a full disk leaves what was there; then only renames
+        shutil.copytree(ready / "data", fresh)
+        shutil.copyfile(ready / "notebook.ipynb", notebook)
+        shutil.copyfile(ready / "run.json", sidecar)
+        sidecar.replace(sidecar_of(base))
+        if data.exists():
+            data.rename(old)
+        fresh.rename(data)
+        notebook.replace(out)
+    except (OSError, shutil.Error) as error:
+        raise CacheError(
+            f"{out}: cannot write ({getattr(error, 'strerror', None) or error}). Free space or choose another place"
+        ) from None
+    finally:
+        for path in (fresh, old):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in (notebook, sidecar):
+            path.unlink(missing_ok=True)
     return base
 
 

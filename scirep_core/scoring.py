@@ -19,8 +19,8 @@ from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.errors import ConfigError, DataError, NumericError
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System
-from scirep_core.formats import Protocol, Similarity
-from scirep_core.metrics import FACET_METRICS
+from scirep_core.formats import Protocol
+from scirep_core.metrics import FACET_METRICS, parse
 from scirep_core.records import field, read_jsonl
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
@@ -36,8 +36,8 @@ def evaluate(
     on_missing: OnMissing = "error",
     *,
     tasks: Sequence[str] | None = None,
-    metrics: Sequence[str] = FACET_METRICS,
-    similarity: Similarity = "l2",
+    metrics: Sequence[str] | None = None,
+    similarity: str | None = None,
     split: str = "test",
     name: str = "vectors",
     seed: int = 0,
@@ -51,13 +51,17 @@ def evaluate(
     """
     if on_missing not in ("error", "drop"):
         raise ConfigError(f"on_missing must be error or drop, not {on_missing!r}")
+    metrics = metrics or task.metrics or FACET_METRICS
+    for metric in metrics:
+        parse(metric)
+    similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
     kept = task
     if on_missing == "drop":
         if protocol == "sound":
             raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
         kept = restrict(task, table)
-    system = System(name, facets.rank_by_vectors(kept, table, similarity), _fingerprint(table), similarity)
+    system = System(name, facets.rank_by_vectors(kept, table, similarity, name), _fingerprint(table), similarity)
     rows = facets.evaluate(
         kept, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split, seed=seed
     )  # fmt: skip
@@ -76,7 +80,8 @@ def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
         name: {fold: tuple(q for q in queries if q in judgements) for fold, queries in folds.items()}
         for name, folds in task.splits.items()
     }
-    empty = [name for name, folds in splits.items() if not all(folds.values())]
+    scored = [name for name in splits if name in task.tasks]
+    empty = [name for name in scored if not all(splits[name].values())]
     if empty:
         raise DataError("vectors", None, f"no query of {empty[0]} has a vector", "Check the ids, or --source real")
     return replace(task, judgements=judgements, splits=splits)
@@ -96,25 +101,41 @@ def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Resu
 
 def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vectors") -> dict[str, NDArray[np.floating]]:
     """Return id -> vector. Raises DataError for an id twice or ragged rows, NumericError for NaN, naming the id."""
-    if isinstance(vectors, tuple):
-        ids, array = [str(i) for i in vectors[0]], np.asarray(vectors[1])
+    if isinstance(vectors, tuple | list):
+        if len(vectors) != 2:
+            raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
+        try:
+            ids, array = [_id(i) for i in vectors[0]], np.asarray(vectors[1])
+        except (TypeError, ValueError) as error:
+            raise DataError(name, None, f"expected (ids, array): {error}") from None
         if array.ndim != 2 or len(ids) != len(array):
             raise DataError(name, None, f"{len(ids)} ids for an array of shape {array.shape}", "Give one row per id")
         _refuse_duplicates(ids, name)
         table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
+    elif isinstance(vectors, Mapping):
+        _refuse_duplicates(map(_id, vectors), name)
+        try:
+            table = {_id(key): np.asarray(value) for key, value in vectors.items()}
+        except (TypeError, ValueError) as error:
+            raise DataError(name, None, f"a vector is no row of numbers: {error}") from None
     else:
-        table = {str(key): np.asarray(value) for key, value in vectors.items()}
+        raise DataError(name, None, f"expected a mapping id -> vector or (ids, array), found {type(vectors).__name__}")
     if not table:
         raise DataError(name, None, "no vectors")
-    width = len(next(iter(table.values())))
+    shape = next(iter(table.values())).shape
     for key, value in table.items():
-        if value.ndim != 1 or len(value) != width:
-            raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has ({width},)")
-        if not np.issubdtype(value.dtype, np.number):
-            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not numbers")
+        if value.ndim != 1 or value.shape != shape or not len(value):
+            raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has {shape}")
+        if value.dtype.kind not in "fiu":
+            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers")
         if not np.isfinite(value).all():
             raise NumericError(f"{name}: the vector of {key} holds NaN or infinity")
     return table
+
+
+def _id(key: object) -> str:
+    """Return an id as text; bytes, as numpy's `S` arrays hold them, are decoded."""
+    return key.decode("utf-8") if isinstance(key, bytes) else str(key)
 
 
 def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
@@ -150,8 +171,8 @@ def _read_npz(path: Path) -> tuple[list[str], Sequence[Any]]:
             name = next((key for key in ("vectors", "emb") if key in stored), None)
             if "ids" not in stored or name is None:
                 raise DataError(path, None, f"arrays are {', '.join(stored) or 'none'}", "Store `ids` and `vectors`")
-            ids, rows = [str(i) for i in stored["ids"]], stored[name]
-    except (ValueError, zipfile.BadZipFile, OSError, EOFError) as error:
+            ids, rows = [_id(i) for i in np.atleast_1d(stored["ids"])], stored[name]
+    except (ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError, EOFError) as error:
         raise DataError(path, None, f"not a readable .npz ({error})", "Save it again with numpy.savez") from None
     if rows.ndim != 2 or len(ids) != len(rows):
         raise DataError(path, None, f"{len(ids)} ids for an array of shape {rows.shape}", "Give one row per id")
@@ -169,7 +190,11 @@ def _read_parquet(path: Path) -> tuple[list[str], Sequence[Any]]:
     key = next((name for name in ("paper_id", "doc_id") if name in table.column_names), None)
     if key is None or "embedding" not in table.column_names:
         raise DataError(path, None, f"columns are {', '.join(table.column_names)}", "Need paper_id and embedding")
-    rows = [np.asarray(row, dtype=np.float64) for row in table["embedding"].to_pylist()]
+    rows = []
+    for i, row in enumerate(table["embedding"].to_pylist(), start=1):
+        if not isinstance(row, list) or not all(isinstance(v, int | float) for v in row):
+            raise DataError(path, i, f"the embedding of row {i} is no list of numbers: {row!r:.40}")
+        rows.append(np.asarray(row, dtype=np.float64))
     return [str(i) for i in table[key].to_pylist()], rows
 
 
@@ -189,7 +214,10 @@ def _read_jsonl(path: Path) -> tuple[list[str], Sequence[Any]]:
         if rows and len(values) != len(rows[0]):
             raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {len(rows[0])}")
         ids.append(name)
-        rows.append(np.array(values, dtype=np.float64))
+        try:
+            rows.append(np.array(values, dtype=np.float64))
+        except OverflowError:
+            raise DataError(path, line, f"embedding of {name} holds a number too large for a float") from None
     if not ids:
         raise DataError(path, None, "no vectors in the file")
     return ids, rows

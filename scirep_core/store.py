@@ -48,7 +48,16 @@ def stable_hash(value: Any) -> str:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary binary file beside `path`; on success it is synced and renamed to `path`, else removed."""
+    """Open a temporary binary file beside `path`; on success it is synced and renamed to `path`, else removed.
+
+    What is there and no regular file (a pipe, /dev/stdout) is written to, never replaced; a folder is refused.
+    """
+    if path.is_dir():
+        raise CacheError(f"{path}: is a folder. Give the name of a file")
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

@@ -182,3 +182,33 @@ def test_the_explorer_answers_mouse_and_keyboard_without_a_kernel(built_book):
     with chromium.browser() as started, chromium.tab(started, origin) as tab:
         assert tab.open(shared.removeprefix(origin)) == []  # a shared address restores the view
         assert tab.page.get_by_label("Ranking A").input_value() == "minilm_abstract"
+
+
+def test_a_folder_without_pools_or_annotators_gets_a_note_or_one_line(tiny_folder, tmp_path):
+    (tiny_folder / "test-pid2pool-csfcube.json").unlink()
+    for facet in ("background", "method", "result"):
+        path = tiny_folder / f"test-pid2anns-csfcube-{facet}.json"
+        content = json.loads(path.read_text())
+        for entry in content.values():
+            del entry["relevance_ann1"], entry["relevance_ann2"]
+        path.write_text(json.dumps(content))
+    told: list[str] = []
+    result = runner.run(
+        Path("csfcube/collection"), {"data": str(tiny_folder)}, tmp_path / "a.ipynb", progress=told.append
+    )
+    assert result.ok, result.error
+    assert "do not say which methods" in (tmp_path / "a.ipynb").read_text()
+    result = runner.run(
+        Path("csfcube/agreement"), {"data": str(tiny_folder)}, tmp_path / "b.ipynb", progress=told.append
+    )
+    assert not result.ok
+    assert "hold no annotators' ratings" in result.error
+    assert len(result.error.splitlines()) == 1
+
+
+def test_systems_that_need_real_data_are_refused_by_name_on_others(tmp_path):
+    told: list[str] = []
+    parameters = {"encoders": "specter_pools", "papers": 300}
+    result = runner.run(Path("csfcube/baselines"), parameters, tmp_path / "a.ipynb", progress=told.append)
+    assert not result.ok
+    assert "none of these systems can rank embedded data" in result.error

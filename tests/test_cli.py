@@ -59,6 +59,51 @@ def test_score_takes_a_facet_any_cut_off_and_both_protocols(capsys, tiny_folder,
     }  # fmt: skip
 
 
+def test_both_splits_are_printed_with_the_test_split_last(capsys, tiny_folder, vectors):
+    _, out, _ = scirep(capsys, "score", str(tiny_folder), "--vectors", str(vectors), "--json")
+    splits = [r["split"] for r in json.loads(out)]
+    assert splits == sorted(splits)
+    assert set(splits) == {"dev", "test"}
+    _, out, _ = scirep(capsys, "score", str(tiny_folder), "--vectors", str(vectors), "--json", "--split", "dev")
+    assert {r["split"] for r in json.loads(out)} == {"dev"}
+
+
+def test_dropped_rows_are_reported_for_every_task_they_touch(capsys, tiny_folder, tmp_path, tiny):
+    np.savez(
+        tmp_path / "v.npz", ids=[p for p in tiny.papers if p != "4"], vectors=np.random.default_rng(0).random((3, 2))
+    )
+    words = (
+        "score",
+        str(tiny_folder),
+        "--vectors",
+        str(tmp_path / "v.npz"),
+        "--on-missing",
+        "drop",
+        "--json",
+        "--split",
+        "test",
+    )
+    code, out, err = scirep(capsys, *words)
+    assert code == 0
+    assert len(err.splitlines()) == 4  # four tasks, each lacks candidate 4
+    assert "csfcube/all, test: 8 of 12 rated candidates" in err
+    json.loads(out)
+
+
+def test_rows_are_written_to_a_device_not_over_it(tmp_path):
+    import os
+
+    from scirep_core.store import write_text
+
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(fifo, "rows")
+    assert os.read(reader, 10) == b"rows"
+    os.close(reader)
+    assert fifo.is_fifo()
+
+
 def test_oracle_beats_random(capsys, tiny_folder):
     values = {}
     for name in ("oracle", "random"):
@@ -94,6 +139,8 @@ def test_human_output_names_data_protocol_and_n(capsys, tiny_folder, vectors):
         (("run", "csfcube/baselines", "-p", "ndcg_percnt=10"), "did you mean 'ndcg_percent'"),
         (("run", "csfcube/baselines", "-p", "ndcg_percent=101"), "ndcg_percent = 101"),
         (("run", "csfcube/baselines", "-p", "seed", "1.5"), "seed"),
+        (("run", "csfcube/baselines", "--rows", "."), "is a folder"),
+        (("run", "csfcube/baselines", "--out", "."), "is a folder"),
         (("explain", "no-such-number"), "no number 'no-such-number'"),
         (("book", "--profile", "reel"), "did you mean 'real'"),
         (("frob",), "No such command"),
@@ -174,6 +221,8 @@ def test_embedded_task_folders_are_whole_or_absent_and_score(capsys, tmp_path):
     )
     assert {r["source"] for r in json.loads(printed)} == {"folder"}
     assert min(r["value"] for r in json.loads(printed)) > 80
+    again = scirep(capsys, "data", "get", "embedded", "--papers", "300", "--seed", "4", "--out", str(out))
+    assert again[0] == 0  # the same command again
     code, _, err = scirep(capsys, "data", "get", "embedded", "--papers", "300", "--out", str(out))
     assert code == 2
     assert "not empty" in err

@@ -153,3 +153,71 @@ def test_load_task_names_the_nearest_task():
 
 def test_facets_are_the_papers_three():
     assert FACETS == ("background", "method", "result")
+
+
+def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder):
+    path = tiny_folder / csfcube.SPLITS
+    good = json.loads(path.read_text())
+    for change, message in (
+        (["1_method", "1_method"], "names a query twice"),
+        (["1_background"], "a query of another facet"),
+        ([], "is empty"),
+    ):
+        path.write_text(json.dumps(good | {"method": good["method"] | {"fold1_test": change}}))
+        with pytest.raises(DataError, match=message):
+            csfcube.read(tiny_folder)
+
+
+@pytest.mark.parametrize(
+    "name", [csfcube.SPLITS, csfcube.POOL, csfcube.GOLD.format(facet="method"), csfcube.QUERIES, "oracle.json"]
+)
+@pytest.mark.parametrize(
+    "content", [b"[]", b"null", b'{"1": 3}', b'{"1": {"cands": 3}}', b"\xff\xfe", b"{", b'{"method": []}']
+)
+def test_any_wrong_shape_in_any_file_is_one_line_naming_the_folder(tiny_folder, name, content):
+    (tiny_folder / name).write_bytes(content)
+    with pytest.raises(DataError, match="tiny") as caught:
+        csfcube.read(tiny_folder)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+TASK = {"name": "mine", "version": 1, "type": "facets"}
+
+
+def test_task_json_decides_metrics_and_similarity(tiny_folder):
+    import numpy as np
+
+    import scirep_core
+
+    (tiny_folder / "task.json").write_text(
+        json.dumps(TASK | {"metrics": ["map"], "similarity": "cosine", "version": 3})
+    )
+    task = load_task(tiny_folder)
+    assert (task.version, task.metrics, task.similarity) == (3, ("map",), "cosine")
+    vectors = {p: np.array([float(p), 1.0]) for p in task.papers}
+    rows = scirep_core.evaluate(task, vectors)
+    assert {(r.metric, r.similarity) for r in rows} == {("map", "cosine")}
+    assert {r.similarity for r in scirep_core.evaluate(task, vectors, similarity="l2")} == {"l2"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"simlarity": "l2"}, "did you mean 'similarity'"), ({"version": "1"}, "must be int"), ({"version": None}, "must be int"),
+     ({"similarity": "cos"}, "unknown similarity"), ({"type": "facet"}, "Known: facets"), ({"metrics": [1]}, "must be names"),
+     ({"metrics": "map"}, "must be list")],
+)  # fmt: skip
+def test_wrong_task_json_is_named(tiny_folder, change, message):
+    (tiny_folder / "task.json").write_text(json.dumps(TASK | change))
+    with pytest.raises(DataError, match=rf"task.json: .*{message}"):
+        load_task(tiny_folder)
+
+
+def test_an_altered_embedded_collection_is_written_again(monkeypatch):
+    from scirep_core.datasets import locate
+
+    folder = locate("csfcube", "embedded", 300, 9)
+    for name in ("oracle.json", csfcube.GOLD.format(facet="method")):
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(before[:-10])
+        assert locate("csfcube", "embedded", 300, 9) == folder
+        assert (folder / name).read_bytes() == before

@@ -69,7 +69,7 @@ def test_table_1_and_appendix_d_match(real):
 def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
     from scirep_core.exhibits import csfcube_agreement
 
-    rows, _ = csfcube_agreement.measure(real, 100, 0)
+    rows = csfcube_agreement.measure(real, 100, 0)
     printed = lookup("CS-T2")
     by_cell = {(r.task.partition("/")[2], r.metric): r for r in rows}
     assert len(printed) == 24
@@ -205,3 +205,50 @@ def test_paired_comparison_has_holm_over_all_tasks(tiny):
     background = next(c for c in found if c.task == "background")
     assert background.difference == pytest.approx(100 * (1 - 1 / 3))
     assert background.p == 0.5  # two queries: of four sign patterns, two are as extreme
+
+
+def test_unknown_similarities_are_never_taken_for_another(tiny):
+    vectors = {p: np.ones(2) for p in tiny.papers}
+    for name in ("cos", "L2", "euclidean"):
+        with pytest.raises(ConfigError, match="unknown similarity"):
+            facets.rank_by_vectors(tiny, vectors, name)
+        with pytest.raises(ConfigError, match="unknown similarity"):
+            facets.similarities(np.ones(2), np.ones((1, 2)), name)
+
+
+def test_rankings_of_unknown_queries_and_keys_twice_are_refused(tiny, tmp_path):
+    rankings = gold_order(tiny) | {Query("9", "method"): ["1"]}
+    with pytest.raises(DataError, match="query 9_method is not rated"):
+        facets.check(tiny, rankings)
+    for facet in ("background", "method", "result"):
+        (tmp_path / f"my-method-{facet}-ranked.json").write_text('{"1": ["2"], "1": ["3"]}')
+    with pytest.raises(DataError, match="key '1' is there twice"):
+        facets.read_rankings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "null", '"x"', "[" * 100000, '{"1": null}', '{"1": [[]]}', '{"1": [[[]]]}', "\xff{"]
+)
+def test_ranked_pools_of_any_wrong_shape_are_one_line(tmp_path, content):
+    for facet in ("background", "method", "result"):
+        (tmp_path / f"a-{facet}-ranked.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match=r"a-background-ranked\.json") as caught:
+        facets.read_rankings(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_facet_alone_needs_only_its_own_queries(tiny, tmp_path):
+    method = tiny.only("method")
+    assert {q.facet for q in method.queries} == {"method"}
+    entries = {q.paper_id: list(tiny.candidates(q)) for q in method.queries}
+    (tmp_path / "x-method-ranked.json").write_text(json.dumps(entries))
+    rankings, _ = facets.read_rankings(tmp_path, ["method"])
+    rows = facets.evaluate(method, System("x", rankings), metrics=["mrr"])
+    assert [r.task for r in rows] == ["csfcube/method"]
+    with pytest.raises(ConfigError, match="not part of this collection"):
+        facets.evaluate(method, System("x", rankings), tasks=["all"])
+
+
+def test_rows_of_all_carry_every_query(tiny):
+    row = facets.evaluate(tiny, System("s", gold_order(tiny)), metrics=["mrr"], tasks=["all"])[0]
+    assert row.by_query == {"1_background": 100, "1_method": 50, "2_method": 100, "3_result": pytest.approx(100 / 3)}

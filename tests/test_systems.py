@@ -106,6 +106,18 @@ def test_word_vectors_do_not_depend_on_the_run(tiny):
     assert np.array_equal(first, again)
 
 
+def test_word_vectors_do_not_depend_on_the_order_of_the_papers(tiny):
+    import shutil
+
+    from scirep_core.store import home
+
+    corpus = [paper.abstract for paper in tiny.papers.values()] * 3
+    first = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
+    shutil.rmtree(home() / "vectors")
+    again = lexical.cbow(corpus[::-1], 1).scores(lexical.Pool("stack machine", corpus[:4]))
+    assert np.array_equal(first, again)
+
+
 # --------------------------------------------------------------------------------------------------- encoders
 
 
@@ -240,6 +252,14 @@ def test_unreachable_and_unknown_models_are_refused(monkeypatch):
         _ = load_encoder("specter").fingerprint
     with pytest.raises(ConfigError, match="did you mean 'minilm'"):
         load_encoder("minilmm")
+
+
+def test_encoders_state_their_width_and_refuse_a_bare_string(minilm):
+    assert minilm.dim == 384
+    assert encode(minilm, [], "PRX").shape == (0, 384)
+    for wrong in ("one text", [None], [1]):
+        with pytest.raises(ConfigError, match="list of strings"):
+            encode(minilm, wrong, "PRX")
 
 
 def test_registry_rows_are_complete():

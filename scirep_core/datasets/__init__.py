@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core.datasets import csfcube
 from scirep_core.errors import CacheError, ConfigError, DataError, nearest
-from scirep_core.records import read_json
-from scirep_core.store import home, sha256_file, stable_hash
+from scirep_core.formats import SIMILARITIES
+from scirep_core.records import field as check_field
+from scirep_core.records import read_object
+from scirep_core.store import home, sha256_file, stable_hash, write_text
 
 PAPERS = 1200
 """Size of the embedded literature a chapter uses unless it says otherwise."""
@@ -66,8 +68,11 @@ def _embedded(papers: int, seed: int) -> Path:
     package = Path(literature.__file__).parent
     code = {p.name: sha256_file(p) for p in sorted(package.iterdir()) if p.is_file()}
     folder = home() / "embedded" / f"csfcube-{papers}-{seed}-{stable_hash(code)[:12]}"
-    if not (folder / "task.json").is_file():
+    seal = folder.with_suffix(".sha256")
+    if not (folder / "task.json").is_file() or not seal.is_file() or seal.read_text() != csfcube.folder_hash(folder):
+        shutil.rmtree(folder, ignore_errors=True)  # absent, interrupted, or altered since: the seed gives it again
         write_embedded(folder, papers, seed)
+        write_text(seal, csfcube.folder_hash(folder))
     return folder
 
 
@@ -79,11 +84,19 @@ def write_embedded(folder: Path, papers: int = PAPERS, seed: int = 0) -> None:
     from scirep_core import literature
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        made = folder / "task.json"
+        if (
+            made.is_file()
+            and (config := read_config(made)).source == "embedded"
+            and (config.papers, config.seed) == (papers, seed)
+        ):
+            return  # the same command again
         raise ConfigError(f"{folder} is there and not empty. Give another place, or remove it first")
+    _sweep(folder.parent)
     try:
         created = [parent for parent in folder.parents if not parent.exists()]
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
+        draft = Path(tempfile.mkdtemp(prefix=f".writing-{os.getpid()}-", dir=folder.parent))
     except OSError as error:
         raise CacheError(f"{folder}: cannot write ({error.strerror}). Free space or choose another place") from None
     try:
@@ -99,6 +112,18 @@ def write_embedded(folder: Path, papers: int = PAPERS, seed: int = 0) -> None:
         if not folder.exists():
             for parent in created:
                 parent.rmdir()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove drafts whose writer was killed."""
+    for draft in folder.glob(".writing-*"):
+        writer = draft.name.split("-")[1]
+        try:
+            os.kill(int(writer), 0)
+        except (ProcessLookupError, ValueError):
+            shutil.rmtree(draft, ignore_errors=True)
+        except PermissionError:
+            continue
 
 
 def load_task(
@@ -119,13 +144,53 @@ def load_task(
         folder = locate(name, source, papers, seed)
         collection = csfcube.read(folder, source if source in ("embedded", "real") else "folder")
         facet = name.partition("/")[2]
-        return replace(collection, tasks=(facet,)) if facet else collection
+        return collection.only(facet) if facet else collection
     if not Path(name).expanduser().is_dir():
         raise ConfigError(f"unknown task {name!r}; {nearest(name, TASKS)}, or a folder with a task.json")
     folder = Path(name).expanduser()
     described = folder / "task.json"
-    if described.is_file():
-        kind = read_json(described).get("type")
-        if kind != "facets":
-            raise DataError(described, None, f"type {kind!r} is not known here", "Known: facets")
-    return csfcube.read(folder)
+    if not described.is_file():
+        return csfcube.read(folder)
+    config = read_config(described)
+    collection = csfcube.read(folder)
+    return replace(collection, metrics=tuple(config.metrics), similarity=config.similarity, version=config.version)
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """A task folder's `task.json`; the last three say how an embedded one was made."""
+
+    name: str
+    version: int
+    type: str
+    metrics: list[str] = field(default_factory=list)
+    similarity: str = "l2"
+    multi_label: bool = False
+    few_shot: list[dict[str, int]] = field(default_factory=list)
+    keep_self: bool = True
+    text_query: bool = False
+    source: str = ""
+    seed: int = 0
+    papers: int = 0
+
+
+def read_config(path: Path) -> TaskConfig:
+    """Read a task.json. Raises DataError for an unknown key (naming the nearest), a missing one or a wrong type."""
+    row, known = read_object(path), {f.name: f for f in fields(TaskConfig)}
+    for key in row:
+        if key not in known:
+            raise DataError(path, None, f"unknown key {key!r}", nearest(key, known))
+    kinds: dict[str, type] = {"name": str, "version": int, "type": str, "metrics": list, "similarity": str, "seed": int,
+                              "papers": int, "source": str, "few_shot": list}  # fmt: skip
+    for key, kind in kinds.items():
+        if key in row or key in ("name", "version", "type"):
+            check_field(row, key, kind, path, None)
+    if row["type"] != "facets":
+        raise DataError(path, None, f"type {row['type']!r} is not known here", "Known: facets")
+    if row.get("similarity", "l2") not in SIMILARITIES:
+        raise DataError(
+            path, None, f"unknown similarity {row['similarity']!r}", nearest(row["similarity"], SIMILARITIES)
+        )
+    if not all(isinstance(name, str) for name in row.get("metrics", [])):
+        raise DataError(path, None, f"metrics must be names, found {row['metrics']!r:.80}")
+    return TaskConfig(**row)

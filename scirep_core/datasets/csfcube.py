@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from scirep_core.errors import DataError
 from scirep_core.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.records import Judgement, Paper, Query, field, read_json, read_jsonl
+from scirep_core.records import Judgement, Paper, Query, field, read_jsonl, read_object
 from scirep_core.store import sha256_file, stable_hash
 
 ABSTRACTS = "abstracts-csfcube-preds.jsonl"
@@ -60,6 +60,10 @@ class FacetCollection:
     oracle: dict[Query, dict[str, float]] | None = None
     tasks: tuple[str, ...] = TASKS
     """Which of background, method, result and all are scored unless a caller says otherwise."""
+    metrics: tuple[str, ...] = ()
+    """Metrics the task asks for; () means those of the paper's tables."""
+    similarity: str = "l2"
+    """How vectors are compared unless a caller says otherwise."""
     version: int = 1
 
     @cached_property
@@ -88,6 +92,13 @@ class FacetCollection:
             by_paper.setdefault(query.paper_id, []).append(query)
         return {paper: (both[0], both[1]) for paper, both in by_paper.items() if len(both) == 2}
 
+    def only(self, facet: str) -> FacetCollection:
+        """Return the collection for one facet alone: its queries, its split. `all` is the whole of it, scored as all."""
+        if facet == "all":
+            return replace(self, tasks=("all",))
+        kept = {query: judged for query, judged in self.judgements.items() if query.facet == facet}
+        return replace(self, tasks=(facet,), judgements=kept, splits={facet: self.splits[facet]})
+
     def find(self, query_id: str) -> Query:
         """Return the query named `<paper id>_<facet>`. Raises ConfigError naming the nearest one."""
         from scirep_core.errors import ConfigError, nearest
@@ -104,6 +115,19 @@ def read(folder: Path, source: str = "folder") -> FacetCollection:
     """Read a faceted collection from a folder with the published files. Raises DataError with file and line."""
     if not folder.is_dir():
         raise DataError(folder, None, "no such folder", "Give a folder with the files of CSFCube")
+    try:
+        return _read(folder, source)
+    except (TypeError, AttributeError, KeyError, IndexError, ValueError, OSError) as error:
+        # a file of the right kind whose inside is not: which one, the parts read so far do not know
+        raise DataError(
+            folder,
+            None,
+            f"a file is not built like the published one ({error})",
+            "Compare it with `scirep data get embedded --out DIR`",
+        ) from None
+
+
+def _read(folder: Path, source: str) -> FacetCollection:
     texts = folder / ABSTRACTS
     papers = _papers_from_jsonl(texts) if texts.is_file() else _papers_from_readable(folder / READABLE)
     judgements = dict(_gold(folder))
@@ -145,7 +169,7 @@ def _gold(folder: Path) -> Iterator[tuple[Query, tuple[Judgement, ...]]]:
         if not path.is_file():
             continue
         found = True
-        for paper_id, entry in read_json(path).items():
+        for paper_id, entry in read_object(path).items():
             yield Query(paper_id, facet), tuple(_judgements(path, paper_id, entry))
     if not found:
         raise DataError(folder, None, f"no gold file {GOLD.format(facet='<facet>')}", "Run `scirep data get csfcube`")
@@ -182,7 +206,7 @@ def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
     if not path.is_file():
         return {}
     pools: dict[str, dict[str, tuple[str, ...]]] = {}
-    for paper_id, entry in read_json(path).items():
+    for paper_id, entry in read_object(path).items():
         candidates, sources = field(entry, "cands", list, path, None), field(entry, "cand_source", list, path, None)
         if len(candidates) != len(sources):
             raise DataError(path, None, f"query {paper_id}: cands and cand_source differ in length")
@@ -192,12 +216,19 @@ def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 def _splits(path: Path, known: set[Query]) -> dict[str, dict[str, tuple[Query, ...]]]:
     splits: dict[str, dict[str, tuple[Query, ...]]] = {}
-    for task, folds in read_json(path).items():
+    for task, folds in read_object(path).items():
         if task not in TASKS:
             continue
         splits[task] = {}
         for fold in FOLDS:
             queries = tuple(_query_of(name, path) for name in field(folds, fold, list, path, None))
+            if len(set(queries)) < len(queries):
+                raise DataError(path, None, f"{task}/{fold} names a query twice", "Name every query once")
+            if not queries:
+                raise DataError(path, None, f"{task}/{fold} is empty", "A fold needs at least one query")
+            foreign = [query.query_id for query in queries if task not in ("all", query.facet)]
+            if foreign:
+                raise DataError(path, None, f"{task}/{fold} names {foreign[0]}, a query of another facet")
             unknown = [query.query_id for query in queries if query not in known]
             if unknown:
                 raise DataError(path, None, f"{task}/{fold} names {unknown[0]}, which is rated nowhere")
@@ -221,6 +252,10 @@ def _query_info(path: Path, known: set[Query]) -> dict[Query, QueryInfo]:
     info = {}
     with path.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
+        columns = ("pid", "facet", "year", "title")
+        absent = [name for name in columns if name not in (reader.fieldnames or [])]
+        if absent:
+            raise DataError(path, 1, f"no column {absent[0]!r}", f"Needs {', '.join(columns)}")
         for row in reader:
             query = Query(str(row.get("pid")), str(row.get("facet")))
             if query not in known:
@@ -233,7 +268,7 @@ def _query_info(path: Path, known: set[Query]) -> dict[Query, QueryInfo]:
 
 
 def _oracle(path: Path, judgements: dict[Query, tuple[Judgement, ...]]) -> dict[Query, dict[str, float]]:
-    truth = {_query_of(name, path): {c: float(v) for c, v in row.items()} for name, row in read_json(path).items()}
+    truth = {_query_of(name, path): {c: float(v) for c, v in row.items()} for name, row in read_object(path).items()}
     for query, rated in judgements.items():
         if any(j.candidate not in truth.get(query, {}) for j in rated):
             raise DataError(path, None, f"query {query.query_id} lacks the oracle relevance of a candidate")

@@ -29,6 +29,14 @@ class Encoder(Protocol):
         """Content hash of all that decides the vectors, but the text."""
 
     @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Task formats the encoder was made for."""
+
+    @property
     def separator(self) -> str:
         """What stands between title and abstract when a whole paper is encoded."""
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scirep_core.encoders import MINILM, check_format
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import Format
-from scirep_core.records import read_json
+from scirep_core.records import read_json, read_object
 from scirep_core.store import sha256_file, stable_hash
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -84,6 +84,11 @@ class TransformersEncoder:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")
         recipe = [self.pooling, self.separator, self.length, self.normalised, "float32"]
         return stable_hash([hashes, recipe])[:16]
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a vector: the model's hidden size."""
+        return int(read_object(self.folder / "config.json")["hidden_size"])
 
     @cached_property
     def length(self) -> int:

@@ -97,7 +97,8 @@ def bm25(corpus: Sequence[str]) -> Lexical:
 
 def cbow(corpus: Sequence[str], seed: int = 0, weighted: bool = False) -> Lexical:
     """Return a ranker by averaged CBOW vectors (gensim word2vec) trained on `corpus`; `weighted` averages by IDF."""
-    key = stable_hash(["cbow", CBOW, seed, sorted(corpus)])[:16]
+    corpus = sorted(corpus)  # training sees the texts in this order whatever the order they were read in
+    key = stable_hash(["cbow", 2, CBOW, seed, corpus])[:16]
     row, matrix = _word_vectors(corpus, seed, key)
     idf = _idf(corpus)
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.csfcube import TASKS, FacetCollection
 from scirep_core.errors import ConfigError, DataError, NumericError, nearest
-from scirep_core.formats import FACETS, PROTOCOLS, Protocol, Similarity
+from scirep_core.formats import FACETS, PROTOCOLS, SIMILARITIES, Protocol
 from scirep_core.metrics import FACET_METRICS, score
-from scirep_core.records import Query, read_json
+from scirep_core.records import Query, read_object
 from scirep_core.results import Result, provenance
 from scirep_core.statistics import bootstrap_folds, holm, mean_of_folds, paired_randomisation
 
@@ -52,6 +52,12 @@ def check(collection: FacetCollection, rankings: Rankings, origin: str = "rankin
     Raises DataError for an unranked query, an empty ranking, an unknown candidate, or a candidate listed twice.
     """
     warnings = []
+    unknown = [query for query in rankings if query not in collection.judgements]
+    if unknown:
+        known_ids = [query.query_id for query in collection.queries]
+        raise DataError(
+            origin, None, f"query {unknown[0].query_id} is not rated", nearest(unknown[0].query_id, known_ids)
+        )
     for query in collection.queries:
         ranked = rankings.get(query)
         if ranked is None:
@@ -76,7 +82,7 @@ def check(collection: FacetCollection, rankings: Rankings, origin: str = "rankin
     return warnings
 
 
-def read_rankings(folder: Path) -> tuple[dict[Query, list[str]], list[str]]:
+def read_rankings(folder: Path, wanted: Sequence[str] = FACETS) -> tuple[dict[Query, list[str]], list[str]]:
     """Read official ranked-pool files, one per facet: {query paper: [[candidate, distance], ...]}.
 
     Only the order counts. Returns the rankings and warnings about distances that fall along a list, which is what a
@@ -86,12 +92,14 @@ def read_rankings(folder: Path) -> tuple[dict[Query, list[str]], list[str]]:
         raise DataError(folder, None, "no such folder", "Give a folder with one *-<facet>-ranked.json per facet")
     rankings: dict[Query, list[str]] = {}
     warnings: list[str] = []
-    for facet in FACETS:
-        files = sorted(folder.glob(f"*{facet}*.json"))
+    for facet in wanted:
+        patterns = (f"*-{facet}-ranked.json", f"{facet}.json", f"*-{facet}.json", f"*{facet}*.json")
+        tried = (sorted(folder.glob(pattern)) for pattern in patterns)
+        files = next((found for found in tried if found), [])
         if len(files) != 1:
-            found = ", ".join(f.name for f in files) or "none"
-            raise DataError(folder, None, f"expected one file *{facet}*.json, found {found}")
-        for paper_id, entries in read_json(files[0]).items():
+            names = ", ".join(f.name for f in files) or "none"
+            raise DataError(folder, None, f"expected one file *{facet}*.json, found {names}")
+        for paper_id, entries in read_object(files[0]).items():
             if not isinstance(entries, list):
                 raise DataError(files[0], None, f"query {paper_id}: expected a list of [candidate, distance]")
             ranked, distances = _entries(files[0], paper_id, entries)
@@ -140,22 +148,31 @@ def rank_by_scores(collection: FacetCollection, scores: Mapping[Query, NDArray[n
 
 
 def rank_by_vectors(
-    collection: FacetCollection, vectors: Mapping[str, NDArray[np.floating]], similarity: Similarity = "l2"
+    collection: FacetCollection,
+    vectors: Mapping[str, NDArray[np.floating]],
+    similarity: str = "l2",
+    origin: str = "vectors",
 ) -> dict[Query, list[str]]:
     """Return rankings from one vector per paper; `<paper>_<facet>`, where present, is the query's own vector.
 
     CSFCube section 5: L2 distance unless noted. Raises DataError for a missing id, NumericError for NaN.
     """
+    if similarity not in SIMILARITIES:
+        raise ConfigError(f"unknown similarity {similarity!r}; {nearest(similarity, SIMILARITIES)}")
+    wanted = {query: (_key(query, vectors), *collection.candidates(query)) for query in collection.queries}
+    missing: dict[str, Query] = {}
+    for query, ids in wanted.items():
+        for name in ids:
+            if name not in vectors:
+                missing.setdefault(name, query)
+    if missing:
+        first, query = next(iter(missing.items()))
+        raise DataError(
+            origin, None, f"{len(missing)} papers have no vector, e.g. {first} of query {query.query_id}",
+            "Encode every paper, or drop the rows with --on-missing drop",
+        )  # fmt: skip
     scores = {}
-    for query in collection.queries:
-        key = query.query_id if query.query_id in vectors else query.paper_id
-        ids = (key, *collection.candidates(query))
-        missing = [name for name in ids if name not in vectors]
-        if missing:
-            raise DataError(
-                "vectors", None, f"{len(missing)} papers have no vector, first {missing[0]} of query {query.query_id}",
-                "Encode every paper, or drop the rows with --on-missing drop",
-            )  # fmt: skip
+    for query, ids in wanted.items():
         matrix = np.stack([np.asarray(vectors[name], dtype=np.float64) for name in ids])
         if not np.isfinite(matrix).all():
             bad = ids[int(np.flatnonzero(~np.isfinite(matrix).all(axis=1))[0])]
@@ -164,12 +181,18 @@ def rank_by_vectors(
     return rank_by_scores(collection, scores)
 
 
-def similarities(query: NDArray[np.float64], others: NDArray[np.float64], name: Similarity) -> NDArray[np.float64]:
+def _key(query: Query, vectors: Mapping[str, NDArray[np.floating]]) -> str:
+    return query.query_id if query.query_id in vectors else query.paper_id
+
+
+def similarities(query: NDArray[np.float64], others: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     """Return the similarity of one vector (dim,) to many (n, dim); L2 distance comes negated."""
     if name == "l2":
         return np.asarray(-np.linalg.norm(others - query, axis=1))
     if name == "dot":
         return np.asarray(others @ query)
+    if name != "cosine":
+        raise ConfigError(f"unknown similarity {name!r}; {nearest(name, SIMILARITIES)}")
     norms = np.linalg.norm(others, axis=1) * np.linalg.norm(query)
     return np.asarray(np.divide(others @ query, norms, out=np.zeros(len(others)), where=norms > 0))
 
@@ -196,6 +219,8 @@ def folds_of(collection: FacetCollection, task: str, split: str) -> list[NDArray
     if split not in SPLIT_FOLDS:
         raise ConfigError(f"unknown split {split!r}; {nearest(split, SPLIT_FOLDS)}")
     column = {query: i for i, query in enumerate(collection.queries)}
+    if task not in collection.splits:
+        raise ConfigError(f"csfcube/{task} is not part of this collection; it has {', '.join(collection.splits)}")
     folds = collection.splits[task]
     return [np.array([column[q] for q in folds[name]], dtype=np.int64) for name in SPLIT_FOLDS[split]]
 
@@ -205,7 +230,7 @@ def evaluate(
     system: System,
     *,
     tasks: Sequence[str] | None = None,
-    metrics: Sequence[str] = FACET_METRICS,
+    metrics: Sequence[str] | None = None,
     protocol: Protocol = "paper",
     split: str = "test",
     resamples: int = 2000,
@@ -214,6 +239,7 @@ def evaluate(
     """Return one Result per task and metric of a ranked system; call `check` on its rankings first for warnings."""
     if protocol not in PROTOCOLS:
         raise ConfigError(f"unknown protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    metrics = metrics or collection.metrics or FACET_METRICS
     warnings = check(collection, system.rankings, system.name)
     if warnings and protocol == "sound":
         raise DataError(system.name, None, warnings[0].partition(": ")[2], "Rank them all, or use --protocol paper")

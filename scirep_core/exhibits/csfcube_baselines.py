@@ -39,14 +39,14 @@ def metrics_for(ndcg_percent: int) -> tuple[str, ...]:
     return FACET_METRICS if extra in FACET_METRICS else (*FACET_METRICS, extra)
 
 
-def rank_all(chapter: Chapter, collection: FacetCollection, names: str, seed: int) -> dict[str, Ranked]:
+def rank_all(chapter: Chapter, collection: FacetCollection, names: str | list[str], seed: int) -> dict[str, Ranked]:
     """Rank the collection with every named system; one that needs what is not here is left out and named.
 
     An unknown name is an error; so is a list of which nothing is left.
     """
     ranked: dict[str, Ranked] = {}
     folder = chapter.files("csfcube")
-    for name in names.split(","):
+    for name in names.split(",") if isinstance(names, str) else names:
         canonical, named = facet_systems.resolve(name.strip())
         if named.kind == "pools" and not (folder / named.base).is_dir():
             chapter.note(f"{canonical} is left out: published rankings exist for the real collection only.")
@@ -107,7 +107,7 @@ def floor(collection: FacetCollection, metrics: Sequence[str], folds: str, seed:
 
 
 def printed_cell(encoder: str, task: str, metric: str) -> Printed | None:
-    """Return the printed number of a system's cell, None where the paper has none."""
+    """Return the printed number of a system's cell, None where the paper has none (it prints the test split only)."""
     name = SYSTEMS[encoder].printed if encoder in SYSTEMS else encoder
     return lookup("CS-T4").get((name, f"{task}/{metric}"))
 
@@ -121,11 +121,13 @@ def tables(chapter: Chapter, rows: Sequence[Result]) -> None:
         name for name in dict.fromkeys(quoted) if name not in {SYSTEMS[o].printed for o in ours if o in SYSTEMS}
     ]
     lines = [o for o in ours if o not in ("random", "oracle")] + only_printed + ["random", "oracle"]
+    quotable = lines if rows[0].split == "test" else []  # the paper prints no other split
     labels = {"random": "floor: random order", "oracle": "ceiling: oracle (real data: the gold order)"}
     for task in ("all", *FACETS):
+        caption = f"Tables 3 and 4, {'aggregated' if task == 'all' else task}: {rows[0].split} split, protocol paper"
         table = three_kinds(
-            chapter, f"Tables 3 and 4, {'aggregated' if task == 'all' else task}", "System", lines, PRINTED_METRICS,
-            {(n, m): p for n in lines for m in PRINTED_METRICS if (p := printed_cell(n, task, m))},
+            chapter, caption, "System", lines, PRINTED_METRICS,
+            {(n, m): p for n in quotable for m in PRINTED_METRICS if (p := printed_cell(n, task, m))},
             _cells(kept, task), _cells(live, task),
             labels=labels | LABELS,
         )  # fmt: skip
@@ -173,7 +175,7 @@ def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     axes = grid.flat
     frames = []
     for ax, task in zip(axes, ("background", "method", "result", "all"), strict=True):
-        quoted = {n: p.number for n in names if (p := printed_cell(n, task, metric))}
+        quoted = {n: p.number for n in names if rows[0].split == "test" and (p := printed_cell(n, task, metric))}
         series = [
             report.Dots("published", quoted),
             report.Dots("recorded", *_dots(kept, names, task, metric)),
@@ -194,8 +196,9 @@ def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     count = {task: live[f"csfcube/{task}", "random", metric].n for task in TASKS}
     chapter.figure(
         f"overview-{metric.replace('%', '-')}", figure, pd.DataFrame(frames),
-        caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet; n = {count['background']}, {count['method']}, "
-        f"{count['result']} and {count['all']} queries; bars are 95 % bootstrap intervals over queries. "
+        caption=f"{LABELS.get(metric, metric)} (0 to 100) by facet, {rows[0].split} split; "
+        f"n = {count['background']}, {count['method']}, {count['result']} and {count['all']} queries; "
+        f"bars are 95 % bootstrap intervals over queries. "
         f"Published and recorded: the real collection. Live, floor and ceiling: {source} data.",
         alt=f"Dot plot of {metric} for {len(names)} systems on each facet and over all, with intervals, floor and ceiling.",
     )  # fmt: skip
