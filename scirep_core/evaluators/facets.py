@@ -263,7 +263,7 @@ def evaluate(
                     source=collection.source, data_hash=collection.data_hash, similarity=system.similarity,
                     ties=TIES, pool=f"{ranked} of {rated} rated candidates", coverage=ranked / rated,
                     seed=seed, seconds=system.seconds, provenance=provenance(),
-                    by_query=_by_query(collection, table[i], columns) if task == "all" else {},
+                    by_query=_by_query(collection, table[i], columns) if task == "all" and protocol == "paper" else {},
                 )
             )  # fmt: skip
     return rows
