@@ -98,7 +98,10 @@ class Chapter:
             spread = f"<small>±{number.std}</small>" if number.std else ""
             text, title = number.value + spread, f"printed in {number.exhibit}"
         else:
-            text = f"{number.value:{'+' if sign else ''}.{2 if decimals is None else decimals}f}"
+            places = 2 if decimals is None else decimals
+            text = f"{number.value:{'+' if sign else ''}.{places}f}"
+            if places and 0 < abs(number.value) < 0.5 * 10**-places and not sign:
+                text = f"&lt;{10**-places:.{places}f}"  # a p-value that rounds to nothing is still not nothing
             title = f"{number.kind}, n = {number.n}"
         return f'<a class="scirep-number" href="#{anchor(number.id)}" title="{html.escape(title)}">{text}</a>'
 

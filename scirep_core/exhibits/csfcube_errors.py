@@ -238,9 +238,9 @@ def appendix_g(chapter: Chapter, rows: Sequence[Result]) -> None:
                     str(cells[0].n),
                 ]
                 body.append([*head, *(chapter.number(row, 0) for row in cells)])
-        header = ["Phenomenon", "Query", "quoted as", "Candidate", "ranked", *(html.escape(name) for name in systems)]
+        header = ["Phenomenon, query", "quoted as", "ranked", *(html.escape(name) for name in systems)]
         caption = f"{kind.capitalize()}, real data: rank of the candidates quoted in appendix G"
-        chapter.show(report.table(header, body, caption, [[""] * 5 + [kind] * len(systems)] * len(body)))
+        chapter.show(report.table(header, body, caption, [[""] * 3 + [kind] * len(systems)] * len(body)))
 
 
 def explorer(
