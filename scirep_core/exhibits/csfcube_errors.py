@@ -230,13 +230,11 @@ def appendix_g(chapter: Chapter, rows: Sequence[Result]) -> None:
             query, _, quoted = case.column.partition("/")
             cells = [ranks[query, case.value, name] for name in systems if (query, case.value, name) in ranks]
             if cells:
-                head = [
-                    case.row,
-                    f"<code>{query}</code>",
-                    quoted,
-                    f"<code>{case.value}</code> ({cells[0].note})",
-                    str(cells[0].n),
-                ]
+                asked, named = (
+                    f"{case.row}<br><code>{query}</code>",
+                    f"{quoted}<br><code>{case.value}</code>, {cells[0].note}",
+                )
+                head = [asked, named, str(cells[0].n)]
                 body.append([*head, *(chapter.number(row, 0) for row in cells)])
         header = ["Phenomenon, query", "quoted as", "ranked", *(html.escape(name) for name in systems)]
         caption = f"{kind.capitalize()}, real data: rank of the candidates quoted in appendix G"
