@@ -87,7 +87,7 @@ def install(command: list[str], total: int, started: float) -> None:
         for line in pip.stdout:
             tail = [*tail[-11:], line.rstrip()]
             collected += line.startswith(("Collecting ", "Obtaining "))
-            if line.startswith("Installing collected packages"):
+            if total > 1 and line.startswith("Installing collected packages"):
                 unpacking = True
                 say(f"all {collected} packages fetched, unpacking, {time.monotonic() - started:.0f} s")
             elif total > 1 and not unpacking and time.monotonic() - told > 10:

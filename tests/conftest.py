@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def built_book(own_home: Path) -> Path:
     results = runner.run_all("embedded")
     assert all(result.ok for result in results), [result.error for result in results if not result.ok]
     return book.build(Places().runs / "embedded").parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def heed_ctrl_c() -> None:
+    """A suite started in the background inherits "ignore SIGINT" and would pass it on to what the tests start."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

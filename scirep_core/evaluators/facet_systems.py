@@ -80,6 +80,10 @@ LEXICAL: dict[str, Callable[[Sequence[str], int], lexical.Lexical]] = {
 }
 
 
+_UNIT: dict[tuple[str, str], NDArray[np.float32]] = {}
+"""Unit vectors of the last collection's sentences: Definitions 1 and 2 compare the same ones."""
+
+
 def resolve(name: str) -> tuple[str, Named]:
     """Return (canonical name, row) of a system; `bm25` finds `fabs_bm25`, `minilm` finds `minilm_sentences`.
 
@@ -191,8 +195,12 @@ def _rank_sentences(
     started: float,
 ) -> Ranked:
     papers = list(collection.papers.values())
-    flat = embed(encoder, [sentence for paper in papers for sentence in paper.sentences], "PRX", progress)
-    flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    key = (encoder.fingerprint, collection.data_hash)
+    if key not in _UNIT:
+        flat = embed(encoder, [sentence for paper in papers for sentence in paper.sentences], "PRX", progress)
+        _UNIT.clear()  # one at a time: a large collection's sentences fill memory
+        _UNIT[key] = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    flat = _UNIT[key]
     ends = np.cumsum([len(paper.sentences) for paper in papers])
     rows = {paper.paper_id: range(end - len(paper.sentences), end) for paper, end in zip(papers, ends, strict=True)}
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau
 
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
@@ -291,6 +290,8 @@ def facet_order(chapter: Chapter, rows: Sequence[Result], metric: str = "ndcg%20
 
 def order_of_systems(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say how alike NDCG%20 and NDCG%100 order the systems (CS-C10), as Kendall's tau."""
+    from scipy.stats import kendalltau  # most of a second to import
+
     tables = {
         "published": {(p.row, p.column): p.number for p in lookup("CS-T4").values()},
         **{
