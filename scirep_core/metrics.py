@@ -19,6 +19,7 @@ rankings warns about it. Values are on [0, 1]; Result rows carry them times 100.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -134,6 +135,7 @@ def score(name: str, ratings: Sequence[int] | Ratings) -> float:
     return metric.function(values, cut)
 
 
+@functools.cache
 def parse(name: str) -> tuple[Metric, str, int]:
     """Return (metric, sign, value) of a name such as `ndcg%20`; sign is "", "@" or "%". Raises ConfigError."""
     match = _NOTATION.fullmatch(name)
