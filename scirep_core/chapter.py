@@ -47,13 +47,12 @@ SIMULATION = (
 
 @dataclass
 class Chapter:
-    """One run of one chapter: its parameters, the numbers it recorded and those it showed."""
+    """One run of one chapter: its parameters, the numbers it showed."""
 
     name: str
     parameters: dict[str, Any]
     folder: Path
     started: float = field(default_factory=time.perf_counter)
-    rows: list[Result] = field(default_factory=list)
     shown: dict[str, Number] = field(default_factory=dict)
 
     @property
@@ -85,7 +84,6 @@ class Chapter:
         for row in stamped:
             if row.value != row.value:
                 raise NumericError(f"{row.id}: the value is not a number")
-        self.rows += stamped
         with (self.folder / "rows.jsonl").open("a", encoding="utf-8") as stream:
             for row in stamped:
                 stream.write(json.dumps(row.to_json(), sort_keys=True, allow_nan=False) + "\n")
@@ -122,9 +120,7 @@ class Chapter:
         """Display a call-out: what does not reproduce, a misprint, a warning."""
         self.show(f'<div class="scirep-note"><p>{text}</p></div>')
 
-    def figure(
-        self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str, seconds: float | None = None
-    ) -> None:
+    def figure(self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str) -> None:
         """Display a figure with its data as CSV and table, how it was made, and the command to redo it.
 
         Writes `figures/<name>.svg`, `.csv` and `.json` into the chapter's folder.
@@ -138,7 +134,7 @@ class Chapter:
             "parameters": self.parameters,
             "data_sha256": sha256_bytes(csv.encode()),
             "rows": len(data),
-            "seconds": round(time.perf_counter() - self.started, 2) if seconds is None else round(seconds, 2),
+            "seconds_since_start": round(time.perf_counter() - self.started, 2),
             **provenance(),
         }
         stem = self.folder / "figures" / name

@@ -117,7 +117,7 @@ def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
     csv = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
     assert csv == (chapter.folder / "figures" / "one.csv").read_text() == "system,value\na,1.5\n<b>,2\n"
     sidecar = json.loads((chapter.folder / "figures" / "one.json").read_text())
-    assert {"parameters", "data_sha256", "code_version", "versions", "seconds", "alt"} <= set(sidecar)
+    assert {"parameters", "data_sha256", "code_version", "versions", "seconds_since_start", "alt"} <= set(sidecar)
     assert (chapter.folder / "figures" / "one.svg").is_file()
     Wellformed(html)
 

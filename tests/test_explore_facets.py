@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chromium as chromium_
 import pytest
 
 from scirep_core.errors import ConfigError
@@ -24,11 +25,6 @@ from scirep_core.explore.facets import (
     parse_cutoff,
 )
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 
 TEXT = {
@@ -295,13 +291,8 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"SKIPPED VISIBLY: no Chromium at {CHROMIUM}; the explorer's browser behaviour is not checked")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield browser
-        browser.close()
+    with chromium_.browser() as started:
+        yield started
 
 
 @pytest.fixture
