@@ -19,7 +19,8 @@ book: environment
 
 test:
 	@$(PYTHON) scirep_core/environment.py --browser
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
+	@$(BIN)/python -m pytest -m alone
 
 lint: environment
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

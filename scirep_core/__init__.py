@@ -21,6 +21,8 @@ _HOME = {
     "load_encoder": "scirep_core.encoders",
     "encode": "scirep_core.embed",
     "evaluate": "scirep_core.scoring",
+    "score": "scirep_core.benchmark",
+    "averages": "scirep_core.benchmark",
     "start": "scirep_core.chapter",
 }
 __all__ = ["__version__", *_HOME]

@@ -42,8 +42,9 @@ Number = Result | Printed
 SIMULATION = (
     "The <strong>live</strong> numbers of this build come from the embedded literature, a generative model of a small "
     "science whose text is invented. They show how the method behaves where the truth is known; they never stand in "
-    "for a published number. Rerun with <code>-p data real</code> for the real collection."
+    "for a published number."
 )
+RERUN = " Rerun with <code>-p data real</code> for the real collection."
 
 
 @dataclass
@@ -212,9 +213,8 @@ def start(name: str, /, **parameters: Any) -> Chapter:
         f"</td></tr>"
         for key, value in given.items()
     )
-    notice = (
-        f'<div class="scirep-note"><p>{SIMULATION}</p></div>' if given.get("data", "embedded") == "embedded" else ""
-    )
+    invented = given.get("data", "embedded") == "embedded"
+    notice = f'<div class="scirep-note"><p>{SIMULATION}{RERUN * ("data" in given)}</p></div>' if invented else ""
     chapter.show(
         f'<details class="scirep-params"><summary>Parameters of this run, and how to change them</summary>'
         f'<div class="scirep-scroll"><table class="scirep-table"><caption>Resolved parameters</caption><tbody>{rows}'

@@ -1,4 +1,4 @@
-"""The `scirep` command: data, score, run, book, explain.
+"""The `scirep` command: data, score, encode, train, export, study, run, book, explain.
 
 Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
 line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the command that needs them.
@@ -6,7 +6,6 @@ line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the comma
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
+from scirep_core import cli_encode, cli_export, cli_overlap, cli_score, cli_study, cli_train
 from scirep_core.errors import ConfigError, ScirepError, nearest
+from scirep_core.terminal import Json, print_json, say, table
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,32 +27,6 @@ app = typer.Typer(
 )
 data_app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def say(line: str) -> None:
-    """Print one line of progress or warning to standard error."""
-    sys.stderr.write(f"{line}\n")  # one call: chapters report from several threads
-    sys.stderr.flush()
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=1, allow_nan=False))
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, header_style="bold")
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
-    for row in rows:
-        table.add_row(*row)
-    # a pipe has no width of its own: give the table room instead of cutting cells
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
-
-
 # ----------------------------------------------------------------------------------------------------------- data
 
 
@@ -62,11 +37,11 @@ def data_list(as_json: Json = False) -> None:
 
     rows = catalogue()
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     columns = ["name", "state", "verified", "files", "bytes", "licence", "title"]
     shown = [row | {"bytes": row["bytes"] or "unknown"} for row in rows]
-    _table("Collections", columns, [[str(row[c]) for c in columns] for row in shown])
+    table("Collections", columns, [[str(row[c]) for c in columns] for row in shown])
 
 
 @data_app.command(
@@ -117,7 +92,7 @@ def data_verify(
         found += [(name, what, state) for what, state in checked]
     bad = [row for row in found if row[2] != "ok"]
     if as_json:
-        _print_json([{"collection": n, "path": p, "state": s} for n, p, s in found])
+        print_json([{"collection": n, "path": p, "state": s} for n, p, s in found])
     else:
         for name, path, state in bad:
             print(f"{name}: {path}: {state}")
@@ -140,122 +115,13 @@ def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
     return [("format", "ok"), *((check, wrong[check] or "ok") for check in CHECKS)]
 
 
-# ---------------------------------------------------------------------------------------------------------- score
+data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
 
-
-@app.command(
-    epilog="Examples: scirep score csfcube --rankings DIR;  scirep score scirepeval/fos --vectors my.npz --json;  "
-    "scirep score my_task/ --vectors random"
-)
-def score(
-    task: Annotated[str, typer.Argument(help="A task's name, such as csfcube/method, or a task folder.")],
-    vectors: Annotated[str | None, typer.Option(help=".npz, .parquet or .jsonl; or oracle, or random.")] = None,
-    rankings: Annotated[Path | None, typer.Option(help="Folder with official ranked-pool files (CSFCube).")] = None,
-    source: Annotated[
-        str, typer.Option(help="embedded, real, a folder, or auto: real for rankings and for real ids.")
-    ] = "auto",
-    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
-    split: Annotated[
-        str, typer.Option(help="test, dev, 64-shot, test/GROUP, task-I ...; all of them unless named.")
-    ] = "all",
-    metrics: Annotated[str | None, typer.Option(help="Comma-separated, e.g. ndcg%10,map.")] = None,
-    similarity: Annotated[
-        str | None, typer.Option(help="How vectors are compared: l2, cosine, dot; default: the task's.")
-    ] = None,
-    on_missing: Annotated[str, typer.Option(help="error, or drop rows without a vector.")] = "error",
-    seed: Annotated[int, typer.Option(help="Of intervals and random vectors.", min=0)] = 0,
-    as_json: Json = False,
-) -> None:
-    """Score vectors or rankings on a task, with coverage and a 95 % interval."""
-    from scirep_core import metrics as metrics_
-    from scirep_core.formats import PROTOCOLS
-
-    if (vectors is None) == (rankings is None):
-        raise ConfigError("give either --vectors FILE|oracle|random or --rankings DIR")
-    if rankings is not None and not rankings.is_dir():  # before anything is fetched
-        raise ConfigError(f"{rankings}: no such folder. Give the folder with the ranked-pool files")
-    for name, value, valid in (
-        ("protocol", protocol, PROTOCOLS),
-        ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
-    ):  # fmt: skip
-        if value is not None and value not in valid:
-            raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
-    names = tuple(metrics.split(",")) if metrics else None
-    metrics_.check_metrics(names or ())
-    rows = _score(task, vectors, rankings, source, {
-        "protocol": protocol, "split": None if split in ("all", "both") else split, "similarity": similarity,
-        "on_missing": on_missing, "seed": seed, "metrics": names,
-    })  # fmt: skip
-    if as_json:
-        _print_json([row.to_json() for row in rows])
-        return
-    _print_scores(rows)
-
-
-def _score(task: str, vectors: str | None, rankings: Path | None, source: str, how: dict[str, Any]) -> list[Any]:
-    """Find the data, then the vectors or rankings, then score every split asked for."""
-    from scirep_core import scoring
-    from scirep_core.datasets import TASKS, load_task
-    from scirep_core.datasets.csfcube import FacetCollection
-
-    named = vectors in ("oracle", "random")
-    table: Any = vectors if named or vectors is None else scoring.read_vectors(Path(vectors))
-    data = load_task(task, ("real" if rankings else "embedded") if source == "auto" else source)
-    if source == "auto" and task in TASKS and isinstance(table, dict):
-        ids = data.papers if isinstance(data, FacetCollection) else scoring.needed(data)
-        if not any(key in table for key in ids):
-            say("the ids are not those of the embedded collection: scoring on the real one (--source real)")
-            data = load_task(task, "real")
-    how["name"] = str(vectors) if named else Path(str(vectors)).stem
-    if rankings is not None:
-        return _score_rankings(data, rankings, how)
-    split = how.pop("split")
-    splits = ("dev", "test") if split is None and isinstance(data, FacetCollection) else (split,)
-    rows = [row for split in splits for row in scoring.evaluate(data, table, split=split, **how)]
-    for row in {(r.task, r.split): r for r in rows if r.coverage != 1}.values():
-        say(f"warning: {row.task}, {row.split}: {row.pool} ({100 * (row.coverage or 0):.1f} %)")
-    return rows
-
-
-def _score_rankings(collection: Any, rankings: Path, how: dict[str, Any]) -> list[Any]:
-    """Score official ranked-pool files of a faceted collection."""
-    from scirep_core.datasets.csfcube import FacetCollection
-    from scirep_core.evaluators import facets
-
-    if not isinstance(collection, FacetCollection):
-        raise ConfigError(f"--rankings holds CSFCube's files; score {collection.name} with --vectors")
-    name = rankings.resolve().name
-    ranked, warnings = facets.read_rankings(rankings, list(dict.fromkeys(q.facet for q in collection.queries)))
-    for line in [*warnings, *facets.check(collection, ranked, name)]:
-        say(f"warning: {line}")
-    system = facets.System(name, ranked, similarity="order of the file")
-    shared = {key: how[key] for key in ("metrics", "protocol", "seed")}
-    splits = (how["split"],) if how["split"] else ("dev", "test")
-    return [row for split in splits for row in facets.evaluate(collection, system, split=split, **shared)]
-
-
-def _print_scores(rows: list[Any]) -> None:
-    lines = list(dict.fromkeys((r.task, r.split) for r in rows))
-    metrics = list(dict.fromkeys(r.metric for r in rows))
-    cell = {(r.task, r.split, r.metric): r for r in rows}
-    first, last = rows[0], rows[-1]
-    body = []
-    for task, split in lines:
-        found = [cell.get((task, split, metric)) for metric in metrics]
-        n = next(row.n for row in found if row)
-        body.append([f"{task} (n={n})", split, *(f"{row.value:.2f}" if row else "" for row in found)])
-        bounds = [f"{row.low:.1f}–{row.high:.1f}" if row and row.low is not None else "" for row in found]
-        body.append(["", "", *bounds])
-    _table(
-        f"{first.encoder} on {first.source} data, protocol {first.protocol}; 95 % intervals below",
-        ["task", "split", *metrics],
-        body,
-    )
-    told = (("scored", f"{last.pool} ({last.task})"), ("similarity", last.similarity), ("ties", last.ties))
-    print("; ".join(f"{name}: {text}" for name, text in told if text))
-    for note in dict.fromkeys((row.split, row.note) for row in rows if row.note):
-        print(f"{note[0]}: {note[1]}")
-
+app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
+app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
+app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
+app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
+app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
 
 # ----------------------------------------------------------------------------------------------- run, book, explain
 
@@ -317,7 +183,7 @@ def explain(
 
     origins = find(number)
     if as_json:
-        _print_json([origin.to_json() for origin in origins])
+        print_json([origin.to_json() for origin in origins])
         return
     for i, origin in enumerate(origins):
         print(("\n" if i else "") + origin.text())

@@ -31,7 +31,14 @@ class ConfigError(ScirepError):
 
 
 class CacheError(ScirepError):
-    """A stored artefact is damaged, incomplete or cannot be written."""
+    """A stored artefact is damaged, incomplete or cannot be written: says `reason. remedy`.
+
+    `reason` alone, path and all, is for a caller who has a remedy of his own.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        self.reason, self.remedy = reason, remedy
+        super().__init__(reason + (f". {remedy}" if remedy else ""))
 
 
 class NumericError(ScirepError):

@@ -60,8 +60,48 @@ class Origin(NamedTuple):
 
 def recompute(row: Result) -> str:
     """Return the command that gives a result row again."""
+    if "command" in row.parameters:  # of a timing: it is the command that was run
+        return str(row.parameters["command"])
+    if row.chapter.startswith("study/"):
+        return _of_study(row)
     flags = " ".join(f"-p {k} {shlex.quote(str(v))}" for k, v in row.parameters.items() if str(v) != "")
     return f"scirep run notebooks/{row.chapter}.ipynb {flags} --rows rows.jsonl"
+
+
+def _of_study(row: Result) -> str:
+    """Return the command for a row of a study: one training, or as many as its mean is of; what is not trained is scored."""
+    from scirep_core.study import study
+    from scirep_core.suites import AVERAGED
+
+    given, name = row.parameters, row.chapter.removeprefix("study/")
+    of = study(name)
+    version = row.task.rpartition("/average-")[2]
+    whole = row.task if row.metric != "average" else next(suite for suite, (v, _) in AVERAGED.items() if v == version)
+    if row.encoder in of.references:
+        what = f"--vectors {row.encoder}" if row.encoder in ("random", "oracle") else f"--encoder {row.encoder}"
+        words = [f"scirep score {whole} {what} --protocol {row.protocol}"]
+        words += [f"--papers {given['papers']}"] if "papers" in given else []
+        words += [f"--data-seed {given['data_seed']}"] if given.get("data_seed") else []
+        return " ".join([*words, "--partial --json"])
+    words = [f"scirep study {name}"]
+    words += [f"--variants {shlex.quote(given['variant'])}"] if "variant" in given else []
+    words += (
+        [f"--bases {shlex.quote(given['base'])}"]
+        if given.get("base", of.bases[0]) != of.bases[0] or of.bases[1:]
+        else []
+    )
+    words += [f"--widths {given['width']}"] if of.widths else []
+    words += [f"--seed {given['training_seed']}"] if "training_seed" in given else []
+    words += [f"--seeds {given['trainings']}"] if "trainings" in given else []
+    words += [f"--tasks {whole}"] if whole != of.tasks and name != "efficiency" else []
+    words += [f"--protocol {row.protocol}"] if row.protocol != "paper" and name != "efficiency" else []
+    words += [f"--budget {given['budget']}"] if given.get("budget", of.budget) != of.budget else []
+    words += [f"--set {key}={shlex.quote(_word(value))}" for key, value in given.get("settings", {}).items()]
+    return " ".join([*words, "--out rows.jsonl"])
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def find(text: str) -> list[Origin]:

@@ -105,17 +105,22 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
             if not raw.strip():
                 continue
-            try:
-                value = _parse(raw)
-            except UnicodeDecodeError as error:
-                raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line") from None
-            except json.JSONDecodeError as error:
-                raise DataError(path, number, f"not a JSON object: {error.msg} (column {error.colno})") from None
-            except (ValueError, RecursionError) as error:
-                raise DataError(path, number, str(error)) from None
-            if not isinstance(value, dict):
-                raise DataError(path, number, f"expected a JSON object, found {type(value).__name__}")
-            yield number, value
+            yield number, parse_line(raw, path, number)
+
+
+def parse_line(raw: bytes, path: Path, line: int) -> dict[str, Any]:
+    """Return the object on one line. Raises DataError for bad UTF-8, half a line, NaN, a key twice, or anything else."""
+    try:
+        value = _parse(raw)
+    except UnicodeDecodeError as error:
+        raise DataError(path, line, f"not UTF-8 at byte {error.start} of the line") from None
+    except json.JSONDecodeError as error:
+        raise DataError(path, line, f"not a JSON object: {error.msg} (column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, line, str(error)) from None
+    if not isinstance(value, dict):
+        raise DataError(path, line, f"expected a JSON object, found {type(value).__name__}")
+    return value
 
 
 def field(row: dict[str, Any], name: str, kind: type | tuple[type, ...], path: Path, line: int | None) -> Any:

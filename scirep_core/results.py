@@ -19,6 +19,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import read_jsonl
 from scirep_core.store import sha256_file, stable_hash
@@ -58,22 +61,27 @@ class Result:
     note: str = ""
     by_query: dict[str, float] = field(default_factory=dict)
     """Value of each query, where the row is a mean over queries (task `all` only: it holds them all)."""
+    replicates: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    """(resamples,) bootstrap values, 0-100: the draws depend on task, seed and n alone, so rows of two encoders on one
+    task are paired draw by draw. Not part of the JSON row; the score cache keeps them."""
 
     @property
     def id(self) -> str:
         """Stable name of the number; see the module's first lines."""
-        parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, self.protocol)
+        protocol = self.protocol + ("" if self.parameters.get("intercept", True) else "+no-intercept")
+        parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, protocol)
         return ":".join(parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as a JSON object with its id; empty fields are left out."""
-        return {"id": self.id} | {k: v for k, v in asdict(self).items() if v is not None and v != "" and v != {}}
+        row = asdict(replace(self, replicates=None))
+        return {"id": self.id} | {k: v for k, v in row.items() if v is not None and v != "" and v != {}}
 
 
 def from_json(row: dict[str, Any], path: Path, line: int) -> Result:
     """Return the Result of one JSON object; unknown or missing fields are an error at file:line."""
     row = {key: value for key, value in row.items() if key != "id"}
-    known = {f.name for f in fields(Result)}
+    known = {f.name for f in fields(Result)} - {"replicates"}
     for key in row:
         if key not in known:
             raise DataError(path, line, f"unknown field {key!r}", nearest(key, known))
@@ -88,10 +96,18 @@ def read_results(path: Path) -> list[Result]:
     return [from_json(row, path, line) for line, row in read_jsonl(path)]
 
 
+PRINT = "print"
+"""Source of rows that are arithmetic on printed numbers."""
+
+
 def recorded(chapter: str, profile: str = "real") -> list[Result]:
-    """Return our committed run of a chapter (`results/<profile>/<chapter>.jsonl`), [] if none was recorded."""
+    """Return our committed run of a chapter (`results/<profile>/<chapter>.jsonl`), [] if none was recorded.
+
+    Its arithmetic on printed numbers is left out: a page does that itself, and it is of no data.
+    """
     path = ROOT / "results" / profile / f"{chapter}.jsonl"
-    return [replace(row, kind="recorded") for row in read_results(path)] if path.is_file() else []
+    found = read_results(path) if path.is_file() else []
+    return [replace(row, kind="recorded") for row in found if row.source != PRINT]
 
 
 def stored() -> Iterator[tuple[Result, Path]]:

@@ -4,7 +4,8 @@ Vectors are a mapping id -> vector, or (ids, array), or a file: `.npz` (`ids`, a
 `.jsonl` with `paper_id` or `doc_id` and `embedding`. An id twice, a NaN, rows of different length, a judged paper
 without a vector: each is an error that names it. `on_missing="drop"` scores what has vectors, as the published code of
 each task does, and says how much that is. Two names stand for vectors too: `oracle` (the ceiling, where the truth is
-known) and `random` (the floor: seeded normal vectors).
+known) and `random` (the floor: seeded normal vectors). Tasks that rank judged candidates also take a `PairScorer`, a
+system without one vector a paper (BM25, sentence matching).
 """
 
 from __future__ import annotations
@@ -24,20 +25,28 @@ from scirep_core.datasets.task import Task
 from scirep_core.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.evaluators import EVALUATORS, facets
 from scirep_core.evaluators.facets import System
+from scirep_core.evaluators.pairs import PairScorer
+from scirep_core.evaluators.rows import sentence
 from scirep_core.formats import PROTOCOLS, Protocol
 from scirep_core.metrics import FACET_METRICS, check_metrics, parse
 from scirep_core.records import field, read_jsonl
 from scirep_core.results import Result
+from scirep_core.vector_folder import is_vector_folder, read_vector_folder
 
 Vectors = Mapping[str, NDArray[np.floating]]
+Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str
+"""What can be scored: id -> vector, (ids, array), a scorer of pairs, or a name."""
 OnMissing = Literal["error", "drop"]
 RANDOM_DIM = 32
 """Dimensions of `random` vectors."""
+PAIRED = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
+"""Task types a PairScorer can be scored on: they ask how near two papers are, no more."""
+PROBED = ("classification", "regression")
 
 
 def evaluate(
     task: FacetCollection | Task,
-    vectors: Vectors | tuple[Sequence[str], Any] | str,
+    vectors: Given,
     protocol: Protocol = "paper",
     on_missing: OnMissing = "error",
     *,
@@ -47,18 +56,21 @@ def evaluate(
     split: str | None = None,
     name: str = "",
     seed: int = 0,
+    intercept: bool = True,
 ) -> list[Result]:
     """Return Result rows of vectors on a task.
 
     Args:
         vectors: mapping id -> vector, or (ids, (n, dim) array), or `oracle`, or `random`. Ids are those of the
             judgements: papers, queries, labels; `<paper>/t` and `<paper>/ta` for alternative_self. CSFCube:
-            `<paper>_<facet>`, where present, is that query's own vector.
+            `<paper>_<facet>`, where present, is that query's own vector; `<query>/q` is a query's own where its id is a
+            candidate's too. Ids no one asks for do no harm. A PairScorer for tasks that rank judged candidates.
         on_missing: `drop` leaves out what has no vector and reports the coverage.
         tasks: of a faceted collection, which facets.
         similarity: l2, cosine or dot; None is the task's own (cosine for reviewers, authors, alternative_self).
         split: test, dev, 64-shot, test/GROUP, task-I ...; None is `test` of a faceted collection, else every one.
         seed: of intervals, drawn queries and random vectors.
+        intercept: of probes under protocol `paper`; False is the published numbers' own back end, whose SVMs have none.
 
     Raises ConfigError for unknown names, DataError for bad or missing vectors, NumericError for NaN.
     """
@@ -68,9 +80,18 @@ def evaluate(
         raise ConfigError(f"unknown protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
     if on_missing == "drop" and protocol == "sound":
         raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
-    name = name or (vectors if isinstance(vectors, str) else "vectors")
+    if protocol == "sound" and not intercept:
+        raise ConfigError("the sound protocol fits an intercept; without one goes with protocol paper")
+    scorer = vectors if isinstance(vectors, PairScorer) else None
+    name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
+    if scorer and not (isinstance(task, Task) and task.type in PAIRED):
+        kind = task.type if isinstance(task, Task) else "faceted"
+        raise ConfigError(
+            f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(PAIRED)}"
+        )
     if isinstance(task, Task):
-        return _evaluate_task(task, vectors, protocol, on_missing, metrics, similarity, split, name, seed)
+        return _evaluate_task(task, vectors, protocol, on_missing, metrics, similarity, split, name, seed, intercept)
+    assert not isinstance(vectors, PairScorer)
     metrics = metrics or task.metrics or FACET_METRICS
     for metric in metrics:
         parse(metric)
@@ -82,16 +103,17 @@ def evaluate(
     similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
     kept = restrict(task, table) if on_missing == "drop" else task
-    system = System(name, facets.rank_by_vectors(kept, table, similarity, name), _fingerprint(table), similarity)
+    system = System(name, facets.rank_by_vectors(kept, table, similarity, name), content_hash(table), similarity)
     rows = facets.evaluate(
         kept, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
     )
+    rows = [replace(row, note=sentence(row.note, doubts(table))) for row in rows]
     return rows if kept is task else [_coverage(row, task, kept) for row in rows]
 
 
 def _evaluate_task(
     task: Task,
-    vectors: Vectors | tuple[Sequence[str], Any] | str,
+    vectors: Given,
     protocol: Protocol,
     on_missing: OnMissing,
     metrics: Sequence[str] | None,
@@ -99,19 +121,23 @@ def _evaluate_task(
     split: str | None,
     name: str,
     seed: int,
+    intercept: bool,
 ) -> list[Result]:
     check_metrics(metrics or task.metrics, task.type)
     if split == "test" and isinstance(task.payload, schema.Labelled):
         task = replace(task, payload=replace(task.payload, few_shot=()))  # not asked for, and it takes longest
-    table = as_mapping(named_vectors(task, vectors, seed) if isinstance(vectors, str) else vectors, name)
-    rows = EVALUATORS[task.type](task, table, protocol, on_missing, metrics, similarity, seed)
+    given = named_vectors(task, vectors, seed) if isinstance(vectors, str) else vectors
+    table = given if isinstance(given, PairScorer) else as_mapping(given, name)
+    more = {"intercept": intercept} if task.type in PROBED else {}
+    rows = EVALUATORS[task.type](task, table, protocol, on_missing, metrics, similarity, seed, **more)
     if split is not None:
         splits = list(dict.fromkeys(row.split for row in rows))
         rows = [row for row in rows if row.split == split or row.split.startswith(f"{split}/")]
         if not rows:
             raise ConfigError(f"{task.name} has no split {split!r}; {nearest(split, splits)}")
-    fingerprint = _fingerprint(table)
-    return [replace(row, encoder=name, fingerprint=fingerprint) for row in rows]
+    fingerprint = table.fingerprint if isinstance(table, PairScorer) else content_hash(table)
+    doubt = "" if isinstance(table, PairScorer) or isinstance(vectors, str) else doubts(table)
+    return [replace(row, encoder=name, fingerprint=fingerprint, note=sentence(row.note, doubt)) for row in rows]
 
 
 def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floating]]:
@@ -198,8 +224,7 @@ def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vector
             ids, array = [_id(i) for i in vectors[0]], np.asarray(vectors[1])
         except (TypeError, ValueError) as error:
             raise DataError(name, None, f"expected (ids, array): {error}") from None
-        if array.ndim != 2 or len(ids) != len(array):
-            raise DataError(name, None, f"{len(ids)} ids for an array of shape {array.shape}", "Give one row per id")
+        _refuse_shape(array, len(ids), name)
         _refuse_duplicates(ids, name)
         table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
     elif isinstance(vectors, Mapping):
@@ -212,15 +237,47 @@ def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vector
         raise DataError(name, None, f"expected a mapping id -> vector or (ids, array), found {type(vectors).__name__}")
     if not table:
         raise DataError(name, None, "no vectors")
+    _refuse_bad(table, name)
+    return table
+
+
+def doubts(table: Vectors, many: float = 0.1, block: int = 4096) -> str:
+    """Return what makes a score of such vectors worth little: all are equal, or `many` are zero; else nothing."""
+    rows = list(table.values())
+    if len(rows) < 2:
+        return ""
+    zero, equal = 0, True
+    for start in range(0, len(rows), block):
+        part = np.stack(rows[start : start + block])
+        zero += int(np.count_nonzero(~part.any(axis=1)))
+        equal = equal and bool((part == rows[0]).all())
+    if equal:
+        return f"all {len(rows)} vectors are equal: whatever is scored here is the order of ties"
+    return f"{zero} of {len(rows)} vectors are zero" if zero >= many * len(rows) else ""
+
+
+def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
+    if array.ndim != 2:
+        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}",
+                        f"Give a 2-d array, a row of numbers per id, not {array.ndim}-d")  # fmt: skip
+    if ids != len(array):
+        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}", "Give one row per id")
+
+
+def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
+    """Raise DataError for ragged or non-numeric vectors, NumericError for NaN, naming the first such id."""
     shape = next(iter(table.values())).shape
     for key, value in table.items():
         if value.ndim != 1 or value.shape != shape or not len(value):
             raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has {shape}")
         if value.dtype.kind not in "fiu":
-            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers")
-        if not np.isfinite(value).all():
-            raise NumericError(f"{name}: the vector of {key} holds NaN or infinity")
-    return table
+            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers",
+                            "Convert it with astype(float)")  # fmt: skip
+    keys, rows = list(table), list(table.values())
+    for start in range(0, len(rows), block):  # many at once: a call for each of 300,000 takes seconds
+        finite = np.isfinite(np.stack(rows[start : start + block])).all(axis=1)
+        if not finite.all():
+            raise NumericError(f"{name}: the vector of {keys[start + int(np.argmin(finite))]} holds NaN or infinity")
 
 
 def _id(key: object) -> str:
@@ -236,7 +293,7 @@ def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
         seen.add(key)
 
 
-def _fingerprint(table: Vectors) -> str:
+def content_hash(table: Vectors) -> str:
     """Content hash of vectors, whatever their order and precision."""
     digest = hashlib.sha256()
     for key in sorted(table):
@@ -245,7 +302,13 @@ def _fingerprint(table: Vectors) -> str:
 
 
 def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
-    """Read vectors from .npz, .parquet or .jsonl. Raises DataError with file and, for jsonl, line."""
+    """Read vectors from .npz, .parquet, .jsonl, or a folder that `scirep encode` wrote.
+
+    Raises DataError with file and, for jsonl, line.
+    """
+    if is_vector_folder(path):
+        ids, array = read_vector_folder(path)
+        return as_mapping((ids, array), str(path))
     if not path.is_file():
         raise DataError(path, None, "file not found")
     readers = {".npz": _read_npz, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
@@ -258,17 +321,29 @@ def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
 
 def _read_npz(path: Path) -> tuple[list[str], Sequence[Any]]:
     import zipfile
+    import zlib
 
+    if not zipfile.is_zipfile(path):  # numpy would take it for a pickle, and advise to load it as one
+        raise DataError(path, None, "not a readable .npz: it is no archive, or cut short", "Save it with numpy.savez")
+    at = ""
     try:
         with np.load(path, allow_pickle=False) as stored:
             name = next((key for key in ("vectors", "emb") if key in stored), None)
             if "ids" not in stored or name is None:
                 raise DataError(path, None, f"arrays are {', '.join(stored) or 'none'}", "Store `ids` and `vectors`")
-            ids, rows = [_id(i) for i in np.atleast_1d(stored["ids"])], stored[name]
-    except (ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError, EOFError) as error:
+            at = "ids"
+            ids = [_id(i) for i in np.atleast_1d(stored["ids"])]
+            at = name
+            rows = stored[name]
+    except (ValueError, TypeError, AttributeError, NotImplementedError,
+            zipfile.BadZipFile, zlib.error, OSError, EOFError) as error:  # fmt: skip
+        if "Object arrays" in str(error):
+            better = "ids.astype(str)" if at == "ids" else f"{at}.astype(float), with rows of one length"
+            raise DataError(
+                path, None, f"`{at}` holds Python objects, which are not loaded", f"Save {better}"
+            ) from None
         raise DataError(path, None, f"not a readable .npz ({error})", "Save it again with numpy.savez") from None
-    if rows.ndim != 2 or len(ids) != len(rows):
-        raise DataError(path, None, f"{len(ids)} ids for an array of shape {rows.shape}", "Give one row per id")
+    _refuse_shape(rows, len(ids), str(path))
     return ids, list(rows)
 
 

@@ -1,7 +1,7 @@
 """Intervals, paired tests and agreement.
 
 - percentile bootstrap over queries (Efron): resample queries with replacement within each stratum (a fold), take the
-  statistic, report the 2.5 and 97.5 % points;
+  statistic, report the 2.5 and 97.5 % points; Kendall's tau-b of all samples by matrix products;
 - paired randomisation test (Fisher; Smucker et al. 2007 for retrieval): under the null the two systems are
   exchangeable per query, so the sign of each per-query difference is flipped at random;
   p = (1 + #{|mean flipped| >= |mean|}) / (1 + resamples), exact when all 2^n flips are fewer than that;
@@ -12,13 +12,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+def resampled(n: int, resamples: int, seed: int, cells: int = 1 << 22) -> Iterator[NDArray[np.int64]]:
+    """Yield blocks (some, n) of row numbers drawn with replacement, `resamples` lines in all, `cells` numbers at most."""
+    rng = np.random.default_rng(seed)
+    step = max(1, cells // n)
+    for start in range(0, resamples, step):
+        yield rng.integers(0, n, size=(min(step, resamples - start), n))
+
+
+def counts_of(picks: NDArray[np.int64], size: int) -> Floats:
+    """Return (lines, size): how often each number from 0 to size - 1 stands in each line of (lines, n) picks."""
+    lines = len(picks)
+    flat = (picks + size * np.arange(lines)[:, None]).ravel()
+    return np.bincount(flat, minlength=lines * size).reshape(lines, size).astype(np.float64)
 
 
 def mean_of_folds(values: Floats, folds: Sequence[NDArray[np.int64]]) -> Floats:
@@ -118,3 +133,35 @@ def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0
     tail = (1 - level) / 2
     low, high = np.quantile(np.median(kept[picks], axis=1), [tail, 1 - tail])
     return float(low), float(high)
+
+
+def kendall_of_counts(first: Floats, second: Floats, counts: Floats, block: int = 512) -> Floats:
+    """Return (lines,) Kendall's tau-b of weighted rows, 0 where a side is constant: many bootstrap samples at once.
+
+        tau_b = (concordant - discordant) / sqrt((pairs - tied in first) (pairs - tied in second))
+
+    With s[i, j] = sign(first_i - first_j) sign(second_i - second_j), concordant - discordant is half of w' s w: matrix
+    products over blocks of rows. These hold whole numbers below 2^24, so that single precision is exact.
+
+    Args:
+        first, second: (n,) values.
+        counts: (lines, n) how often each row stands in each sample; the sum of a line below 2^23.
+    """
+    weights = counts.astype(np.float32)
+    pairs = counts.sum(axis=1) * (counts.sum(axis=1) - 1) / 2
+    doubled = np.zeros(len(counts))
+    for start in range(0, len(first), block):
+        stop = start + block
+        signs = np.sign(first[start:stop, None] - first[None, start:]) * np.sign(
+            second[start:stop, None] - second[None, start:]
+        )
+        signs[:, block:] *= 2  # what lies below this block of rows is its mirror image
+        reached = weights[:, start:] @ signs.T.astype(np.float32)
+        doubled += np.einsum("ri,ri->r", reached.astype(np.float64), counts[:, start:stop])
+    free = np.ones(len(counts))
+    for side in (first, second):
+        _, place = np.unique(side, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        equal = np.add.reduceat(counts[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
+        free *= pairs - (equal * (equal - 1)).sum(axis=1) / 2
+    return np.asarray(np.divide(doubled / 2, np.sqrt(free), out=np.zeros(len(counts)), where=free > 0))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
-import platformdirs
 
 from scirep_core.errors import CacheError
 
@@ -27,7 +27,11 @@ MAGIC = "scirep-shard-1"
 def home() -> Path:
     """Folder for downloaded data and computed vectors: `SCIREP_HOME`, else the user's cache folder."""
     chosen = os.environ.get("SCIREP_HOME")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("scirep"))
+    if chosen:
+        return Path(chosen).expanduser()
+    import platformdirs  # a machine that only computes may lack it, and says where
+
+    return Path(platformdirs.user_cache_dir("scirep"))
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -128,15 +132,44 @@ def write_shard(path: Path, array: np.ndarray, meta: dict[str, Any]) -> None:
         stream.write(payload)
 
 
-def read_shard(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return (array, meta) of a shard. Raises CacheError if a single bit differs from what was written."""
-    remedy = "Delete the file; it is computed again on the next run"
-    with path.open("rb") as stream:
-        first, payload = stream.readline(), stream.read()
+class Header(NamedTuple):
+    """What stands before a shard's payload: its shape, number type, SHA-256, and the description it was written with."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    sha256: str
+    meta: dict[str, Any]
+
+
+REMEDY = "Delete the file; it is computed again on the next run"
+
+
+def _header(path: Path, stream: IO[bytes]) -> Header:
+    first = stream.readline()
     digest, _, line = first.rstrip(b"\n").partition(b" ")
     if digest.decode("ascii", "replace") != sha256_bytes(line) or not first.endswith(b"\n"):
-        raise CacheError(f"{path}: damaged header. {remedy}")
-    header = json.loads(line)
-    if header.get("magic") != MAGIC or sha256_bytes(payload) != header["sha256"]:
-        raise CacheError(f"{path}: content does not match its checksum. {remedy}")
-    return np.frombuffer(payload, dtype=header["dtype"]).reshape(header["shape"]), header["meta"]
+        raise CacheError(f"{path}: damaged header", REMEDY)
+    row = json.loads(line)
+    if row.get("magic") != MAGIC:
+        raise CacheError(f"{path}: no shard of this kind ({row.get('magic')!r:.40})", REMEDY)
+    header = Header(tuple(row["shape"]), row["dtype"], row["sha256"], row["meta"])
+    size = math.prod(header.shape) * np.dtype(header.dtype).itemsize
+    if os.fstat(stream.fileno()).st_size != len(first) + size:
+        raise CacheError(f"{path}: content does not match its checksum: its length is wrong", REMEDY)
+    return header
+
+
+def read_header(path: Path) -> Header:
+    """Return the header of a shard, checked, without its payload. Raises CacheError for a damaged one or a wrong length."""
+    with path.open("rb") as stream:
+        return _header(path, stream)
+
+
+def read_shard(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return (array, meta) of a shard. Raises CacheError if a single bit differs from what was written."""
+    with path.open("rb") as stream:
+        header = _header(path, stream)
+        payload = stream.read()
+    if sha256_bytes(payload) != header.sha256:
+        raise CacheError(f"{path}: content does not match its checksum", REMEDY)
+    return np.frombuffer(payload, dtype=header.dtype).reshape(header.shape), header.meta

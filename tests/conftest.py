@@ -12,9 +12,14 @@ import pytest
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs the built book comes first: its chapters fill both cores, and one test process waits for the other."""
+    items.sort(key=lambda item: not {"built_book", "site"} & set(item.fixturenames))  # type: ignore[attr-defined]
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """No test reads or writes the user's data; data and vectors are shared within one test session."""
+    """No test reads or writes the user's data; data and vectors are shared within one test process."""
     home = tmp_path_factory.getbasetemp() / "scirep-home"
     os.environ["SCIREP_HOME"] = str(home)
     return home
@@ -123,3 +128,19 @@ def tiny(tiny_folder: Path):
     from scirep_core.datasets import csfcube
 
     return csfcube.read(tiny_folder)
+
+
+@pytest.fixture
+def evaluated(monkeypatch) -> list[str]:
+    """Return the names of the tasks that are evaluated, as they are."""
+    from scirep_core import scoring
+
+    names: list[str] = []
+    original = scoring.evaluate
+
+    def counting(task, *args, **more):
+        names.append(task.name)
+        return original(task, *args, **more)
+
+    monkeypatch.setattr(scoring, "evaluate", counting)
+    return names

@@ -227,6 +227,7 @@ def test_site_is_whole(built: Path) -> None:
     assert [p.name for p in built.parent.iterdir() if p.name.startswith(".")] == []
 
 
+@pytest.mark.alone
 def test_nothing_changed_costs_nothing(built: Path, executed: Path, tmp_path: Path) -> None:
     again = tmp_path / "embedded"
     shutil.copytree(executed, again)

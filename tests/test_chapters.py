@@ -15,7 +15,7 @@ from scirep_core import runner
 from scirep_core.book import exhibits
 from scirep_core.exhibits import agrees
 from scirep_core.published import lookup
-from scirep_core.results import ROOT, recorded
+from scirep_core.results import PRINT, ROOT, read_results, recorded
 from scirep_core.runcache import Places
 
 RUNS = Places().runs / "embedded"
@@ -212,3 +212,13 @@ def test_systems_that_need_real_data_are_refused_by_name_on_others(tmp_path):
     result = runner.run(Path("csfcube/baselines"), parameters, tmp_path / "a.ipynb", progress=told.append)
     assert not result.ok
     assert "none of these systems can rank embedded data" in result.error
+
+
+def test_what_a_chapter_calls_recorded_is_of_data_not_arithmetic_on_print():
+    files = {
+        name: ROOT / "results" / "embedded" / "scirepeval" / f"{name}.jsonl" for name in ("aspects", "correlations")
+    }
+    for name, path in files.items():
+        assert PRINT in {row.source for row in read_results(path)}  # or this test could not fail
+        sources = {row.source for row in recorded(f"scirepeval/{name}", "embedded")}
+        assert "embedded" in sources and PRINT not in sources

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from scirep_core import cli
+from scirep_core.explain import recompute
+from scirep_core.results import Result
 
 
 def scirep(capsys, *words: str) -> tuple[int, str, str]:
@@ -195,6 +197,43 @@ def test_published_number_is_explained(capsys):
     (row,) = json.loads(out)
     assert row["recompute"].startswith("scirep run notebooks/csfcube/baselines.ipynb")
     assert f"{row['value']:.2f}" == "46.06"
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "command"),
+    [
+        (("main", "scirepeval/average-v2", "average", "MTL CTRL, seed 2"),
+         {"variant": "MTL CTRL", "training_seed": 2, "base": "embedded", "width": 64,
+          "budget": "small", "settings": {"papers": 1000, "precision": "bfloat16", "clip": 0.5}},
+         "scirep study main --variants 'MTL CTRL' --seed 2 --set papers=1000 --set precision=bfloat16 --set clip=0.5"),
+        (("main", "scirepeval/average-v1", "average", "MTL CTRL"),
+         {"variant": "MTL CTRL", "trainings": 3, "base": "minilm", "budget": "large", "settings": {}},
+         "scirep study main --variants 'MTL CTRL' --bases minilm --seeds 3 --tasks scirepeval-v1 --budget large"),
+        (("bases", "scirepeval/average-v2", "average", "Base on embedded, seed 0"),
+         {"variant": "Base", "training_seed": 0, "base": "embedded"},
+         "scirep study bases --variants Base --bases embedded --seed 0"),
+        (("cross", "scirepeval/fos", "f1_macro", "MTL CTRL as RGN, seed 1"),
+         {"variant": "MTL CTRL", "training_seed": 1, "base": "embedded", "code": "RGN", "budget": "small", "settings": {}},
+         "scirep study cross --variants 'MTL CTRL' --seed 1 --tasks scirepeval/fos"),
+        (("widths", "scirepeval/average-v2", "average", "MTL CLS, width 32, seed 0"),
+         {"variant": "MTL CLS", "training_seed": 0, "base": "embedded", "width": 32},
+         "scirep study widths --variants 'MTL CLS' --widths 32 --seed 0"),
+        (("samples", "sample/fos", "f1_macro", "MTL CLS, seed 0"),
+         {"variant": "MTL CLS", "training_seed": 0, "base": "minilm", "budget": "samples", "settings": {}},
+         "scirep study samples --variants 'MTL CLS' --seed 0 --tasks sample/fos"),
+    ],
+)  # fmt: skip
+def test_a_number_of_a_study_is_recomputed_by_its_study(place, given, command):
+    study, task, metric, encoder = place
+    row = Result(task, "all", metric, "paper", 50.0, 27, encoder=encoder, chapter=f"study/{study}", parameters=given)
+    assert recompute(row) == f"{command} --out rows.jsonl"
+
+
+def test_a_reference_of_a_study_is_scored_again():
+    row = Result("scirepeval/average-v2", "all", "average", "paper", 50.0, 27, encoder="oracle", chapter="study/main",
+                 parameters={"variant": "oracle", "papers": 600, "data_seed": 1})  # fmt: skip
+    said = "scirep score scirepeval --vectors oracle --protocol paper --papers 600 --data-seed 1 --partial --json"
+    assert recompute(row) == said
 
 
 def test_official_pools_score_from_the_command_line(capsys, real_folder):

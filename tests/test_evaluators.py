@@ -29,7 +29,7 @@ from scirep_core.datasets.task import (
     Task,
 )
 from scirep_core.errors import ConfigError, DataError
-from scirep_core.evaluators import EVALUATORS, authors, labels, rows
+from scirep_core.evaluators import EVALUATORS, authors, label_scores, labels, rows
 from scirep_core.metrics import ACCEPTED, b_cubed, check_metrics, from_ranks
 from scirep_core.scoring import evaluate
 
@@ -272,20 +272,96 @@ def test_a_metric_that_does_not_fit_the_labels_is_refused(classes):
         evaluate(task("classification", data, "f1_macro"), table)
 
 
-def test_bootstrap_from_counts_equals_resampled_rows(classes):
-    from sklearn.metrics import f1_score
+METRICS = ("f1", "f1_macro", "f1_micro", "accuracy")
 
-    from scirep_core.evaluators.probes import _label_bootstrap
 
-    rng = np.random.default_rng(0)
-    gold = rng.integers(0, 3, 90)
-    guess = np.where(rng.random(90) < 0.6, gold, rng.integers(0, 3, 90))
-    slow = []
-    for _ in range(600):
-        pick = rng.integers(0, 90, 90)
-        slow.append(f1_score(gold[pick], guess[pick], average="macro"))
-    fast = _label_bootstrap("f1_macro", gold, guess, 0)
-    assert np.quantile(fast, [0.025, 0.5, 0.975]) == pytest.approx(np.quantile(slow, [0.025, 0.5, 0.975]), abs=0.02)
+def asked(type_="classification", *metrics, name="t", seed=0):
+    return rows.Asked(replace(task(type_, None, *metrics), name=name), {}, "paper", "error", metrics, "", seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_label_scores_and_their_bootstrap_equal_scikit_learn_on_the_drawn_rows(seed):
+    from sklearn.metrics import accuracy_score, f1_score
+
+    def theirs(metric, gold, guess):
+        if metric == "accuracy":
+            return accuracy_score(gold, guess)
+        return f1_score(gold, guess, average=metric.partition("_")[2] or "binary", zero_division=0)
+
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(3, 60)), int(rng.integers(2, 6))  # classes go missing from small samples
+    gold = rng.integers(0, classes, n)
+    guess = np.where(rng.random(n) < 0.6, gold, rng.integers(0, classes, n))
+    many, many_guess = (rng.random((2, n, 4)) < 0.3).astype(int)
+    picks = np.concatenate(list(rows.draws(asked(), n)))
+    assert picks.shape == (1000, n)
+    for metrics, a, b in ((METRICS[:3] if classes == 2 else METRICS[1:], gold, guess), (METRICS[1:], many, many_guess)):
+        found = label_scores.label_replicates(asked(), metrics, a, b)
+        for metric in metrics:
+            slow = [theirs(metric, a[pick], b[pick]) for pick in picks[:150]]
+            assert label_scores.label_score(metric, a, b) == pytest.approx(theirs(metric, a, b), abs=1e-12)
+            assert found[metric][:150] == pytest.approx(slow, abs=1e-12), metric
+
+
+@pytest.mark.parametrize("n", [2, 9, 700])
+def test_correlation_bootstrap_equals_scipy_on_the_drawn_rows(n):
+    rng = np.random.default_rng(n)
+    gold = np.round(rng.standard_normal(n), 1)
+    guess = np.round(gold + rng.standard_normal(n), 1)
+    picks = np.concatenate(list(rows.draws(asked("regression"), n)))[:200]
+    found = label_scores.correlation_replicates(asked("regression"), ("kendall_tau", "pearson"), gold, guess)
+    for metric, values_ in found.items():
+        slow = [label_scores.correlation(metric, gold[pick], guess[pick]) for pick in picks]
+        assert values_[:200] == pytest.approx(slow, abs=1e-9), metric
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_rows_of_two_encoders_are_paired_draw_by_draw(name):
+    """Equal vectors under two names: equal replicates; the interval is theirs; other seeds and tasks draw anew."""
+    first, second = (evaluate(TASKS[name], VECTORS, name=called) for called in ("one", "two"))
+    for a, b in zip(first, second, strict=True):
+        assert a.replicates.shape == (1000,)
+        assert a.replicates.dtype == np.float32
+        assert np.array_equal(a.replicates, b.replicates)
+        assert [a.low, a.high] == pytest.approx(np.quantile(a.replicates.astype(float), [0.025, 0.975]), abs=1e-4)
+    spread = [row for row in first if row.replicates.std() > 0]
+    for other in (evaluate(TASKS[name], VECTORS, seed=5), evaluate(replace(TASKS[name], name="u"), VECTORS)):
+        same = {(r.split, r.metric): r for r in other}
+        assert all(not np.array_equal(same[r.split, r.metric].replicates, r.replicates) for r in spread)
+
+
+def test_draws_depend_on_task_seed_size_and_part_alone():
+    def first(seed=0, n=20, part="", **more):
+        return next(rows.draws(asked(seed=seed, **more), n, part))[:5]
+
+    assert np.array_equal(first(), first())
+    for other in (first(seed=1), first(name="u"), first(part="16-shot")):
+        assert not np.array_equal(other, first())
+
+
+def test_groups_are_drawn_apart_and_their_mean_is_narrower():
+    values_ = np.random.default_rng(0).random(40)
+    groups, mean = rows.replicates_of_groups(asked(), {"a": values_, "b": values_})
+    assert not np.array_equal(groups["a"], groups["b"])
+    assert mean == pytest.approx((groups["a"] + groups["b"]) / 2)
+    assert mean.std() == pytest.approx(groups["a"].std() / math.sqrt(2), rel=0.1)
+
+
+def test_intervals_cover_the_truth():
+    """600 test sets: the 95 % interval of a mean holds the true mean about 95 times in 100, of tau too."""
+    rng, held, held_tau = np.random.default_rng(0), 0, 0
+    truth = 2 / math.pi * math.asin(0.6)  # tau of two normals with correlation 0.6
+    for i in range(600):
+        spread = 100 * rows.replicates_of_means(asked(name=f"t{i}"), (rng.random(80) < 0.3).astype(float))
+        low, high = np.quantile(spread, [0.025, 0.975])
+        held += low <= 30 <= high
+        a, b = rng.standard_normal((2, 80))
+        b = 0.6 * a + 0.8 * b
+        tau = label_scores.correlation_replicates(asked("regression", name=f"t{i}"), ["kendall_tau"], a, b)
+        low, high = np.quantile(tau["kendall_tau"], [0.025, 0.975])
+        held_tau += low <= truth <= high
+    assert 0.92 <= held / 600 <= 0.98
+    assert 0.91 <= held_tau / 600 <= 0.98
 
 
 # ----------------------------------------------------------------------------------------------------------- ranking
@@ -627,8 +703,9 @@ def test_alternative_self_by_a_plain_loop():
 def test_equal_texts_are_ranked_optimistically_and_the_note_says_so():
     table = {f"{key}/{text}": np.ones(3) for key in ("a", "b", "c") for text in ("t", "ta")}
     first, second = evaluate(task("alternative_self", Collection(("a", "b", "c")), "mrr"), table)
-    assert (first.value, first.note) == (100, "with every tie lost: 33.3333")
-    assert (second.value, second.note) == (100, "with every tie lost: 20")
+    equal = "all 6 vectors are equal: whatever is scored here is the order of ties"
+    assert (first.value, first.note) == (100, f"with every tie lost: 33.3333; {equal}")
+    assert (second.value, second.note) == (100, f"with every tie lost: 20; {equal}")
 
 
 def test_paper_protocol_draws_a_thousand_queries():
@@ -652,8 +729,10 @@ def test_triplets_count_what_lies_nearer():
     assert evaluate(TASKS["triplets"], {key: np.ones(2) for key in ids})[0].value == 0
 
 
-def test_large_samples_get_the_normal_interval():
-    values_ = np.random.default_rng(0).random(rows.NORMAL)
-    low, high = rows.interval(values_, 0)
-    near = rows.interval(values_[:-1], 0)
-    assert (low, high) == pytest.approx(near, abs=1e-3)
+def test_very_many_values_get_the_normal_interval(monkeypatch):
+    values_ = np.random.default_rng(0).random(20_000)
+    spread = rows.spread_of(asked(), values_)["replicates"]
+    monkeypatch.setattr(rows, "NORMAL", 20_000)
+    found = rows.spread_of(asked(), values_)
+    assert [found["low"], found["high"]] == pytest.approx(np.quantile(spread, [0.025, 0.975]), abs=0.05)
+    assert set(found) == {"low", "high"}

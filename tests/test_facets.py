@@ -78,6 +78,7 @@ def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
     assert cut_not_rounded(by_cell[off[0]], printed[off[0]])
 
 
+@pytest.mark.alone
 def test_metrics_of_one_system_take_under_100_ms(real, real_folder):
     rankings, _ = facets.read_rankings(real_folder / "sample_ranked_pools")
     facets.per_query(real, rankings)

@@ -98,7 +98,7 @@ DAMAGE = {
     "half a line": (lambda b: b[:-8], 3, "not a JSON object"),
     "no object": (lambda b: b + b"[1]\n", 4, "expected a JSON object, found list"),
     "not a number": (lambda b: b.replace(b"-1", b"NaN"), 2, "NaN is not a JSON number"),
-    "key twice": (lambda b: b.replace(b'"gs_citation"', b'"title"'), 2, "a key is there twice"),
+    "key twice": (lambda b: b.replace(b'"gs_citation"', b'"title"'), 2, "key 'title' is there twice"),
     "not utf-8": (lambda b: b.replace(b"Gliders", b"Gl\xffders"), 2, "not UTF-8 at byte"),
     "empty": (lambda b: b"", None, "the file is empty"),
     "blank lines only": (lambda b: b"\n\n", None, "the file is empty"),

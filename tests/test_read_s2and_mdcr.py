@@ -12,7 +12,7 @@ import pytest
 
 from scirep_core.datasets import mdcr, s2and
 from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.task import Qrel, Signature
+from scirep_core.datasets.task import Byline, Qrel, Signature
 from scirep_core.errors import DataError
 from scirep_core.records import Paper
 
@@ -41,6 +41,9 @@ def text(number: int, **more: object) -> dict:
             "year": 2001, "authors": [], "references": [], **more}  # fmt: skip
 
 
+TEAM = [{"position": 1, "author_name": "Ada Pebble"}, {"position": 0, "author_name": "C Sand"}]
+
+
 def collection(root: Path, name: str, prefix: bool, **files: dict) -> Path:
     folder = root / "s2and" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,10 +61,12 @@ def stones(tmp_path: Path) -> Path:
     """Return a root with two collections, named both ways, which share a paper."""
     collection(
         tmp_path, "qian", True,
-        signatures={"0": mention(0, 11), "1": mention(1, 12, middle="B.", suffix="Jr", affiliations=["Quarry", "Pit"]),
+        signatures={"0": mention(0, 11),
+                    "1": mention(1, 12, middle="B.", suffix="Jr", affiliations=["Quarry", "Pit"], email="a@q", position=2),
                     "2": mention(2, 12, first=None, affiliations=[])},
         clusters={**cluster("1", "0", "1")},
-        papers={"11": text(11, abstract="Of pebbles."), "12": text(12, venue="Stone Conf.", year=None)},
+        papers={"11": text(11, abstract="Of pebbles.", references=[12, 99], authors=TEAM),
+                "12": text(12, venue="Stone Conf.", year=None)},
     )  # fmt: skip
     collection(
         tmp_path, "zbmath", False,
@@ -76,16 +81,31 @@ def stones(tmp_path: Path) -> Path:
 def test_s2and_by_hand(stones: Path) -> None:
     task = read_s2and(stones)
     assert task.payload.rows == (
-        Signature("qian/0", "11", "qian/a pebble", "qian/1", "Ada Pebble", "Quarry"),
-        Signature("qian/1", "12", "qian/a pebble", "qian/1", "Ada B. Pebble Jr", "Quarry; Pit"),
-        Signature("qian/2", "12", "qian/a pebble", "", "Pebble", ""),
-        Signature("zbmath/0", "12", "zbmath/c sand", "zbmath/1", "Ada Pebble", "Quarry"),
+        Signature("qian/0", "11", "qian/a pebble", "qian/1", "Ada Pebble", "Quarry", "Ada", "", "Pebble", "", 0),
+        Signature(
+            "qian/1",
+            "12",
+            "qian/a pebble",
+            "qian/1",
+            "Ada B. Pebble Jr",
+            "Quarry; Pit",
+            "Ada",
+            "B.",
+            "Pebble",
+            "a@q",
+            2,
+        ),
+        Signature("qian/2", "12", "qian/a pebble", "", "Pebble", "", "", "", "Pebble", "", 0),
+        Signature("zbmath/0", "12", "zbmath/c sand", "zbmath/1", "Ada Pebble", "Quarry", "Ada", "", "Pebble", "", 0),
     )
+    assert task.payload.bylines == {
+        "11": Byline("11", ("C Sand", "Ada Pebble"), "J. Stones", ("12", "99")),
+        "12": Byline("12", (), "J. Stones"),
+    }
     assert [*task.texts()] == [
         Paper("11", "Stones 11", "Of pebbles.", 2001, venue="J. Stones"),
         Paper("12", "Stones 12", "", None, venue="Stone Conf."),
-        Paper("13", "Stones 13", "", 2001, venue="J. Stones"),
-    ]
+    ]  # 13 is nobody's
     assert (task.type, task.format, task.metrics, task.notes) == ("author_disambiguation", "PRX", ("b3_f1",), "")
 
 
@@ -93,7 +113,7 @@ def test_s2and_without_texts_says_so(stones: Path) -> None:
     (stones / "s2and" / "qian" / "qian_papers.json").unlink()
     task = read_s2and(stones)
     assert task.notes == "qian: no papers file, so no text for its 2 papers"
-    assert [*task.papers] == ["12", "13"]
+    assert [*task.papers] == ["12"]
 
 
 def test_s2and_hash_follows_the_papers_too(stones: Path, tmp_path: Path) -> None:
@@ -119,6 +139,19 @@ def test_s2and_real_samples() -> None:
     assert task.notes == "qian: no papers file, so no text for its 6542 papers"
 
 
+def test_mini_drops_large_blocks_whole_keeps_the_first_names_and_no_torn_cluster() -> None:
+    rows = [Signature(f"{block}{i}", "1", block, f"{block}-{i % 2}") for block in "dbca" for i in range(4)]
+    rows += [Signature("b9", "1", "b", "shared"), Signature("d9", "1", "d", "shared"), Signature("a9", "1", "a", "")]
+    assert s2and.mini(rows) == rows
+    kept = s2and.mini(rows, blocks=2, signatures=5)
+    assert kept == [row for row in rows if row.block in "ab" and row.cluster != "shared"]  # the first two names
+    kept = s2and.mini(rows, blocks=9, signatures=4)  # a, b and d hold five
+    assert {row.block for row in kept} == {"c"} and len(kept) == 4
+    assert s2and.mini(rows[::-1], blocks=2, signatures=5) == [
+        row for row in rows[::-1] if row in s2and.mini(rows, 2, 5)
+    ]
+
+
 S2AND_FAULTS = {
     "a signature in two clusters": ({"clusters": {**cluster("1", "0", "1"), **cluster("2", "1")}},
                                     r"clusters.json: signature '1' is in cluster '1' and in '2'"),
@@ -134,6 +167,8 @@ S2AND_FAULTS = {
                                r"entry '0': field 'author_info' must be dict"),
     "a name that is a number": ({"signatures": {"0": mention(0, 11, first=3)}}, r"entry '0': field 'first' must be str"),
     "a signature that is a number": ({"signatures": {"0": 3}}, r"signature_id '0': expected an object, found 3"),
+    "authors that are text": ({"papers": {"11": text(11, authors="Ada"), "12": text(12)}},
+                              r"qian_papers.json: entry '11': authors and references must be lists"),
     "a paper without text": ({"papers": {"11": text(11)}},
                              r"qian_signatures.json: signature '1': paper '12' is not in qian_papers.json"),
 }  # fmt: skip

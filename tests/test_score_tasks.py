@@ -136,3 +136,40 @@ def test_vectors_come_in_any_order_precision_and_container(place):
     assert [row.value for row in plain] == [row.value for row in turned]
     assert {row.fingerprint for row in plain} == {row.fingerprint for row in turned}
     assert scirep_core.evaluate(TASKS["retrieval"], (ids, 2 * array))[0].fingerprint != plain[0].fingerprint
+
+
+def test_ids_that_are_not_the_tasks_are_named(capsys, place, tmp_path):
+    for name, ids in (("numbers", [0, 1, 2, 3]), ("wrong", ["x0", "x1", "x2"])):
+        np.savez(tmp_path / f"{name}.npz", ids=ids, vectors=np.eye(len(ids)))
+        code, out, err = scirep(capsys, "score", place / "classification", "--vectors", tmp_path / f"{name}.npz")
+        assert (code, out) == (2, "")
+        assert f"{name}: none of the 12 ids that small/classification needs (folder data) is there" in err
+        assert f"yours are {', '.join(map(str, ids[:3]))}" in err
+        assert "needed are p0, p1, p2, ..." in err
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_mentions_may_have_vectors_of_their_own(capsys, place, tmp_path):
+    ids = [row.signature_id for row in TASKS["author_disambiguation"].payload.rows]
+    table = np.random.default_rng(0).standard_normal((len(ids), 4))
+    np.savez(tmp_path / "mentions.npz", ids=ids, vectors=table)
+    words = ("score", place / "author_disambiguation", "--vectors", tmp_path / "mentions.npz", "--json")
+    code, out, err = scirep(capsys, *words)
+    assert (code, err) == (0, "")
+    direct = scoring.evaluate(TASKS["author_disambiguation"], dict(zip(ids, table, strict=True)))
+    assert [row["value"] for row in json.loads(out)] == [row.value for row in direct]
+
+
+@pytest.mark.parametrize("name", ["nosuchdir/", "./nosuchdir", "/no/such/dir", "~/nosuchdir"])
+def test_a_missing_folder_is_said(capsys, name):
+    code, _, err = scirep(capsys, "score", name, "--vectors", "random")
+    assert code == 2
+    assert f"{name}: no such folder" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_name_may_be_no_folder_either_and_a_file_is_none(capsys, place):
+    _, _, err = scirep(capsys, "score", "nosuchdir", "--vectors", "random")
+    assert "unknown suite or task 'nosuchdir', and no folder of that name" in err
+    _, _, err = scirep(capsys, "score", place / "mine.npz", "--vectors", "random")
+    assert "mine.npz: this is a file. Give the folder that holds a task.json" in err

@@ -10,6 +10,7 @@ import pytest
 
 import scirep_core
 from scirep_core import scoring
+from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.errors import ConfigError, DataError, NumericError
 
 GOOD = {"1": [0.0, 0.0], "2": [0.1, 0.0], "3": [0.2, 0.0], "4": [3.0, 0.0]}
@@ -134,5 +135,60 @@ def test_bad_files_name_file_and_line(tmp_path):
 
 def test_pickled_arrays_are_never_loaded(tmp_path):
     np.savez(tmp_path / "evil.npz", ids=np.array(["1"], dtype=object), vectors=np.zeros((1, 2)))
-    with pytest.raises(DataError, match="not a readable"):
+    with pytest.raises(DataError, match="Python objects, which are not loaded"):
         scoring.read_vectors(tmp_path / "evil.npz")
+
+
+def test_npz_of_objects_or_odd_shape_says_what_to_save(tmp_path):
+    ids, array = np.array(list(GOOD)), np.array(list(GOOD.values()))
+    np.savez(tmp_path / "o.npz", ids=ids.astype(object), vectors=array)
+    with pytest.raises(DataError, match=r"`ids` holds Python objects, which are not loaded\. Save ids\.astype\(str\)"):
+        scoring.read_vectors(tmp_path / "o.npz")
+    np.savez(tmp_path / "v.npz", ids=ids, vectors=array.astype(object))
+    with pytest.raises(DataError, match=r"`vectors` holds Python objects.* Save vectors\.astype\(float\)"):
+        scoring.read_vectors(tmp_path / "v.npz")
+    for odd in (array[:, None], array[:, 0]):
+        np.savez(tmp_path / "d.npz", ids=ids, vectors=odd)
+        with pytest.raises(DataError, match=r"Give a 2-d array, a row of numbers per id, not [13]-d"):
+            scoring.read_vectors(tmp_path / "d.npz")
+        with pytest.raises(DataError, match="Give a 2-d array"):
+            scoring.as_mapping((list(ids), odd))
+
+
+def test_a_broken_npz_is_never_advised_to_be_loaded_unsafely(tmp_path):
+    good = tmp_path / "good.npz"
+    np.savez_compressed(
+        good, ids=np.array([str(i) for i in range(500)]), vectors=np.random.default_rng(0).random((500, 8))
+    )
+    whole = good.read_bytes()
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    junk = bytearray(whole)
+    junk[len(junk) // 2 : len(junk) // 2 + 200] = b"x" * 200
+    for content in (b"id,vector\n1,2\n", b"", whole[:300], (tmp_path / "array.npy").read_bytes(), bytes(junk)):
+        bad = tmp_path / "bad.npz"
+        bad.write_bytes(content)
+        with pytest.raises(DataError, match=r"bad\.npz: not a readable \.npz") as caught:
+            scoring.read_vectors(bad)
+        assert "unsafe" not in str(caught.value) and "allow_pickle" not in str(caught.value)
+
+
+def test_vectors_that_say_nothing_are_noted(tiny):
+    def notes(vectors):
+        return {row.note for row in scirep_core.evaluate(tiny, {k: np.array(v, float) for k, v in vectors.items()})}
+
+    assert all("all 4 vectors are equal" in note for note in notes({k: [1.0, 2.0] for k in GOOD}))
+    assert all("all 4 vectors are equal" in note for note in notes({k: [0.0, 0.0] for k in GOOD}))
+    assert all("1 of 4 vectors are zero" in note for note in notes(GOOD))
+    assert not any("vectors are" in note for note in notes(GOOD | {"1": [0.0, 1e-30]}))
+    task = Task("t", "proximity", "PRX", ("map",), Judged((Qrel("1", "2", 1), Qrel("1", "3", 0))), "folder", "")
+    some = {str(i): np.array([float(i > 9), 0.0]) for i in range(1, 30)}
+    assert "9 of 29 vectors are zero" in scirep_core.evaluate(task, some)[0].note
+    some = {str(i): np.array([float(i > 1), i]) for i in range(30)}  # one of thirty is few
+    assert "vectors are" not in scirep_core.evaluate(task, some)[0].note
+
+
+def test_missing_ids_are_named_and_counted(tiny):
+    judged = Judged((Qrel("q", "a", 1), *(Qrel("q", f"c{i}", 0) for i in range(6))))
+    task = Task("t", "proximity", "PRX", ("map",), judged, "folder", "")
+    with pytest.raises(DataError, match=r"7 of the 8 ids of t have no vector: q, a, c0 and 4 more\. Encode"):
+        scirep_core.evaluate(task, {"c5": np.ones(2)})

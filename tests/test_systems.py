@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from scirep_core import load_encoder
-from scirep_core.embed import embed, encode
+from scirep_core.embed import encode
 from scirep_core.encoders import ENCODERS, hub, lexical
-from scirep_core.errors import ConfigError, NumericError
+from scirep_core.errors import ConfigError
 from scirep_core.evaluators import facet_systems
 from scirep_core.evaluators.facet_systems import SYSTEMS, rank, resolve
 from scirep_core.records import Query
+from scirep_core.text import Recipe
 
 QUERY = Query("1", "method")
 
@@ -19,7 +20,7 @@ QUERY = Query("1", "method")
 class Letters:
     """A stand-in encoder: counts of letters; counts its calls."""
 
-    name, fingerprint, separator = "letters", "letters-1", ". "
+    name, fingerprint, recipe = "letters", "letters-1", Recipe(". ")
 
     def __init__(self):
         self.calls = 0
@@ -94,26 +95,20 @@ def test_chosen_sentences_replace_the_facet(tiny, monkeypatch):
             rank(tiny, "fabs_tfidf", chosen={QUERY: wrong})
 
 
-def test_word_vectors_do_not_depend_on_the_run(tiny):
-    import shutil
-
-    from scirep_core.store import home
-
+def test_word_vectors_do_not_depend_on_the_run(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "first"))
     corpus = [paper.abstract for paper in tiny.papers.values()] * 3
     first = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
-    shutil.rmtree(home() / "vectors")
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "again"))  # nothing kept
     again = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
     assert np.array_equal(first, again)
 
 
-def test_word_vectors_do_not_depend_on_the_order_of_the_papers(tiny):
-    import shutil
-
-    from scirep_core.store import home
-
+def test_word_vectors_do_not_depend_on_the_order_of_the_papers(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "first"))
     corpus = [paper.abstract for paper in tiny.papers.values()] * 3
     first = lexical.cbow(corpus, 1).scores(lexical.Pool("stack machine", corpus[:4]))
-    shutil.rmtree(home() / "vectors")
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "again"))  # nothing kept
     again = lexical.cbow(corpus[::-1], 1).scores(lexical.Pool("stack machine", corpus[:4]))
     assert np.array_equal(first, again)
 
@@ -268,78 +263,9 @@ def test_registry_rows_are_complete():
         assert spec.text, name
 
 
-# ------------------------------------------------------------------------------------------------------ store
-
-
-def test_embed_computes_once_and_in_the_given_order(own_home):
-    encoder = Letters()
-    texts = ["cab", "abc", "zz", "abc"]
-    first = embed(encoder, texts, "PRX")
-    assert encoder.calls == 1
-    assert np.array_equal(encode(encoder, texts, "PRX"), first)
-    assert encoder.calls == 1
-    assert np.array_equal(first[1], first[3])
-    embed(encoder, texts, "QRY")
-    assert encoder.calls == 2  # another format is another vector
-
-
-def test_a_damaged_shard_is_never_used(own_home):
-    encoder = Letters()
-    encoder.fingerprint = "letters-damage"
-    good = embed(encoder, ["abc", "def"], "PRX")
-    (shard,) = (own_home / "vectors" / "letters-damage").rglob("*.shard")
-    content = bytearray(shard.read_bytes())
-    for position in range(0, len(content), 37):
-        damaged = bytearray(content)
-        damaged[position] ^= 1
-        shard.write_bytes(damaged)
-        assert np.array_equal(embed(encoder, ["abc", "def"], "PRX"), good)
-    assert encoder.calls == 1 + len(range(0, len(content), 37))
-
-
-def test_embed_refuses_nan_and_stores_nothing(own_home):
-    class Broken(Letters):
-        fingerprint = "letters-nan"
-
-        def encode(self, texts, format):
-            return np.full((len(texts), 2), np.nan, dtype=np.float32)
-
-    with pytest.raises(NumericError, match="letters"):
-        embed(Broken(), ["a"], "PRX")
-    assert not list((own_home / "vectors").glob("letters-nan/**/*.shard"))
-
-
 def test_batches_respect_the_token_budget():
     lengths = [100, 60, 60, 10, 10, 10]
     batches = hub.token_batches([0, 1, 2, 3, 4, 5], lengths, budget=130)
     assert [i for batch in batches for i in batch] == [0, 1, 2, 3, 4, 5]
     assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= 130 for b in batches)
     assert hub.token_batches([0], [9999], budget=10) == [[0]]
-
-
-def test_two_processes_share_one_encoding_job(own_home, tmp_path):
-    """Each shard is computed once, whoever gets to it first, and both get the same vectors."""
-    import subprocess
-    import sys
-
-    code = """
-import sys, time, numpy as np, scirep_core.embed as e
-e.SHARD = 4
-class Slow:
-    name, fingerprint, separator = "slow", "slow-shared", ""
-    def encode(self, texts, format):
-        with open(sys.argv[1], "a") as log:
-            log.write(texts[0] + "\\n")
-        time.sleep(0.15)
-        return np.array([[float(t)] for t in texts], dtype=np.float32)
-texts = [f"{i:03d}" for i in range(40)]
-print(e.embed(Slow(), texts, "PRX").ravel().tolist() == [float(t) for t in texts])
-"""
-    log = tmp_path / "log"
-    both = [
-        subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
-    assert [p.communicate(timeout=60)[0].strip() for p in both] == ["True", "True"]
-    computed = log.read_text().split()
-    assert sorted(computed) == [f"{i:03d}" for i in range(0, 40, 4)]
-    assert not list((own_home / "vectors" / "slow-shared").rglob("*.lock"))

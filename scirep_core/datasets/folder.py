@@ -7,7 +7,7 @@ A folder holds `task.json` (what is asked) and JSON lines (the judgements), by t
     retrieval                    queries.jsonl, pool.jsonl         query_id, query?, relevant {id: grade}; paper_id
     label_ranking                papers.jsonl, labels.jsonl, matched.jsonl?   paper_id, labels; label_id, name, definition
     reviewer_matching            qrels_hard.jsonl, qrels_soft.jsonl, reviewers.jsonl
-    author_disambiguation        signatures.jsonl                  signature_id, paper_id, block, cluster
+    author_disambiguation        signatures.jsonl, bylines.jsonl?  signature_id, paper_id, block, cluster; paper_id, authors
     alternative_self             papers.jsonl                      paper_id
     triplets                     train.jsonl (one file a split)    query, positive, negative
     facets                       the published files of CSFCube    (read by csfcube.py)
@@ -19,15 +19,26 @@ for bare queries; `oracle.npz` where the truth is known. `task.json` is written 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scirep_core.datasets import csfcube
 from scirep_core.datasets import task as schema
-from scirep_core.datasets.task import Example, FewShot, LabelText, Payload, Qrel, Signature, Task, TaskType, Triple
-from scirep_core.datasets.task_json import METRICS, TaskConfig, format_of, read_config
+from scirep_core.datasets.task import (
+    Byline,
+    Example,
+    FewShot,
+    LabelText,
+    Payload,
+    Qrel,
+    Signature,
+    Task,
+    TaskType,
+    Triple,
+)
+from scirep_core.datasets.task_json import METRICS, PLAIN, TaskConfig, format_of, read_config
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import Paper, read_jsonl
 from scirep_core.records import field as check_field
@@ -66,13 +77,16 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
         payload=payload, source="folder", data_hash=folder_hash(path), version=config.version,
         similarity=config.similarity, texts=(lambda: _texts(texts, own_ids)) if texts.is_file() else tuple,
         queries=_queries(path / "queries.jsonl", config), oracle=oracle if oracle.is_file() else None,
-        related=config.related, notes=config.notes,
+        related=config.related, notes=config.notes, fields=tuple(config.fields),
     )  # fmt: skip
 
 
 def folder_hash(path: Path) -> str:
-    """Return a content hash of a folder's data files; of files above 64 MB the size, the first and the last MB count."""
-    names = sorted(p for p in path.iterdir() if p.suffix in (".jsonl", ".npz"))
+    """Return a content hash of a folder's data files and its task.json.
+
+    Of files above 64 MB the size, the first and the last MB count: a change in between that keeps the size is not noticed.
+    """
+    names = sorted(p for p in path.iterdir() if p.suffix in (".jsonl", ".npz") or p.name == "task.json")
     return stable_hash({p.name: file_hash(p) for p in names})
 
 
@@ -261,10 +275,25 @@ def _signatures(folder: Path, config: TaskConfig) -> schema.Signatures:
     path, seen, rows = folder / "signatures.jsonl", dict[str, int](), []
     for line, row in _rows(path):
         key = _new(seen, _id(row, "signature_id", path, line), "signature_id", path, line)
-        ids = (_id(row, name, path, line) for name in ("paper_id", "block", "cluster"))
-        more = (check_field(row, n, str, path, line) if n in row else "" for n in ("name", "affiliation"))
-        rows.append(Signature(key, *ids, *more))
-    return schema.Signatures(tuple(rows))
+        paper, block = (_id(row, name, path, line) for name in ("paper_id", "block"))
+        cluster = str(check_field(row, "cluster", (str, int), path, line))  # "": nobody knows whose it is
+        names = ("name", "affiliation", "first", "middle", "last", "email")
+        more = {name: check_field(row, name, str, path, line) for name in names if name in row}
+        position = check_field(row, "position", int, path, line) if "position" in row else -1
+        rows.append(Signature(key, paper, block, cluster, **more, position=position))
+    return schema.Signatures(tuple(rows), _bylines(folder / "bylines.jsonl"))
+
+
+def _bylines(path: Path) -> dict[str, Byline]:
+    found: dict[str, Byline] = {}
+    seen: dict[str, int] = {}
+    for line, row in _rows(path) if path.is_file() else ():
+        key = _new(seen, _id(row, "paper_id", path, line), "paper_id", path, line)
+        authors, references = (_ids(row, name, path, line) if name in row else () for name in ("authors", "references"))
+        found[key] = Byline(
+            key, authors, check_field(row, "journal", str, path, line) if "journal" in row else "", references
+        )
+    return found
 
 
 def _collection(folder: Path, config: TaskConfig) -> schema.Collection:
@@ -340,6 +369,8 @@ def _config_of(task: Task) -> Row:
     plain = TaskConfig(task.name, task.version, task.type, text_query=bool(row.get("text_query")))
     if task.format != format_of(plain):
         row["format"] = task.format
+    if task.fields != PLAIN:
+        row["fields"] = list(task.fields)
     return row | {key: getattr(task, key) for key in ("related", "notes") if getattr(task, key)}
 
 
@@ -392,10 +423,16 @@ def _files(task: Task) -> Iterator[tuple[str, Iterable[Row]]]:
         yield "qrels_soft.jsonl", map(_qrel_row, data.soft)
         yield "reviewers.jsonl", ({"r_id": key, "papers": list(papers)} for key, papers in data.reviewers.items())
     elif isinstance(data, schema.Signatures):
-        yield "signatures.jsonl", (row._asdict() for row in data.rows)
+        yield "signatures.jsonl", (_known(row, schema.Signature._field_defaults) for row in data.rows)
+        if data.bylines:
+            yield "bylines.jsonl", (_known(row, schema.Byline._field_defaults) for row in data.bylines.values())
     elif isinstance(data, schema.Triples):
         for split in data.splits:
             yield f"{split}.jsonl", (row._asdict() for row in data.rows(split))
+
+
+def _known(row: Signature | Byline, defaults: Mapping[str, Any]) -> Row:
+    return {key: value for key, value in row._asdict().items() if key not in defaults or value != defaults[key]}
 
 
 def _qrel_row(row: Qrel) -> Row:

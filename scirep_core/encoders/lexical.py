@@ -10,6 +10,12 @@ Every system represents a query by the sentences of its facet and a candidate by
 
 The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts that are not published with the
 collection. Ours come from the abstracts at hand, and every row says so.
+
+`bm25_scorer` is BM25 for any ranking task (SciRepEval v2, Table 5). There one index holds all candidates of the task:
+
+    score(q, d) = sum over words w of q, as often as they stand there, of
+                  idf(w) f(w, d) (k1 + 1) / (f(w, d) + k1 (1 - b + b |d| / mean |d|))
+    idf(w) = ln((N - n(w) + 0.5) / (n(w) + 0.5)); where that is negative, 0.25 times the mean idf of all words
 """
 
 from __future__ import annotations
@@ -18,13 +24,16 @@ import functools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import CacheError
+from scirep_core.datasets import task as schema
+from scirep_core.datasets.task import Task
+from scirep_core.errors import CacheError, DataError
 from scirep_core.store import home, read_shard, stable_hash, write_shard
 
 _WORD = re.compile(r"\b\w\w+\b")
@@ -130,3 +139,96 @@ def _word_vectors(corpus: Sequence[str], seed: int, key: str) -> tuple[dict[str,
         matrix, meta = model.wv.vectors, {"words": model.wv.index_to_key}
         write_shard(path, matrix, meta)
     return {word: i for i, word in enumerate(meta["words"])}, matrix
+
+
+# ------------------------------------------------------------------------------------- BM25 for any ranking task
+
+K1, B, EPSILON = 1.5, 0.75, 0.25
+"""BM25Okapi's defaults."""
+
+
+@dataclass(frozen=True)
+class Bm25:
+    """BM25 scores of one task's pairs; what `evaluators.pairs` calls a PairScorer.
+
+    Attributes:
+        weights: (candidates, words) sparse matrix, the part of the formula that a document and a word decide.
+        row: candidate id -> row.
+        column: word -> column.
+        texts: text of every query and paper by id; `<id>/q` is a query's own where its id is a candidate's too.
+    """
+
+    fingerprint: str
+    weights: Any = field(repr=False)
+    row: Mapping[str, int] = field(repr=False)
+    column: Mapping[str, int] = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
+    name: str = "bm25"
+    similarity: str = "BM25"
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether a query or paper has a text."""
+        return key in self.texts
+
+    def scores(self, query_id: str, cand_ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return the (candidates,) BM25 scores of one query. Raises DataError for a paper that is no candidate."""
+        foreign = next((key for key in cand_ids if key not in self.row), None)
+        if foreign is not None:
+            raise DataError("bm25", None, f"paper {foreign} is no candidate of this task, or has no text")
+        query = np.zeros(len(self.column))
+        for word, count in Counter(tokens(self.texts.get(f"{query_id}/q", self.texts[query_id]))).items():
+            if word in self.column:
+                query[self.column[word]] = count
+        return np.asarray(self.weights[[self.row[key] for key in cand_ids]] @ query, dtype=np.float64)
+
+
+def bm25_scorer(task: Task, texts: Mapping[str, str]) -> Bm25:
+    """Return BM25 over a ranking task: one index of all its candidates, rank_bm25's BM25Okapi with its defaults.
+
+    Args:
+        texts: title and abstract of every query and paper by id, as `evaluators.inputs` gives them. What has no text is
+            missing, as a paper without a vector is.
+
+    Words are `tokens`: lower case, two characters or more, without English stop words. A query's text is its title and
+    abstract, repetitions counted. The index holds the candidates of the whole task, those of all of MDCR's fields
+    together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had: this is
+    the same formula, not the same system. Raises DataError for a task whose candidates have no words.
+    """
+    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    documents = [tokens(texts[key]) for key in names]
+    if not any(documents):
+        raise DataError(task.name, None, "no candidate has a text with words in it", "Read a source that has texts")
+    column = {word: i for i, word in enumerate(sorted({word for words in documents for word in words}))}
+    fingerprint = stable_hash(["bm25 per task", K1, B, EPSILON, sorted(texts.items()), sorted(names)])[:16]
+    row = {key: i for i, key in enumerate(names)}
+    return Bm25(fingerprint, _okapi(documents, column), row, column, texts)
+
+
+def candidates(task: Task) -> Iterator[str]:
+    """Yield the ids of the papers a ranking task ranks, some more than once."""
+    data = task.payload
+    if isinstance(data, schema.Judged):
+        yield from (row.cand_id for row in data.rows)
+    elif isinstance(data, schema.Reviewers):
+        yield from (paper for row in data.hard for paper in data.reviewers.get(row.cand_id, ()))
+    elif isinstance(data, schema.Triples):
+        yield from (key for split in data.splits for row in data.rows(split) for key in row[1:] if key)
+    else:
+        raise DataError(task.name, None, f"a {task.type} task ranks no judged candidates")
+
+
+def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:
+    """Return the (documents, words) sparse weights of BM25Okapi."""
+    from scipy import sparse
+
+    counts = [Counter(words) for words in documents]
+    lengths = np.array([len(words) for words in documents], dtype=np.float64)
+    rows = np.repeat(np.arange(len(documents)), [len(found) for found in counts])
+    columns = np.array([column[word] for found in counts for word in found])
+    often = np.array([n for found in counts for n in found.values()], dtype=np.float64)
+    having = np.bincount(columns, minlength=len(column))
+    idf = np.log(len(documents) - having + 0.5) - np.log(having + 0.5)
+    idf[idf < 0] = EPSILON * idf.mean()  # the mean is over all words, the negative ones included
+    norm = K1 * (1 - B + B * lengths / lengths.mean())
+    values = idf[columns] * often * (K1 + 1) / (often + norm[rows])
+    return sparse.csr_matrix((values, (rows, columns)), shape=(len(documents), len(column)))

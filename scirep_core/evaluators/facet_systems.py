@@ -178,7 +178,7 @@ def _rank_abstract(
     collection: FacetCollection, name: str, encoder: Encoder, progress: Progress | None, started: float
 ) -> Ranked:
     papers = list(collection.papers.values())
-    vectors = embed(encoder, [paper.title + encoder.separator + paper.abstract for paper in papers], "PRX", progress)
+    vectors = embed(encoder, [encoder.recipe.of_paper(paper) for paper in papers], "PRX", progress)
     by_id = {paper.paper_id: vector for paper, vector in zip(papers, vectors, strict=True)}
     rankings = rank_by_vectors(collection, by_id, "l2")
     system = System(name, rankings, encoder.fingerprint, "l2", time.perf_counter() - started)

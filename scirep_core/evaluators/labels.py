@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.task import LabelSpace, Task
 from scirep_core.errors import ConfigError, DataError
-from scirep_core.evaluators.probes import label_rows
+from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.rows import (
     Asked,
     Vectors,

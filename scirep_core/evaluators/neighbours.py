@@ -13,15 +13,15 @@ value with every tie lost where it differs. Protocol `paper` draws 1,000 papers 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.datasets.task import Collection, Task
 from scirep_core.errors import DataError
-from scirep_core.evaluators.rows import RESAMPLES, Asked, Vectors, interval, pairwise, sentence, similarity_of
+from scirep_core.evaluators.rows import Asked, Vectors, draws, pairwise, sentence, similarity_of, spread_of
 from scirep_core.results import Result
-from scirep_core.statistics import bootstrap_median
 
 QUERIES = 1000
 Ranks = NDArray[np.float64]
@@ -63,7 +63,7 @@ def evaluate(
         for metric in asked.metrics:
             value, lost = VALUES[metric](best), VALUES[metric](worst)
             rows.append(asked.row(
-                metric, value, len(chosen), split, **_interval(metric, best, seed), ties="optimistic: strictly more similar",
+                metric, value, len(chosen), split, **_spread(asked, metric, best), ties="optimistic: strictly more similar",
                 coverage=len(papers) / len(data.paper_ids),
                 pool=f"{len(papers) * len(pools) - (len(pools) - 1)} texts of {len(papers)} of {len(data.paper_ids)} papers",
                 note=sentence(f"with every tie lost: {lost:.6g}" if lost != value else "",
@@ -72,12 +72,11 @@ def evaluate(
     return rows
 
 
-def _interval(metric: str, found: Ranks, seed: int) -> dict[str, float]:
+def _spread(asked: Asked, metric: str, found: Ranks) -> dict[str, Any]:
     if metric == "median_rank":
-        low, high = bootstrap_median(found, RESAMPLES, seed)
-        return {"low": low, "high": high}
-    low, high = interval(1 / found if metric == "mrr" else (found <= 100).astype(np.float64), seed)
-    return {"low": 100 * low, "high": 100 * high}
+        medians = [np.median(found[picks], axis=1) for picks in draws(asked, len(found))]
+        return {"replicates": np.concatenate(medians)}
+    return spread_of(asked, 1 / found if metric == "mrr" else (found <= 100).astype(np.float64))
 
 
 def ranks(

@@ -1,20 +1,27 @@
 """Ranking judged candidates: proximity and ad-hoc search (SciRepEval A.1, A.2; SciDocs; MDCR; SciMult 4.4, 4.5).
 
-The score of a candidate is minus its Euclidean distance to the query (or cosine, dot); trec_eval, through
-pytrec_eval, turns scores and judgements into metrics. nDCG has linear gain and a log2(rank + 1) discount.
+The score of a candidate is minus its Euclidean distance to the query (or cosine, dot, or what a `PairScorer` says);
+trec_eval, through pytrec_eval, turns scores and judgements into metrics. Only judged candidates are ranked, never the
+whole corpus. nDCG is uncut, with linear gain and a log2(rank + 1) discount: sum of score / log2(rank + 1) over ranked
+candidates, divided by the same sum for all judged ones in the order of their scores.
 
-Protocol `paper`: of a pair judged twice the first row counts; ties go by descending candidate id, as trec_eval does;
-a query with nothing relevant scores 0 and stays in the mean; with `drop`, a query without vector leaves the mean, a
-candidate without vector leaves the ranking but not the ideal. Protocol `sound`: a pair judged twice is an error, ties
-go by file order, queries with nothing relevant are left out and counted.
+Protocol `paper`: of a pair judged twice the first row counts; ties (equal in single precision) go by descending
+candidate id, as trec_eval does; a query with nothing relevant scores 0 and stays in the mean; with `drop`, a query
+without vector leaves the mean, a candidate without vector leaves the ranking but not the ideal nor the number of
+relevant ones. A query none of whose candidates has a vector leaves the mean too (the published code stops there).
+Protocol `sound`: a pair judged twice is an error, ties go by a hash of query and candidate (by file order they would
+favour what files list first, which is often what is relevant), queries with nothing relevant are left out and
+counted; the query's own vector `<id>/q` counts where there is one.
 
-With groups (MDCR's fields) every metric also has one row per group, split `test/GROUP`; `test` is their plain mean.
+With groups (MDCR's fields) every metric also has one row per group, split `test/GROUP`; `test` is their plain mean, so
+a field of few queries counts as much as one of many. A paper that several of MDCR's miners list for one query is one
+candidate: the reader (`datasets.mdcr`) lets the later list overwrite the earlier, as the benchmark's own script does,
+and the cited papers come last, so "cited" always wins. The rule "first row counts" meets no second row there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,21 +29,21 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.errors import DataError
-from scirep_core.evaluators.facets import similarities
-from scirep_core.evaluators.rows import RESAMPLES, Asked, Vectors, counted, mean_row, sentence, similarity_of
+from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
+from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, replicates_of_groups, sentence
 from scirep_core.metrics import trec_measure
 from scirep_core.results import Result
-from scirep_core.statistics import bootstrap_folds
+from scirep_core.store import sha256_bytes
 
 Key = tuple[str, str]
 """(group, query id): the same query may be judged in several groups."""
 Qrels = dict[Key, dict[str, int]]
-TIES = {"paper": "trec_eval: descending candidate id", "sound": "file order"}
+TIES = {"paper": "trec_eval: descending candidate id", "sound": "a hash of query and candidate"}
 
 
 def evaluate(
     task: Task,
-    vectors: Vectors,
+    vectors: Vectors | PairScorer,
     protocol: str = "paper",
     on_missing: str = "error",
     metrics: Sequence[str] | None = None,
@@ -48,16 +55,14 @@ def evaluate(
     Raises DataError for a missing vector, or (sound) a pair judged twice; ConfigError for an unknown metric.
     """
     assert isinstance(task.payload, Judged)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or task.similarity), seed)  # fmt: skip
+    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
     qrels, twice = judgements(task.payload.rows, protocol, task.name)
-    kept = asked.kept(name for (_, query), judged in qrels.items() for name in (query, *judged))
+    kept = asked.kept(name for (_, query), judged in qrels.items() for name in (own(vectors, query), *judged))
     run = {}
     for (group, query), judged in qrels.items():
         ids = [key for key in judged if key in kept]
-        if query in kept and ids:
-            matrix = asked.matrix([query, *ids]).astype(np.float64)
-            run[group, query] = dict(zip(ids, similarities(matrix[0], matrix[1:], asked.similarity), strict=True))
+        if own(vectors, query) in kept and ids:
+            run[group, query] = dict(zip(ids, scores(asked, query, ids), strict=True))
     if not run:
         raise DataError("vectors", None, f"no query of {task.name} has a vector and a candidate with one")
     values = score_run(qrels, run, asked.metrics, protocol)
@@ -103,18 +108,19 @@ def score_run(
     keys = [key for key in qrels if key in run and (protocol == "paper" or any(qrels[key].values()))]
     if not keys:
         raise DataError("judgements", None, "no query has a relevant candidate")
-    scores = {str(i): {c: float(s) for c, s in run[key].items()} for i, key in enumerate(keys)}
+    ranked = {str(i): {c: float(s) for c, s in run[key].items()} for i, key in enumerate(keys)}
     if protocol == "sound":  # the place in a stable order is a score without ties
-        scores = {i: _placed(judged) for i, judged in scores.items()}
+        ranked = {i: _placed(keys[int(i)][1], judged) for i, judged in ranked.items()}
     judged_by = {str(i): qrels[key] for i, key in enumerate(keys)}
-    found = pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures}).evaluate(scores)
+    found = pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures}).evaluate(ranked)
     return {key: np.array([found[str(i)][answer] for _, answer in measures]) for i, key in enumerate(keys)}
 
 
-def _placed(scores: dict[str, float]) -> dict[str, float]:
-    order = np.argsort(-np.array(list(scores.values())).astype(np.float32), kind="stable")
-    names = list(scores)
-    return {names[i]: float(-place) for place, i in enumerate(order)}
+def _placed(query: str, judged: dict[str, float]) -> dict[str, float]:
+    """Return minus the place of each candidate; equal scores stand in the order of a hash, which knows no relevance."""
+    scores = {name: float(np.float32(score)) for name, score in judged.items()}
+    order = sorted(judged, key=lambda name: (-scores[name], sha256_bytes(f"{query}\n{name}".encode())))
+    return {name: float(-place) for place, name in enumerate(order)}
 
 
 def _rows(asked: Asked, values: dict[Key, NDArray[np.float64]], shared: dict[str, Any]) -> list[Result]:
@@ -123,19 +129,18 @@ def _rows(asked: Asked, values: dict[Key, NDArray[np.float64]], shared: dict[str
         raise DataError(asked.task.name, None, "some judgements have a group and some have none", "Give all, or none")
     rows = []
     for i, metric in enumerate(asked.metrics):
-        by_group = {g: {query: float(v[i]) for (group, query), v in values.items() if group == g} for g in groups}
+        by_group: dict[str, dict[str, float]] = {group: {} for group in groups}
+        for (group, query), found in values.items():
+            by_group[group][query] = float(found[i])
         if groups == [""]:
             rows.append(mean_row(asked, metric, by_group[""], **shared))
             continue
         inner = shared | {"note": "", "pool": "the group's judged pairs"}
-        rows += [mean_row(asked, metric, by_group[g], f"test/{g}", **inner) for g in groups]
-        flat = np.concatenate([list(by_group[g].values()) for g in groups])
-        sizes = [len(by_group[g]) for g in groups]
-        ends = np.cumsum([0, *sizes])
-        folds = [np.arange(a, b) for a, b in pairwise(ends)]
-        low, high = bootstrap_folds(flat[None], folds, RESAMPLES, asked.seed)
-        mean = float(np.mean([np.mean(list(by_group[g].values())) for g in groups]))
+        rows += [mean_row(asked, metric, by_group[g], f"test/{g}", g, **inner) for g in groups]
+        flat = {g: np.array(list(by_group[g].values())) for g in groups}
+        _, spread = replicates_of_groups(asked, flat)
+        mean = float(np.mean([values.mean() for values in flat.values()]))
         note = sentence(str(shared["note"]), f"mean of {len(groups)} groups")
-        rows.append(asked.row(metric, 100 * mean, len(flat), low=100 * float(low[0]), high=100 * float(high[0]),
-                              **(shared | {"note": note})))  # fmt: skip
+        rows.append(asked.row(metric, 100 * mean, sum(map(len, flat.values())),
+                              **(shared | {"note": note, "replicates": 100 * spread})))  # fmt: skip
     return rows

@@ -1,14 +1,15 @@
 """Paper-reviewer matching (SciRepEval A.2): reviewers ranked by what they have written.
 
-The score of a reviewer for a submission is the mean of the three highest cosine similarities between the submission
-and the reviewer's papers. Relevant: expertise 3 (hard), 2 or 3 (soft). P@k divides by k even where fewer reviewers
-are judged. One run, over the pairs of the hard judgements, serves both; `mean_of_four` is the mean of P@5 and P@10,
-hard and soft, the number SciRepEval's tables print. Ties: trec_eval (`paper`) or file order (`sound`).
+The score of a reviewer for a submission is the mean of the three highest cosine similarities (or of a `PairScorer`'s
+scores) between the submission and the reviewer's papers; of fewer papers, the mean of all. Relevant: expertise 3 (hard),
+2 or 3 (soft). P@k divides by k even where fewer reviewers are judged. One run, over the pairs of the hard judgements,
+serves both; `mean_of_four` is the mean of P@5 and P@10, hard and soft, the number SciRepEval's tables print (its code
+prints the four). Ties: trec_eval (`paper`) or a hash of both ids (`sound`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy as np
 
 from scirep_core.datasets.task import Reviewers, Task
 from scirep_core.errors import DataError
+from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
 from scirep_core.evaluators.ranking import TIES, judgements, score_run
-from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, pairwise, sentence, similarity_of
+from scirep_core.evaluators.rows import Asked, Floats, Vectors, counted, draws, mean_row, sentence
 from scirep_core.results import Result
+from scirep_core.statistics import counts_of
 
 FOUR = ("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10")
 TOP = 3
@@ -26,7 +29,7 @@ TOP = 3
 
 def evaluate(
     task: Task,
-    vectors: Vectors,
+    vectors: Vectors | PairScorer,
     protocol: str = "paper",
     on_missing: str = "error",
     metrics: Sequence[str] | None = None,
@@ -40,8 +43,7 @@ def evaluate(
     """
     data = task.payload
     assert isinstance(data, Reviewers)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or "cosine"), seed)  # fmt: skip
+    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, "cosine", seed)
     qrels, twice = judgements(data.hard, protocol, task.name)
     soft, _ = judgements(data.soft, protocol, task.name)
     needed = {reviewer for judged in qrels.values() for reviewer in judged}
@@ -51,11 +53,13 @@ def evaluate(
     if set(soft) != set(qrels):
         raise DataError(task.name, None, "hard and soft judgements name different submissions")
     written = {paper for reviewer in needed for paper in data.reviewers[reviewer]}
-    kept = asked.kept([*(query for _, query in qrels), *sorted(written)])
+    kept = asked.kept([*(own(vectors, query) for _, query in qrels), *sorted(written)])
     run = {}
     for key, judged in qrels.items():
+        if own(vectors, key[1]) not in kept:
+            continue
         papers = {r: [p for p in data.reviewers[r] if p in kept] for r in judged}
-        found = {reviewer: top_mean(asked, key[1], own) for reviewer, own in papers.items() if own and key[1] in kept}
+        found = {reviewer: top_mean(asked, key[1], theirs) for reviewer, theirs in papers.items() if theirs}
         if found:
             run[key] = found
     if not run:
@@ -86,12 +90,32 @@ def evaluate(
         )
         row = mean_row(asked, name, table[name], **shared, note=note)
         if name == "mean_of_four":  # of the four numbers: under `sound` they may stand on different submissions
-            row = replace(row, value=100 * float(np.mean([np.mean(list(table[four].values())) for four in FOUR])))
+            value, spread = mean_of_four(asked, [query for _, query in run], table)
+            low, high = np.quantile(spread, [0.025, 0.975])
+            row = replace(row, value=value, low=float(low), high=float(high), replicates=spread.astype(np.float32))
         rows.append(row)
     return rows
 
 
+def mean_of_four(
+    asked: Asked, queries: Sequence[str], table: Mapping[str, Mapping[str, float]]
+) -> tuple[float, Floats]:
+    """Return the plain mean of the four numbers and its (resamples,) bootstrap values, 0-100.
+
+    All submissions are drawn; each of the four numbers is the mean over the drawn ones it stands on.
+    """
+    values = np.array([[table[name].get(query, np.nan) for query in queries] for name in FOUR])
+    there = np.isfinite(values)
+    filled = np.where(there, values, 0.0)
+    spread = []
+    for picks in draws(asked, len(queries)):
+        counts = counts_of(picks, len(queries))
+        sizes = counts @ there.T
+        means = np.divide(counts @ filled.T, sizes, out=np.full(sizes.shape, np.nan), where=sizes > 0)
+        spread.append(np.nan_to_num(np.nanmean(np.where(sizes.any(1)[:, None], means, 0.0), axis=1)))
+    return 100 * float(np.mean(np.nanmean(values, axis=1))), 100 * np.concatenate(spread)
+
+
 def top_mean(asked: Asked, query: str, papers: Sequence[str]) -> float:
     """Return the mean of the three highest similarities of a submission to a reviewer's papers (fewer: of them all)."""
-    scores = pairwise(asked.matrix([query]), asked.matrix(papers), asked.similarity)[0].astype(np.float64)
-    return float(np.mean(np.sort(scores)[-TOP:]))
+    return float(np.mean(np.sort(scores(asked, query, papers))[-TOP:]))

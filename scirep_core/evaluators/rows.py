@@ -1,7 +1,12 @@
-"""What every evaluator of vectors shares: vectors by id, similarities, ranks in a pool, intervals, Result rows.
+"""What every evaluator of vectors shares: vectors by id, similarities, ranks in a pool, bootstrap, Result rows.
 
 Similarity: l2 (negated distance), cosine (0 for a zero vector), dot; computed in double precision. Ranks compare
 scores in single precision, as trec_eval does, so that rounding does not decide between equal vectors.
+
+Bootstrap: every row carries the 1,000 values (`replicates`) its 95 % interval is read from. Which queries a draw takes
+depends on the task's name, the seed, how many there are, and the part of the task where parts are drawn apart (fields
+of MDCR, few-shot repeats): draw i of one encoder and draw i of another saw the same queries, so their difference has an
+interval too; draws of different tasks are independent, so an average over tasks has one as well.
 """
 
 from __future__ import annotations
@@ -16,13 +21,14 @@ from scirep_core.datasets.task import Task
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.formats import SIMILARITIES
 from scirep_core.results import Result, provenance
-from scirep_core.statistics import bootstrap_folds
+from scirep_core.statistics import counts_of, resampled
+from scirep_core.store import stable_hash
 
 Vectors = Mapping[str, NDArray[np.floating]]
 Floats = NDArray[np.float64]
 RESAMPLES = 1000
-NORMAL = 5_000
-"""From this many queries on, intervals are mean +- 1.96 standard errors: the bootstrap would give the same."""
+NORMAL = 200_000
+"""From this many values on, a mean has no replicates and its interval is +- 1.96 standard errors: drawing takes seconds."""
 FEW = 100
 """Rows carry per-query values up to this many queries."""
 
@@ -39,8 +45,15 @@ class Asked(NamedTuple):
     seed: int
 
     def row(self, metric: str, value: float, n: int, split: str = "test", **more: Any) -> Result:
-        """Return a Result with all that is the same for every row of this task."""
+        """Return a Result with all that is the same for every row of this task.
+
+        `replicates=` (resamples,) on the scale of the value, or None; they give the interval unless low and high are given.
+        """
         task = self.task
+        spread = more.pop("replicates", None)
+        if spread is not None:
+            low, high = np.quantile(spread, [0.025, 0.975])
+            more = {"low": float(low), "high": float(high)} | more | {"replicates": spread.astype(np.float32)}
         shared: dict[str, Any] = {
             "source": task.source, "data_hash": task.data_hash, "similarity": self.similarity, "seed": self.seed,
             "coverage": 1.0, "provenance": provenance(),
@@ -52,7 +65,7 @@ class Asked(NamedTuple):
         wanted = list(dict.fromkeys(ids))
         missing = [key for key in wanted if key not in self.vectors]
         if missing and (self.on_missing == "error" or len(missing) == len(wanted)):
-            some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+            some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
             raise DataError(
                 "vectors", None, f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}",
                 "Encode them all, or drop their rows with --on-missing drop" if len(missing) < len(wanted)
@@ -119,22 +132,49 @@ def ranks_of(row: NDArray[np.float32], positions: NDArray[np.int64]) -> Floats:
     return np.where(np.isneginf(row[positions]), np.inf, found)
 
 
-def mean_row(asked: Asked, metric: str, values: Mapping[str, float], split: str = "test", **more: Any) -> Result:
-    """Return the row of a mean over queries: values in [0, 1] by query id, bootstrap interval over queries."""
+def draws(asked: Asked, n: int, part: str = "") -> Iterator[NDArray[np.int64]]:
+    """Yield blocks (some, n) of row numbers: 1,000 bootstrap samples of n rows, the same for every encoder and metric.
+
+    `part` names what is to be drawn independently of the rest of the task though it may have as many rows.
+    """
+    key = stable_hash([asked.task.name, asked.seed, n, part])
+    return resampled(n, RESAMPLES, int(key[:16], 16))
+
+
+def replicates_of_means(asked: Asked, values: Floats, part: str = "") -> Floats | None:
+    """Return (..., resamples) bootstrap means of (..., n) values; None for very many (`NORMAL`)."""
+    n = values.shape[-1]
+    if n >= NORMAL:
+        return None
+    return np.concatenate([values @ counts_of(picks, n).T / n for picks in draws(asked, n, part)], axis=-1)
+
+
+def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> tuple[dict[str, Floats], Floats]:
+    """Return the bootstrap means of each group's (n,) values, each group drawn apart, and of their plain mean."""
+    found = {name: replicates_of_means(asked, values, name) for name, values in groups.items()}
+    kept = {name: spread for name, spread in found.items() if spread is not None}
+    if len(kept) < len(groups):
+        raise DataError(asked.task.name, None, f"a group has {NORMAL} queries or more", "Cut it into smaller groups")
+    return kept, np.mean(list(kept.values()), axis=0)
+
+
+def spread_of(asked: Asked, values: Floats, part: str = "") -> dict[str, Any]:
+    """Return what `Asked.row` needs of the mean of (n,) values in [0, 1]: replicates; for very many low and high alone."""
+    spread = replicates_of_means(asked, values, part)
+    if spread is not None:
+        return {"replicates": 100 * spread}
+    half = 196 * values.std() / np.sqrt(len(values))
+    return {"low": float(100 * values.mean() - half), "high": float(100 * values.mean() + half)}
+
+
+def mean_row(
+    asked: Asked, metric: str, values: Mapping[str, float], split: str = "test", part: str = "", **more: Any
+) -> Result:
+    """Return the row of a mean over queries: values in [0, 1] by query id, bootstrap over queries; `part` as in `draws`."""
     table = np.array(list(values.values()))
-    low, high = interval(table, asked.seed)
     if len(values) <= FEW:
         more["by_query"] = {key: round(100 * value, 6) for key, value in values.items()}
-    return asked.row(metric, 100 * float(table.mean()), len(table), split, low=100 * low, high=100 * high, **more)
-
-
-def interval(values: Floats, seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean: percentile bootstrap; for very many values mean +- 1.96 standard errors."""
-    if len(values) >= NORMAL:
-        half = 1.96 * values.std() / np.sqrt(len(values))
-        return float(values.mean() - half), float(values.mean() + half)
-    low, high = bootstrap_folds(values[None], [np.arange(len(values))], RESAMPLES, seed)
-    return float(low[0]), float(high[0])
+    return asked.row(metric, 100 * float(table.mean()), len(table), split, **(spread_of(asked, table, part) | more))
 
 
 def sentence(*parts: str) -> str:

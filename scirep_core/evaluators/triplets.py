@@ -1,8 +1,9 @@
 """Training pairs as a test: does a query lie nearer to its positive than to its negative?
 
 accuracy = share of triplets with d(query, positive) < d(query, negative); equal distances do not count, so that
-constant vectors score 0. Rows without a negative are left out. Splits as the data name them (train, validation).
-This is no number of the papers: it says whether vectors carry what the training sets ask for.
+constant vectors score 0. d is the task's distance, or minus what a `PairScorer` says. Rows without a negative are left
+out. Splits as the data name them (train, validation). This is no number of the papers: it says whether vectors carry
+what the training sets ask for.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.task import Task, Triple, Triples
 from scirep_core.errors import DataError
-from scirep_core.evaluators.rows import Asked, Vectors, counted, interval, sentence, similarity_of, unit
+from scirep_core.evaluators.pairs import PairScorer, ask
+from scirep_core.evaluators.rows import Asked, Vectors, counted, sentence, spread_of, unit
 from scirep_core.results import Result
 
 
 def evaluate(
     task: Task,
-    vectors: Vectors,
+    vectors: Vectors | PairScorer,
     protocol: str = "paper",
     on_missing: str = "error",
     metrics: Sequence[str] | None = None,
@@ -31,8 +33,7 @@ def evaluate(
     """Return one row per split. Raises DataError for a missing vector, or a first split without a single negative."""
     data = task.payload
     assert isinstance(data, Triples)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or task.similarity), seed)  # fmt: skip
+    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
     rows = []
     for split in data.splits:
         right: list[NDArray[np.bool_]] = []
@@ -51,11 +52,10 @@ def evaluate(
         if not right:
             raise DataError(task.name, None, f"split {split}: no triplet with a negative and three vectors")
         values = np.concatenate(right).astype(np.float64)
-        low, high = interval(values, seed)
         shared = {
             "coverage": len(values) / total, "pool": f"{len(values)} of {total} triplets",
             "ties": "equal distances count as wrong", "note": sentence(counted(single, "rows without a negative left out")),
-            "low": 100 * low, "high": 100 * high,
+            **spread_of(asked, values, split),
         }  # fmt: skip
         rows += [asked.row(name, 100 * float(values.mean()), len(values), split, **shared) for name in asked.metrics]
     return rows
@@ -68,6 +68,9 @@ def _chunks(rows: Iterator[Triple], size: int = 4096) -> Iterator[list[Triple]]:
 
 def nearer(asked: Asked, triples: Sequence[Triple]) -> NDArray[np.bool_]:
     """Return whether each query is more similar to its positive than to its negative."""
+    if isinstance(asked.vectors, PairScorer):
+        both = np.array([asked.vectors.scores(query, (positive, negative)) for query, positive, negative in triples])
+        return np.asarray(both[:, 0] > both[:, 1])
     query, positive, negative = (asked.matrix(ids).astype(np.float64) for ids in zip(*triples, strict=True))
     if asked.similarity == "l2":
         return np.asarray(np.linalg.norm(query - positive, axis=1) < np.linalg.norm(query - negative, axis=1))

@@ -41,7 +41,7 @@ from scirep_core.explore.tasks import TaskExplorer, task_data
 from scirep_core.manifests import list_manifests, load_manifest, local_folder
 from scirep_core.published import Printed
 from scirep_core.records import Paper
-from scirep_core.results import Result, provenance, recorded
+from scirep_core.results import PRINT, Result, provenance, recorded
 from scirep_core.store import stable_hash
 
 SAMPLE = "sample/"
@@ -147,7 +147,7 @@ def arithmetic(exhibit: str, metric: str, value: float, n: int, numbers: Iterabl
     quoted = stable_hash([[p.row, p.column, p.value] for p in numbers])
     return Result(
         task=f"print/{exhibit}", split="all", metric=metric, protocol="paper", value=float(value), n=n,
-        source="print", data_hash=quoted, provenance=provenance(), note="arithmetic on printed numbers",
+        source=PRINT, data_hash=quoted, provenance=provenance(), note="arithmetic on printed numbers",
     )  # fmt: skip
 
 
@@ -221,13 +221,13 @@ def score_shares(task: Task) -> Iterator[Count]:
 @cache
 def tokenizer() -> Any:
     """Return MiniLM's WordPiece tokenizer (the bundled one), without cutting or padding."""
-    from tokenizers import Tokenizer  # type: ignore[import-untyped]
+    from tokenizers import Tokenizer
 
     from scirep_core.encoders import ENCODERS, MINILM
     from scirep_core.encoders.hub import TransformersEncoder
 
     spec = ENCODERS["minilm"]
-    folder = TransformersEncoder("minilm", MINILM, spec.pooling, spec.separator).folder
+    folder = TransformersEncoder("minilm", MINILM, spec.pooling, spec.recipe).folder
     made = Tokenizer.from_file(str(folder / "tokenizer.json"))
     made.no_truncation()
     made.no_padding()
@@ -285,7 +285,7 @@ def kinds(name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]
     """Return what a figure is drawn for: our recorded run if there is one, then this run; one of them where both are of
     the same data or only one is there.
     """
-    kept = [r for r in recorded(name) if r.source != "print"]
+    kept = recorded(name)
     shown: list[tuple[str, Sequence[Result]]] = [("live", rows)] if rows else []
     same = bool(rows) and {r.data_hash for r in rows} <= {r.data_hash for r in kept}
     return [("recorded", kept), *shown] if kept and not same else shown

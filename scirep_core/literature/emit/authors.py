@@ -2,7 +2,11 @@
 
 | task | clusters | what decides | exact? | relation |
 |---|---|---|---|---|
-| s2and | one per author | authorship, as in same_author | yes: B3 100 wherever the threshold lies between 0 and 2 | related |
+| s2and | one per author | authorship, as in same_author | yes, of vectors alone (`b3_f1_vectors`) | related |
+
+Vectors alone: the oracle's B3 is 100 wherever the threshold lies between 0 and 1/12, the least cosine distance of two
+authors' codes; one tuned on other blocks may lie above and join two. In S2AND's pipeline a model has to learn from pairs
+how far to trust a vector beside names, co-authors and years. So the ceiling is 100 or a little less; the floor is metadata.
 
 A signature is a paper with one of its authors (proximity.signatures: one per paper, so that no paper is asked to lie
 near two persons). Only papers of the evaluation split take part: no paper of a training set is clustered. Blocks with a

@@ -1,8 +1,8 @@
 """What is planted in every embedded task, as data: the chapter on the literature prints it, a test holds the tasks to it.
 
 `decided_by` names the latents that decide who is right, `exact` says that nobody errs, so that the oracle reaches 100 on the
-task's main metric, `errs` says what keeps it below. Where chance has a say, the oracle is the best order we know to make of
-the latents with one vector a paper: a strong reference, no proven bound.
+task's main metric (S2AND: nearly, on the `metric` named), `errs` says what keeps it below. Where chance has a say, the oracle
+is the best order we know to make of the latents with one vector a paper: a strong reference, no proven bound.
 
 What was fixed when: which latents decide a task, and whether a held-out task is `related` to a training task of its format
 (datasets/inventory.py), before any encoder was trained. How OFTEN abstracts show quality, tone, standing and era
@@ -16,15 +16,20 @@ from typing import NamedTuple
 
 
 class Planted(NamedTuple):
-    """What decides a task, whether the oracle reaches 100, and what keeps it below where it does not."""
+    """What decides a task, whether the oracle reaches 100, what keeps it below where it does not, and on which metric.
+
+    Of S2AND nobody errs, but both its metrics depend on what was learnt from other blocks: in the pipeline how far to trust
+    a vector beside names and years, of vectors alone a threshold. At the sizes tried the oracle is at 100 or within a point of it.
+    """
 
     decided_by: str
     exact: bool
     errs: str = ""
+    metric: str = ""
 
 
-def _exact(decided_by: str) -> Planted:
-    return Planted(decided_by, True)
+def _exact(decided_by: str, metric: str = "") -> Planted:
+    return Planted(decided_by, True, "", metric)
 
 
 def _noisy(decided_by: str, errs: str) -> Planted:
@@ -50,7 +55,7 @@ PLANTED: dict[str, Planted] = {
     "scirepeval/peer_review_score": _noisy("quality", "reviewers err"),
     "scirepeval/hindex": _noisy("seniority of the team", "luck of each author"),
     "scirepeval/tweet_mentions": _noisy("hype", "who happens by"),
-    "scirepeval/s2and": _exact("authorship, as in same_author"),
+    "scirepeval/s2and": _exact("authorship, as in same_author", "b3_f1_vectors"),
     "scirepeval/paper_reviewer_matching": _noisy("topic, family, area and field of a reviewer's papers",
                                                  "judges doubt; few submissions have ten experts"),
     "scirepeval/relish": _noisy("topic, family of methods, area", "the middle of three raters who err"),

@@ -1,0 +1,51 @@
+"""`scirep export`: an encoder as a folder in hub layout, safetensors, read again and compared before it is called done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scirep_core.terminal import Json, print_json, say
+
+EXAMPLES = (
+    "Examples: scirep export minilm --to models/minilm;  scirep export specter2 --to models/specter2;  "
+    "scirep export runs/mtl_ctrl --to models/mtl_ctrl"
+)
+CONDITIONED = (
+    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, for this book"
+)
+ELSEWHERE = {
+    "plain": "",
+    "transformers": "",
+    "control_codes": "in transformers put [CLF], [RGN], [PRX] or [QRY] before a text: the vector is the state at that token",
+    "bottleneck": "in the adapters library: load_adapter(FOLDER/PRX, use_safetensors=True); transformers reads the trunk alone",
+}
+"""Kind -> how another library gets the same vectors."""
+
+
+def export(
+    encoder: Annotated[str, typer.Argument(help="A registered encoder, a model folder, or a hub name org/model.")],
+    to: Annotated[Path, typer.Option("--to", help="A new folder, or one that an earlier export or training wrote.")],
+    as_json: Json = False,
+) -> None:
+    """Write an encoder to a folder that this book, transformers and (adapters) the adapters library read.
+
+    Weights are safetensors. A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so. The folder is loaded
+    again, and must give the same vectors.
+    """
+    from scirep_core.encoders.export import export as written
+
+    done = written(encoder, to, say)
+    for note in (done.note, ELSEWHERE.get(done.kind, CONDITIONED)):
+        if note:
+            say(f"scirep: {note}")
+    if as_json:
+        print_json(done._asdict() | {"folder": str(done.folder), "formats": list(done.formats)})
+        return
+    told = "as it is" if done.kind in ("plain", "transformers") else done.kind
+    print(
+        f"{done.folder}: {done.files} files, {done.bytes / 1e6:.1f} MB, {told}, for {', '.join(done.formats)}; its vectors "
+        f"differ by {done.largest_difference:.1e} at most. Use it by its folder: --encoder {done.folder}"
+    )

@@ -1,0 +1,77 @@
+"""Several encoders as one: the mean of their vectors, or their concatenation (SciRepEval v1, section 6: ensembles).
+
+    mean            v = (v_1 + ... + v_k) / k     as the published code does: nothing is scaled first
+    concatenation   v = [v_1 ; ... ; v_k]
+
+Members keep their own text recipes, so whoever turns papers into texts does it member by member
+(`evaluators/inputs.py`), and members' vectors are shared with what they are used for alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.encoders import Encoder, check_format
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS, Format
+from scirep_core.store import stable_hash
+from scirep_core.text import Recipe
+
+
+class Ensemble:
+    """Encoders whose vectors are averaged or concatenated; `how` is `mean` or `concatenation`."""
+
+    def __init__(self, name: str, members: tuple[Encoder, ...], how: str) -> None:
+        """Join members; nothing is read yet."""
+        self.name, self.members, self.how = name, members, how
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the members' fingerprints, in their order, and of how they are joined."""
+        return stable_hash([self.how, [member.fingerprint for member in self.members]])[:16]
+
+    @cached_property
+    def dim(self) -> int:
+        """Length of a vector. Raises ConfigError for a mean of vectors of different length."""
+        widths = [member.dim for member in self.members]
+        if self.how == "concatenation":
+            return sum(widths)
+        if len(set(widths)) > 1:
+            sizes = ", ".join(f"{member.name} {size}" for member, size in zip(self.members, widths, strict=True))
+            raise ConfigError(
+                f"{self.name}: vectors of different length cannot be averaged ({sizes}). Join them with ++"
+            )
+        return widths[0]
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Task formats that every member was made for."""
+        return tuple(format for format in FORMATS if all(format in member.formats for member in self.members))
+
+    @property
+    def recipe(self) -> Recipe:
+        """The members' text recipe. Raises ConfigError where they differ: then texts are made member by member."""
+        recipes = {member.recipe for member in self.members}
+        if len(recipes) > 1:
+            raise ConfigError(
+                f"{self.name}: members read different texts; encode papers with each, or use `scirep score`"
+            )
+        return recipes.pop()
+
+    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim) float32 vectors of texts that every member can read. Raises ConfigError where recipes differ."""
+        check_format(format)
+        _ = self.recipe, self.dim
+        return self.combine([member.encode(texts, format) for member in self.members])
+
+    def combine(self, vectors: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """Return the ensemble's (..., dim) float32 vectors from those of its members, in their order."""
+        if self.how == "concatenation":
+            return np.concatenate([np.asarray(part, dtype=np.float32) for part in vectors], axis=-1)
+        total = sum(np.asarray(part, dtype=np.float64) for part in vectors)
+        return np.asarray(total / len(vectors), dtype=np.float32)

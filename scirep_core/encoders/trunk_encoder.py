@@ -1,0 +1,213 @@
+"""The encoder around the trunk: texts to tokens, tokens to packed batches, batches through trunk and conditioning, vectors.
+
+    vector(text, format) = pooled(Conditioned(tokens(text), route of the format))
+
+Texts are sorted by tokens and cut into batches of at most BUDGET tokens, none of them padding; a text's vector depends on
+its neighbours only through the rounding of matrix products (below 1e-6 in float32). On a CPU the linear layers are laid
+out for oneDNN once (`prepacked.py`), on a GPU the model runs in the number type that is asked for. Where one forward pass
+gives the vectors of all formats (`one_pass.py`), `encode_formats` returns them all.
+
+Only torch, numpy, tokenizers and safetensors are needed here: no transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from scirep_core.encoders import check_format
+from scirep_core.encoders.conditioning import Conditioned, Conditioning
+from scirep_core.encoders.hub import Settings, pick_device
+from scirep_core.encoders.packing import pack
+from scirep_core.encoders.prepacked import prepack
+from scirep_core.encoders.speed import Speed, flops, now
+from scirep_core.encoders.tokens import Tokens
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.formats import FORMATS, Format
+from scirep_core.text import Recipe
+
+BUDGET, GPU_BUDGET = 2048, 65536
+"""Tokens of a batch. On a CPU what a layer then holds stays in the cache (12 MB for 1,536 numbers a token)."""
+Loaded = tuple[Conditioned, Tokens]
+
+
+class About(NamedTuple):
+    """What is known of an encoder before its weights are read; `Encoder` says what each is.
+
+    Attributes:
+        length: tokens kept of a text, special ones and those of the conditioning included.
+        by_format: whether vectors depend on the task format.
+        shared_pass: whether one forward pass gives the vectors of all formats.
+    """
+
+    fingerprint: str
+    dim: int
+    recipe: Recipe
+    length: int = 512
+    formats: tuple[Format, ...] = FORMATS
+    normalised: bool = False
+    by_format: bool = True
+    shared_pass: bool = False
+
+
+class TrunkEncoder:
+    """A trunk, its conditioning and its tokens as an Encoder; `load` is called at the first text, and its model is kept.
+
+    The model that `load` returns becomes the encoder's own: it is put on the device, in the number type, and its linear
+    layers are laid out anew, after which it can no longer be trained.
+    """
+
+    def __init__(self, name: str, load: Callable[[], Loaded], about: About, settings: Settings | None = None) -> None:
+        """Name the encoder; nothing is read yet."""
+        self.name, self.about, self.settings, self._load = name, about, settings or Settings(), load
+        self.speed: Speed | None = None
+        """What the last encode did."""
+
+    fingerprint = property(lambda self: self.about.fingerprint, doc="Content hash of all that decides the vectors.")
+    dim = property(lambda self: self.about.dim, doc="Length of a vector.")
+    formats = property(lambda self: self.about.formats, doc="Task formats the encoder was made for.")
+    recipe = property(lambda self: self.about.recipe, doc="How papers and bare queries become texts.")
+    by_format = property(lambda self: self.about.by_format, doc="Whether vectors depend on the task format.")
+    shared_pass = property(lambda self: self.about.shared_pass, doc="Whether encode_formats gives all at once.")
+
+    @cached_property
+    def device(self) -> str:
+        """Where the model runs. Raises ConfigError for a device that torch does not see."""
+        return pick_device(self.settings.device)
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The model, ready to run, and its tokens."""
+        device = self.device
+        model, tokens = self._load()
+        return ready(model, self.settings.dtype, device, self.settings.compiled), tokens
+
+    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim) float32 vectors. Raises NumericError naming the text whose vector is not finite."""
+        check_format(format)
+        if format not in self.formats:
+            raise ConfigError(f"{self.name} has no {format}; it has {', '.join(self.formats)}")
+        if self.about.shared_pass:
+            return self.encode_formats(texts)[format]
+        return self._run(texts, format)
+
+    def encode_formats(self, texts: list[str]) -> dict[Format, NDArray[np.float32]]:
+        """Return format -> (n, dim) float32 vectors; by one forward pass where the conditioning has it so."""
+        if not self.about.shared_pass:
+            return {format: self.encode(texts, format) for format in self.formats}
+        found = self._run(texts, self.formats[0])
+        routes = self.loaded[0].conditioning
+        return {format: np.ascontiguousarray(found[:, routes.route(format)]) for format in self.formats}
+
+    def _run(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim), or of a shared pass (n, routes, dim)."""
+        model, tokens = self.loaded
+        documents = tokens.ids(texts, self.about.length - model.conditioning.added())
+        lengths = [len(ids) + model.conditioning.added() for ids in documents]
+        vectors: NDArray[np.float32] | None = None
+        began = now(self.device)
+        with torch.inference_mode():
+            for batch in token_batches(lengths, GPU_BUDGET if self.device.startswith("cuda") else BUDGET):
+                found = model(model.pack([documents[i] for i in batch], [format] * len(batch))).float().cpu().numpy()
+                if vectors is None:
+                    vectors = np.empty((len(texts), *found.shape[1:]), dtype=np.float32)
+                vectors[batch] = found
+        if vectors is None:
+            routes = (len(model.conditioning.routes),) if self.about.shared_pass else ()
+            return np.empty((0, *routes, self.dim), dtype=np.float32)
+        work = flops(model.trunk.shape, lengths, model.pooling == "cls")
+        seconds = now(self.device) - began
+        self.speed = Speed(len(texts), sum(lengths), seconds, 0.0, work, self.device, self.settings.dtype)
+        return self._checked(vectors, texts)
+
+    def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
+        if self.about.normalised:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+        finite = np.isfinite(vectors).reshape(len(vectors), -1).all(axis=1)
+        if not finite.all():
+            bad = texts[int(np.flatnonzero(~finite)[0])]
+            raise NumericError(f"{self.name}: the vector of text {bad[:60]!r} is not finite")
+        return vectors
+
+    def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Tensor:
+        """Return (n, length, dim) float32 last hidden states of padded token ids; zeros where the mask is 0.
+
+        Args:
+            input_ids: (n, length) integers.
+            attention_mask: (n, length), 1 for a token, 0 for padding; every row has a token. All ones where not given.
+            route: a route (task format) of the conditioning. What it adds to a document is added, so length grows by it.
+                None runs the tokens as they are, which only layers without conditioning can do.
+
+        Raises ConfigError for an unknown route, and for None where layers ask for one.
+        """
+        model, _ = self.loaded
+        ids = torch.as_tensor(input_ids)
+        seen = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
+        if not seen.bool().any(1).all():
+            raise ConfigError("attention_mask: every document needs a token")
+        return padded(model, ids, seen.bool(), route)
+
+
+def ready(model: Conditioned, dtype: str, device: str, compiled: bool = False) -> Conditioned:
+    """Return the model made ready to run, in place: on its device, in its number type, linear layers laid out for it."""
+    model.eval().requires_grad_(False).to(device)
+    if device == "cpu":
+        prepack(model, getattr(torch, dtype))
+    else:
+        model.to(getattr(torch, dtype))
+    return compile_layers(model) if compiled and device != "cpu" else model
+
+
+def compile_layers(model: Conditioned, **options: Any) -> Conditioned:
+    """Have what comes after attention in each layer compiled, in place; `options` are torch.compile's."""
+    for layer in model.trunk.layers:
+        after: Callable[..., Tensor] = getattr(layer, "after")  # noqa: B009  mypy knows a module list's items as modules
+        setattr(layer, "after", torch.compile(after, dynamic=True, **options))  # noqa: B010
+    return model
+
+
+def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield places of documents, longest first, in batches of at most `budget` tokens (at least one document each)."""
+    batch: list[int] = []
+    total = 0
+    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if batch and total + lengths[i] > budget:
+            yield batch
+            batch, total = [], 0
+        batch.append(i)
+        total += lengths[i]
+    if batch:
+        yield batch
+
+
+def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> Tensor:
+    """Return (n, length, dim) last hidden states of (n, length) token ids; `seen` (n, length) is True for tokens."""
+    way = model.conditioning
+    plain = type(way).layer is Conditioning.layer
+    if route is None and not plain:
+        raise ConfigError(f"{way.kind}: state a route: {', '.join(way.routes)}")
+    if route is not None and route not in way.routes:
+        raise ConfigError(f"{way.kind} has no route {route!r}; it has {', '.join(way.routes)}")
+    number = 0 if route is None else way.routes.index(route)
+    rows = [row[keep].tolist() for row, keep in zip(ids, seen, strict=True)]
+    told = rows if route is None else [way.tokens(row, number) for row in rows]
+    batch = pack(told, [number] * len(told), str(model.trunk.words.weight.device), way.read_at)
+    if told == rows:  # positions are places in the padded row, as transformers counts them
+        places = torch.cat([seen[i].nonzero().flatten() for i in batch.order.tolist()])
+        batch = replace(batch, positions=places.to(batch.positions.device))
+    with torch.inference_mode():
+        states = model.hidden(batch).float().cpu()
+    longest = ids.shape[1] if told == rows else batch.longest
+    out = torch.zeros(len(rows), longest, states.shape[-1])
+    starts = batch.starts.tolist()
+    for place, i in enumerate(batch.order.tolist()):
+        where = seen[i].nonzero().flatten() if told == rows else torch.arange(len(told[i]))
+        out[i, where] = states[starts[place] : starts[place + 1]]
+    return out

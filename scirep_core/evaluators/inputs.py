@@ -1,0 +1,107 @@
+"""What an encoder is given for each id of a task: the text, and the task format it is to be encoded for.
+
+Documents have the task's format; in ad-hoc search a bare query has QRY and a candidate PRX (SciRepEval, Table 6).
+Queries and candidates share one id space. Where an id is both,
+
+    paper   it is encoded once, as a query: the published code skips ids it has seen, and queries come first
+    sound   the query's vector goes by `<id>/q`, which the ranking evaluator asks for first
+
+Protocol `paper` also writes years as the published evaluation does (2019.0); a year of 0 is no year under either.
+Members of an ensemble read their own texts, so their vectors are asked for one by one and joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.datasets import task as schema
+from scirep_core.datasets.task import Task
+from scirep_core.embed import embed
+from scirep_core.encoders import Encoder
+from scirep_core.encoders.ensemble import Ensemble
+from scirep_core.errors import DataError
+from scirep_core.formats import Format
+from scirep_core.text import Recipe
+
+Vectors = dict[str, NDArray[np.floating]]
+Progress = Callable[[int, int], None]
+QUERY = "/q"
+"""Suffix of a query's own vector where its id is a candidate's too."""
+
+
+class Input(NamedTuple):
+    """One text for an encoder, with the format it is encoded for."""
+
+    text: str
+    format: Format
+
+
+def inputs(task: Task, recipe: Recipe, protocol: str = "paper") -> dict[str, Input]:
+    """Return what an encoder is given for every id of a task: papers, bare queries, labels (name and definition).
+
+    Of alternative_self tasks, `<paper>/t` is the title and `<paper>/ta` title and abstract (textual neighbours, section 4).
+    Raises DataError for a label whose id is a paper's: they would share a vector.
+    """
+    found = {key: Input(recipe.of_query(text), task.format) for key, text in task.queries.items()}
+    for key, value in _documents(task, recipe, protocol):
+        if key not in found:
+            found[key] = value
+        elif protocol == "sound" and key in task.queries and f"{key}{QUERY}" not in found:
+            found[f"{key}{QUERY}"], found[key] = found[key], value
+    for key, value in _labels(task, recipe):
+        if key in found:
+            raise DataError(task.name, None, f"label {key} has the id of a paper", "Give labels ids of their own")
+        found[key] = value
+    return found
+
+
+def _documents(task: Task, recipe: Recipe, protocol: str) -> Iterator[tuple[str, Input]]:
+    to_find = bool(task.queries)
+    format: Format = "PRX" if task.format == "QRY" else task.format
+    years = protocol == "paper"
+    for paper in task.texts():
+        whole = recipe.of_paper(paper, task.fields, to_find, years)
+        if isinstance(task.payload, schema.Collection):
+            yield f"{paper.paper_id}/t", Input(recipe.of_paper(paper, ("title",)), format)
+            yield f"{paper.paper_id}/ta", Input(whole, format)
+        else:
+            yield paper.paper_id, Input(whole, format)
+
+
+def _labels(task: Task, recipe: Recipe) -> Iterator[tuple[str, Input]]:
+    if isinstance(task.payload, schema.LabelSpace):
+        for label in task.payload.labels.values():
+            text = f"{label.name}{recipe.separator}{label.definition}" if label.definition else label.name
+            yield label.label_id, Input(recipe.paper + text, task.format)
+
+
+def vectors_of(task: Task, encoder: Encoder, protocol: str = "paper", progress: Progress | None = None) -> Vectors:
+    """Return id -> vector of an encoder on a task, through the vector store; an ensemble's members are each asked."""
+    if isinstance(encoder, Ensemble):
+        _ = encoder.dim  # vectors that cannot be averaged are refused before anything is encoded
+        parts = [vectors_of(task, member, protocol, progress) for member in encoder.members]
+        return {key: encoder.combine([part[key] for part in parts]) for key in parts[0]}
+    wanted = inputs(task, encoder.recipe, protocol)
+    found: Vectors = {}
+    for format in dict.fromkeys(value.format for value in wanted.values()):
+        keys = [key for key, value in wanted.items() if value.format == format]
+        found |= dict(zip(keys, embed(encoder, [wanted[key].text for key in keys], format, progress), strict=True))
+    return found
+
+
+def prepare(tasks: Sequence[Task], encoder: Encoder, protocol: str = "paper", progress: Progress | None = None) -> None:
+    """Encode the texts of several tasks in one go, so that `vectors_of` finds them: better batches, one progress bar."""
+    if isinstance(encoder, Ensemble):
+        _ = encoder.dim
+        for member in encoder.members:
+            prepare(tasks, member, protocol, progress)
+        return
+    wanted = sorted(
+        {(value.format, value.text) for task in tasks for value in inputs(task, encoder.recipe, protocol).values()}
+    )
+    for format in dict.fromkeys(format for format, _ in wanted):
+        embed(encoder, [text for f, text in wanted if f == format], format, progress)

@@ -1,0 +1,128 @@
+"""Systems that score a query against candidates: by one vector a paper, or by themselves (BM25, sentence matching).
+
+What `scoring.evaluate` takes in place of vectors for tasks that rank judged candidates (proximity, adhoc_search,
+reviewer_matching, triplets) is a `PairScorer`. `scores` asks either kind; with vectors the score is minus the Euclidean
+distance, the cosine or the dot product. A query's own vector, `<id>/q` (`inputs`), is taken where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.datasets.task import Task
+from scirep_core.embed import Progress, embed
+from scirep_core.encoders import aspire
+from scirep_core.errors import ConfigError
+from scirep_core.evaluators.facets import similarities
+from scirep_core.evaluators.inputs import QUERY
+from scirep_core.evaluators.rows import Asked, Floats, Vectors, similarity_of
+from scirep_core.store import stable_hash
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """Scores pairs of one task's texts; higher is nearer."""
+
+    @property
+    def name(self) -> str:
+        """Name shown in tables."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Content hash of all that decides the scores."""
+
+    @property
+    def similarity(self) -> str:
+        """What the score is, as rows show it: BM25, best sentence pair, optimal transport."""
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether a query or paper has a text."""
+
+    def scores(self, query_id: str, cand_ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return the (candidates,) scores of one query."""
+
+
+def ask(
+    task: Task,
+    vectors: Vectors | PairScorer,
+    protocol: str,
+    on_missing: str,
+    metrics: Sequence[str],
+    similarity: str | None,
+    default: str,
+    seed: int,
+) -> Asked:
+    """Return how a task is to be scored, with the similarity rows will show.
+
+    Raises ConfigError for an unknown similarity, or one asked of a scorer that has its own.
+    """
+    if isinstance(vectors, PairScorer):
+        if similarity is not None:
+            raise ConfigError(f"{vectors.name} scores pairs itself ({vectors.similarity}); leave similarity out")
+        shown = vectors.similarity
+    else:
+        shown = similarity_of(similarity or default)
+    return Asked(task, cast(Vectors, vectors), protocol, on_missing, tuple(metrics), shown, seed)
+
+
+def own(vectors: object, query_id: str) -> str:
+    """Return the name of a query's own vector: `<id>/q` where the id is a candidate's too and both were encoded."""
+    name = f"{query_id}{QUERY}"
+    return name if name in cast(Vectors, vectors) else query_id
+
+
+def scores(asked: Asked, query_id: str, cand_ids: Sequence[str]) -> Floats:
+    """Return the (candidates,) scores of one query, higher is nearer, in double precision."""
+    if isinstance(asked.vectors, PairScorer):
+        return np.asarray(asked.vectors.scores(query_id, cand_ids), dtype=np.float64)
+    matrix = asked.matrix([own(asked.vectors, query_id), *cand_ids]).astype(np.float64)
+    return similarities(matrix[0], matrix[1:], asked.similarity)
+
+
+def sentence_scorer(
+    task: Task, name: str, progress: Progress | None = None, protocol: str = "paper"
+) -> aspire.SentenceMatcher:
+    """Return sentence matching on a task by name (`aspire.resolve`), its vectors from the vector store.
+
+    A paper is its title and sentences; a bare query is a title alone. A paper without text is missing, as one without a
+    vector is. Raises ConfigError for an unknown name.
+    """
+    return matcher_of(name, documents_of(task, protocol), progress)
+
+
+def matcher_of(
+    name: str, documents: Mapping[str, aspire.Document], progress: Progress | None = None
+) -> aspire.SentenceMatcher:
+    """Return sentence matching of documents by id."""
+    spec, encoder = aspire.resolve(name), aspire.sentence_encoder(name)
+    there = {key: one for key, one in documents.items() if one.title or one.sentences}
+    keys = [aspire.key(one, number) for one in there.values() for number in range(one.size)]
+    ends = np.cumsum([one.size for one in there.values()])[:-1]
+    rows = np.split(embed(encoder, keys, "PRX", progress), ends) if keys else []
+    parts = {key: part[part.any(axis=1)] for key, part in zip(there, rows, strict=True)}
+    fingerprint = stable_hash([encoder.fingerprint, spec.match, aspire.TEMPERATURE])[:16]
+    return aspire.SentenceMatcher(name, fingerprint, {k: part for k, part in parts.items() if len(part)}, spec.match)
+
+
+def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Document]:
+    """Return title and sentences of every query and paper; an id that is both is treated as `inputs` treats it."""
+    found = {key: aspire.Document(text) for key, text in task.queries.items()}
+    for paper in task.texts():
+        whole = aspire.document(paper)
+        if paper.paper_id not in task.queries:
+            found[paper.paper_id] = whole
+        elif protocol == "sound":
+            found[f"{paper.paper_id}{QUERY}"], found[paper.paper_id] = found[paper.paper_id], whole
+    return found
+
+
+def prepare(tasks: Sequence[Task], name: str, progress: Progress | None = None, protocol: str = "paper") -> None:
+    """Encode the sentences of several tasks in one go, so that `sentence_scorer` finds them."""
+    found = {one for task in tasks for one in documents_of(task, protocol).values() if one.title or one.sentences}
+    keys = [aspire.key(one, number) for one in sorted(found) for number in range(one.size)]
+    if keys:
+        embed(aspire.sentence_encoder(name), keys, "PRX", progress)

@@ -1,0 +1,254 @@
+"""Codes against formats, the arithmetic: which format's vectors are best for which format's tasks (v2 Table 3, v1 Table 4).
+
+    S[t, c]        score of task t by the vectors of code c, in every training; o(t) is the code of t's own format
+    advantage      A(t) = S[t, o(t)] - mean of S[t, c] over the three other codes
+    over trainings mean +- t(0.975, n - 1) sd / sqrt(n) of A, paired: all four codes are one model's
+    assignments    the four codes can be handed out to the four formats in 24 ways; the place of the papers' way among them,
+                   by the mean of S[t, code given to the format of t] over all tasks, is an exact permutation test: p = place / 24
+
+A task with few-shot settings is scored as in the benchmark's average, by the mean of its settings. The papers do not say
+which number of such a task their tables show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from scirep_core.datasets import TASKS
+from scirep_core.formats import FORMATS
+from scirep_core.published import Printed, lookup
+from scirep_core.results import Result
+from scirep_core.studied import main_metric, trainings
+from scirep_core.study import OWN, TABLE_3
+
+PARTS = ("in-train", "out-of-train")
+NAMES: Mapping[str, str] = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Search"}
+PRINTED = {"V2-T3": "publication (v2), Table 3", "V1-T4": "submission (v1), Table 4"}
+CHANCE = 1 / len(FORMATS)
+"""Share of tasks on which a code chosen blindly is the best."""
+WAYS = 24
+UNIT = "unit"
+"""Split of a row that is the mean of a task's settings."""
+
+
+class Estimate(NamedTuple):
+    """A mean over trainings with its 95 % interval; no interval of a single one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    values: tuple[float, ...]
+
+    @property
+    def sign(self) -> int:
+        """1 where the whole interval lies above 0, -1 below, 0 where it holds 0 or there is none."""
+        return 0 if self.low is None or self.high is None else int(self.low > 0) - int(self.high < 0)
+
+
+class Matrix(NamedTuple):
+    """Scores of one way of training by task and code.
+
+    Attributes:
+        label: the variant, or the exhibit of a printed table.
+        values: (task, code) -> one value a training, in the order of their seeds; code `own` is each task as the model was
+            trained for it, which for a search is QRY for the query and PRX for the papers.
+    """
+
+    label: str
+    values: Mapping[tuple[str, str], tuple[float, ...]]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that have a value of every code, in print order."""
+        return [task for task in TABLE_3 if all((task, code) in self.values for code in FORMATS)]
+
+    def part(self, name: str) -> list[str]:
+        """Return the tasks that are in-train, or out-of-train."""
+        return [task for task in self.tasks if part_of(task) == name]
+
+    @property
+    def trainings(self) -> int:
+        """How many trainings there are."""
+        return max((len(values) for values in self.values.values()), default=0)
+
+    def mean(self, task: str, code: str) -> float:
+        """Return the mean over trainings."""
+        return float(np.mean(self.values[task, code]))
+
+
+# ---- from rows to scores ---------------------------------------------------------------------------------------------
+
+
+def own_code(task: str) -> str:
+    """Return the code of a task's format.
+
+    >>> own_code("scirepeval/search")
+    'QRY'
+    """
+    return TASKS[task].format
+
+
+def part_of(task: str) -> str:
+    """Return in-train or out-of-train."""
+    return "in-train" if TASKS[task].relation == "in-train" else "out-of-train"
+
+
+def settings(rows: Iterable[Result], task: str) -> list[str]:
+    """Return the settings of a task's main metric that all its systems and trainings have: the full data first."""
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        if row.task == task and _is_main(row):
+            found.setdefault(row.encoder, set()).add(row.split)
+    shared = set.intersection(*found.values()) if found else set()
+    wanted = ["test", *(f"{shot.sample_size}-shot" for shot in TASKS[task].few_shot)]
+    return [split for split in wanted if split in shared]
+
+
+def _is_main(row: Result) -> bool:
+    return main_metric(replace(row, split="test")) is not None
+
+
+def unit_rows(rows: Iterable[Result]) -> list[Result]:
+    """Return one row for every training, or system that is not trained, and task: as it stands, or the mean of its settings."""
+    single = [row for row in trainings(rows) if row.task in TABLE_3 and _is_main(row)]
+    used = {task: settings(single, task) for task in TABLE_3}
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for row in single:
+        if row.split in used[row.task]:
+            groups.setdefault((row.encoder, row.task), []).append(row)
+    return [group[0] if len(group) == 1 else _mean(group) for group in groups.values()]
+
+
+def _mean(group: Sequence[Result]) -> Result:
+    told = f"mean of {', '.join(row.split for row in group)}"
+    value = float(np.mean([row.value for row in group]))
+    return replace(group[0], split=UNIT, value=value, low=None, high=None, replicates=None, note=told)
+
+
+def matrices(rows: Iterable[Result]) -> dict[str, Matrix]:
+    """Return the scores of every variant of a study that has several codes; rows are those of `unit_rows`."""
+    drawn: dict[str, dict[tuple[str, str], dict[int, float]]] = {}
+    for row in rows:
+        told = row.parameters
+        if "code" in told:
+            cells = drawn.setdefault(told["variant"], {})
+            cells.setdefault((row.task, told["code"]), {})[told["training_seed"]] = row.value
+    return {
+        variant: Matrix(variant, {key: tuple(by[seed] for seed in sorted(by)) for key, by in cells.items()})
+        for variant, cells in drawn.items()
+        if any(code != OWN for _, code in cells)
+    }
+
+
+def printed_row(exhibit: str, task: str) -> str:
+    """Return how a printed table calls a task's row.
+
+    >>> printed_row("V2-T3", "scirepeval/search"), printed_row("V1-T4", "scirepeval/search")
+    ('in-train/Search', 'in-train/Ad-hoc search')
+    """
+    part, name = part_of(task), NAMES[own_code(task)]
+    rows = {row for row, _ in lookup(exhibit)}
+    return f"{part}/{name}" if f"{part}/{name}" in rows else f"{part}/Ad-hoc search"
+
+
+def printed_cell(exhibit: str, task: str, code: str) -> Printed:
+    """Return a printed number by task and code."""
+    return lookup(exhibit)[printed_row(exhibit, task), code]
+
+
+def printed_matrix(exhibit: str) -> Matrix:
+    """Return a printed table as scores of one training."""
+    cells: dict[tuple[str, str], tuple[float, ...]] = {
+        (task, code): (printed_cell(exhibit, task, code).number,) for task in TABLE_3 for code in FORMATS
+    }
+    return Matrix(exhibit, cells)
+
+
+# ---- estimates -------------------------------------------------------------------------------------------------------
+
+
+def over(values: Sequence[float]) -> Estimate:
+    """Return the mean of values with its t interval; none for a single value.
+
+    >>> [round(x, 2) for x in over([1.0, 2.0, 3.0])[:3]]
+    [2.0, -0.48, 4.48]
+    """
+    from scipy.stats import t
+
+    n, mean = len(values), float(np.mean(values))
+    if n < 2:
+        return Estimate(mean, None, None, tuple(values))
+    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
+    return Estimate(mean, mean - half, mean + half, tuple(values))
+
+
+def between(first: Sequence[float], second: Sequence[float]) -> Estimate:
+    """Return the difference of two means of separate trainings, with Welch's interval; none where one side has no spread.
+
+    >>> [round(x, 2) for x in between([3.0, 5.0], [1.0, 1.5, 0.5])[:3]]
+    [3.0, -6.45, 12.45]
+    """
+    from scipy.stats import t
+
+    gap = float(np.mean(first) - np.mean(second))
+    if len(first) < 2 or len(second) < 2:
+        return Estimate(gap, None, None, ())
+    parts = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
+    if sum(parts) == 0:
+        return Estimate(gap, gap, gap, ())
+    freedom = sum(parts) ** 2 / sum(p**2 / (len(v) - 1) for p, v in zip(parts, (first, second), strict=True))
+    half = float(t.ppf(0.975, freedom)) * sum(parts) ** 0.5
+    return Estimate(gap, gap - half, gap + half, ())
+
+
+def advantages(matrix: Matrix, task: str) -> tuple[float, ...]:
+    """Return own code minus the mean of the three others, one value a training."""
+    own = own_code(task)
+    others = [matrix.values[task, code] for code in FORMATS if code != own]
+    return tuple(
+        float(a - np.mean(b)) for a, b in zip(matrix.values[task, own], zip(*others, strict=True), strict=True)
+    )
+
+
+def mean_advantage(matrix: Matrix, tasks: Sequence[str]) -> Estimate:
+    """Return the advantage averaged over tasks in every training, then over trainings."""
+    drawn = [advantages(matrix, task) for task in tasks]
+    return over([float(np.mean(one)) for one in zip(*drawn, strict=True)])
+
+
+def best_codes(matrix: Matrix, task: str) -> list[str]:
+    """Return the codes of the highest mean, several where they are equal."""
+    means = {code: matrix.mean(task, code) for code in FORMATS}
+    return [code for code, value in means.items() if value == max(means.values())]
+
+
+def own_is_best(matrix: Matrix, tasks: Sequence[str]) -> list[str]:
+    """Return the tasks on which their own code alone has the highest mean."""
+    return [task for task in tasks if best_codes(matrix, task) == [own_code(task)]]
+
+
+def best_other(matrix: Matrix, task: str) -> tuple[str, Estimate]:
+    """Return the best of the three other codes by its mean, and the own code's difference from it, paired by training."""
+    own = own_code(task)
+    other = max((code for code in FORMATS if code != own), key=lambda code: matrix.mean(task, code))
+    pairs = zip(matrix.values[task, own], matrix.values[task, other], strict=True)
+    return other, over([a - b for a, b in pairs])
+
+
+def place(matrix: Matrix, tasks: Sequence[str]) -> tuple[int, str]:
+    """Return the place of the papers' assignment among all 24 (1 is best, equal ones before it count), and the best one.
+
+    The best assignment is told as the codes of CLF, RGN, PRX and QRY tasks in turn.
+    """
+    totals: dict[tuple[str, ...], float] = {}
+    for order in permutations(FORMATS):
+        given: dict[str, str] = dict(zip(FORMATS, order, strict=True))
+        totals[order] = float(np.mean([matrix.mean(task, given[own_code(task)]) for task in tasks]))
+    mine = totals[tuple(FORMATS)]
+    best = max(totals, key=lambda order: totals[order])
+    return sum(total >= mine - 1e-9 for total in totals.values()), " ".join(best)

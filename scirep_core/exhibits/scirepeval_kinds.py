@@ -1,0 +1,69 @@
+"""What the chapters of SciRepEval's Tables 5, 7 and 10 share: which kinds of numbers there are, and the sign of an interval.
+
+    published   as printed, of the real benchmark
+    recorded    our committed run, where there is one
+    live        this run
+
+A kind without numbers has no column, no mark and no sentence; that nothing is recorded is said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from scirep_core import report
+from scirep_core.chapter import Chapter
+from scirep_core.published import Printed
+from scirep_core.results import Result
+
+Cells = Mapping[tuple[str, str], Result]
+"""Our numbers by (line, column)."""
+
+
+def sign(row: Result) -> int:
+    """Return 1 where the whole interval lies above 0, -1 below, else 0."""
+    assert row.low is not None
+    assert row.high is not None
+    return int(row.low > 0) - int(row.high < 0)
+
+
+def data_of(rows: Sequence[Result]) -> str:
+    """Return what rows are of, in words."""
+    where = sorted({row.source for row in rows if row.source})
+    return " and ".join(
+        {"embedded": "the embedded literature", "real": "real data"}.get(s, f"data in {s}") for s in where
+    )
+
+
+def kinds_table(chapter: Chapter, caption: str, first: str, lines: Sequence[str], columns: Sequence[str],
+                printed: Mapping[tuple[str, str], Printed], recorded: Cells, live: Cells,
+                labels: Mapping[str, str], decimals: int = 1) -> str:  # fmt: skip
+    """Return a table with those of published, recorded and live side by side that have numbers; cells by (line, column)."""
+    there: list[tuple[str, Mapping[tuple[str, str], Printed | Result]]] = [
+        (kind, numbers) for kind, numbers in (("published", printed), ("recorded", recorded), ("live", live)) if numbers
+    ]
+    kinds = [kind for kind, _ in there]
+    body = []
+    for line in lines:
+        cells = [labels.get(line, line)]
+        for column in columns:
+            cells += [_shown(chapter, numbers.get((line, column)), decimals) for _, numbers in there]
+        body.append(cells)
+    return report.table([first, *(kinds * len(columns))], body, caption, [["", *(kinds * len(columns))]] * len(body),
+                        [labels.get(column, column) for column in columns])  # fmt: skip
+
+
+def _shown(chapter: Chapter, number: Printed | Result | None, decimals: int) -> str:
+    if number is None:
+        return ""
+    if isinstance(number, Printed):
+        return chapter.number(number) if number.value else ""
+    return f"{chapter.number(number, decimals)} {report.interval(number.low, number.high)}"
+
+
+def recording(chapter: Chapter, kept: Sequence[Result]) -> None:
+    """Say whether a run of ours is recorded, and on what data."""
+    if kept:
+        chapter.say(f"Recorded: our committed run on {data_of(kept)}.")
+    else:
+        chapter.say("No run of ours is recorded for this chapter: tables and figures show published and live numbers.")

@@ -1,0 +1,262 @@
+"""Chapter `scirepeval/your_encoder`: a reader's own system on the tasks of SciRepEval (sections 3 and 6).
+
+A system is an encoder by name, a file of vectors, or a callable from texts to an array. It is scored beside a floor
+(random vectors), TF-IDF over a task's own texts, all-MiniLM-L6-v2 and, where the truth is known, a ceiling. For every two
+systems the chapter records
+
+    d = score(first) - score(second)
+
+with a 95 % interval and p from bootstrap values that both share (comparison.py). What the page says about them, and the
+explorer, are in your_encoder_tables.py; what can go wrong with given vectors is in your_encoder_pitfalls.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core import benchmark
+from scirep_core.benchmark import Given, Question
+from scirep_core.chapter import Chapter, progress
+from scirep_core.comparison import paired_bootstrap
+from scirep_core.datasets import TASKS
+from scirep_core.datasets.samples import SAMPLES
+from scirep_core.datasets.task import Task
+from scirep_core.errors import ConfigError
+from scirep_core.evaluators.inputs import inputs
+from scirep_core.formats import PROTOCOLS, Format
+from scirep_core.results import Result, provenance
+from scirep_core.systems import System, load_system
+from scirep_core.text import Recipe
+
+CHAPTER = "scirepeval/your_encoder"
+FEW = ("scirepeval/drsm", "scirepeval/peer_review_score", "scirepeval/relish", "scirepeval/search")
+"""One task of each format, none of them with its own training set in SciRepEval but Search."""
+REFERENCES = ("random", "tfidf", "minilm")
+TITLES = {
+    "random": "random",
+    "tfidf": "TF-IDF",
+    "bm25": "BM25",
+    "minilm": "MiniLM",
+    "oracle": "oracle",
+    "letters": "letters",
+}
+DIFFERENCE, P = "difference of {metric}", "p of the difference of {metric}"
+
+Vectorise = Callable[[Sequence[str]], Any]
+"""Texts in, (texts, dim) array out."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a run of the chapter scores: tasks that could be read, why others could not, and systems by name."""
+
+    tasks: tuple[Task, ...]
+    absent: Mapping[str, str]
+    systems: Mapping[str, Callable[[str], System | Given]]
+    """Name -> the system under a protocol. References first, then the reader's, then the oracle."""
+
+    def pick(self, *formats: Format) -> Task:
+        """Return the first task of one of the formats that a callable can be tried on; the first of all without one."""
+        usable = [task for task in self.tasks if task.type in TRIED] or list(self.tasks)
+        return next((task for form in formats for task in usable if task.format == form), usable[0])
+
+
+TRIED = ("classification", "regression", "proximity", "adhoc_search")
+
+
+def prepare(
+    chapter: Chapter, tasks: str, encoder: str, vectors: str = "", callables: Mapping[str, Vectorise] | None = None
+) -> Bench:
+    """Read the tasks and the systems that the parameters name.
+
+    Args:
+        tasks: `few`, a suite, or names of tasks and task folders separated by commas.
+        encoder: whatever `load_system` knows.
+        vectors: a file of vectors, or a folder of them; empty for none.
+        callables: name -> function from texts to an array.
+
+    Raises ConfigError for unknown names, or where no task can be read.
+    """
+    data = chapter.parameters["data"]
+    loaded, absent = benchmark.load_tasks(names_of(tasks, data), data, chapter.parameters["papers"])
+    if not loaded:
+        raise ConfigError(f"tasks {tasks!r}: none can be read. {next(iter(absent.values()), '')}")
+    systems: dict[str, Callable[[str], System | Given]] = {}
+    for name in dict.fromkeys((*REFERENCES, encoder)):
+        system = load_system(name)
+        systems[system.name] = _always(system)
+    if vectors:
+        own = benchmark.given(Path(vectors))
+        if own.name in systems:
+            raise ConfigError(f"vectors {vectors!r}: {own.name!r} is the name of a system here. Rename the file")
+        systems[own.name] = _always(own)
+    for name, function in (callables or {}).items():
+        systems[name] = _of_callable(name, function)
+    if any(task.oracle is not None for task in loaded):
+        systems["oracle"] = _always(load_system("oracle"))
+    return Bench(tuple(loaded), {name: str(why) for name, why in absent.items()}, systems)
+
+
+def names_of(tasks: str, data: str) -> tuple[str, ...]:
+    """Return the names of the tasks meant by a parameter: on real data, `few` is the small real samples."""
+    if tasks == "few":
+        return benchmark.SUITES["samples"] if data == "real" else FEW
+    names = [name.strip() for name in tasks.split(",")]
+    return tuple(task for name in names for task in benchmark.SUITES.get(name, (name,)))
+
+
+def _always(system: System | Given) -> Callable[[str], System | Given]:
+    return lambda protocol: system
+
+
+def _of_callable(name: str, function: Vectorise) -> Callable[[str], Given]:
+    return lambda protocol: Given(name, lambda task: by_callable(task, function, protocol))
+
+
+def by_callable(task: Task, function: Vectorise, protocol: str = "paper") -> dict[str, NDArray[np.floating]]:
+    """Return id -> vector of a callable on a task: what the three lines on the page do."""
+    wanted = inputs(task, Recipe(" "), protocol)
+    return dict(zip(wanted, np.asarray(function([one.text for one in wanted.values()])), strict=True))
+
+
+def measure(chapter: Chapter, bench: Bench) -> list[Result]:
+    """Score every system on every task it suits, under both protocols; return the rows with their bootstrap values.
+
+    Rows are kept from run to run (score_cache.py). A task that a system cannot be scored on, for want of vectors say,
+    is told on the page and leaves no row. Nothing is recorded yet: see `record`.
+    """
+    rows: list[Result] = []
+    wrong: dict[str, list[str]] = {}
+    for protocol in PROTOCOLS:
+        for name, of in bench.systems.items():
+            told = progress(f"{name}, {protocol}", "texts or tasks")
+            outcome = benchmark.attempt(
+                [task for task in bench.tasks if name != "oracle" or task.oracle is not None], of(protocol),
+                source=chapter.parameters["data"], papers=chapter.parameters["papers"],
+                question=Question(protocol, seed=chapter.parameters["seed"]),
+                progress=lambda what, done, total, told=told: told(done, total),  # type: ignore[misc]
+            )  # fmt: skip
+            rows += outcome.rows
+            for task, why in outcome.failed.items():
+                wrong.setdefault(str(why), []).append(f"{name} on {task}")
+    chapter.say(*(f"{', '.join(dict.fromkeys(where))}: {why}." for why, where in wrong.items()))
+    return rows
+
+
+def record(chapter: Chapter, rows: Sequence[Result]) -> list[Result]:
+    """Record the scores and the paired differences of their main metrics; return all of them as the page shows them.
+
+    Values of single queries and bootstrap values stay behind: they would be most of the file.
+    """
+    return chapter.record(replace(row, by_query={}, replicates=None) for row in (*rows, *differences(rows)))
+
+
+def differences(rows: Sequence[Result]) -> Iterator[Result]:
+    """Yield difference and p of every two systems on every main score; none where a row has no bootstrap values.
+
+    Draws that never vary (one block drawn again and again) yield the difference alone: without interval and without p.
+    """
+    for place, found in by_place(main_rows(rows)).items():
+        by_system = {row.encoder: row for row in found if row.encoder != "oracle"}
+        for second, first in combinations(
+            by_system, 2
+        ):  # references come first: what is newer is compared to what is older
+            a, b = by_system[first], by_system[second]
+            if a.replicates is None or b.replicates is None:
+                continue
+            gap = paired_bootstrap(a, b)
+            task, split, metric, protocol = place
+            shared: dict[str, Any] = {
+                "task": task, "split": split, "protocol": protocol, "n": a.n, "encoder": f"{first} - {second}",
+                "source": a.source, "data_hash": a.data_hash, "seed": a.seed, "provenance": provenance(),
+                "note": f"paired bootstrap, {len(a.replicates)} draws that both systems share",
+            }  # fmt: skip
+            points = Result(
+                metric=DIFFERENCE.format(metric=metric), value=gap.value, low=gap.low, high=gap.high, **shared
+            )
+            if varies(points):
+                yield points
+                yield Result(metric=P.format(metric=metric), value=gap.p, **shared)
+            else:
+                yield replace(points, low=None, high=None)
+
+
+# ---- finding one's way in rows ---------------------------------------------------------------------------------------
+
+Place = tuple[str, str, str, str]
+"""(task, split, metric, protocol): what scores of two systems must share to be compared."""
+
+
+def main_metric(task: str, metrics: Sequence[str]) -> str:
+    """Return the metric a task is shown by: the first of the inventory; of reviewers the mean of the four."""
+    like = SAMPLES[task].like if task in SAMPLES else task
+    known = TASKS[like].metrics if like in TASKS else tuple(metrics)
+    return "mean_of_four" if "mean_of_four" in known else known[0]
+
+
+def is_score(row: Result) -> bool:
+    """Return whether a row is a score, not a difference or its p."""
+    return "difference of" not in row.metric
+
+
+def main_rows(rows: Sequence[Result]) -> list[Result]:
+    """Return the scores in the main metric of each task, on its test split, or its first where it has none."""
+    kept = []
+    of_task: dict[str, list[Result]] = {}
+    for row in rows:
+        if is_score(row):
+            of_task.setdefault(row.task, []).append(row)
+    for task, found in of_task.items():
+        metric = main_metric(task, list(dict.fromkeys(row.metric for row in found)))
+        splits = list(dict.fromkeys(row.split for row in found))
+        split = "test" if "test" in splits else splits[0]
+        kept += [row for row in found if (row.metric, row.split) == (metric, split)]
+    return kept
+
+
+def by_place(rows: Sequence[Result]) -> dict[Place, list[Result]]:
+    """Return rows by what they must share to be compared."""
+    found: dict[Place, list[Result]] = {}
+    for row in rows:
+        found.setdefault((row.task, row.split, row.metric, row.protocol), []).append(row)
+    return found
+
+
+def varies(row: Result) -> bool:
+    """Return whether a row has an interval of some width: one block, drawn again and again, gives none."""
+    return row.low is not None and row.high is not None and row.high > row.low
+
+
+def gap_of(rows: Sequence[Result], place: Place, first: str, second: str) -> tuple[Result, Result | None] | None:
+    """Return difference and p of two systems as they were recorded; None if they were not, in this direction.
+
+    Where the draws do not vary there is no p, whatever was recorded.
+    """
+    task, split, metric, protocol = place
+    found = {
+        row.metric: row
+        for row in rows
+        if (row.task, row.split, row.protocol, row.encoder) == (task, split, protocol, f"{first} - {second}")
+    }
+    points, p = found.get(DIFFERENCE.format(metric=metric)), found.get(P.format(metric=metric))
+    if points is None:
+        return None
+    return (points, p) if varies(points) else (replace(points, low=None, high=None), None)
+
+
+def title(task: str) -> str:
+    """Return what a task is called on the page."""
+    like = SAMPLES[task].like if task in SAMPLES else task
+    return TASKS[like].title if like in TASKS else task
+
+
+def named(system: str) -> str:
+    """Return what a system is called on the page."""
+    return TITLES.get(system, system)

@@ -1,0 +1,193 @@
+"""The score explorer: two systems side by side on every task, the difference with its interval, in the page.
+
+SciRepEval's tables have one row a system and one column a task; whether two rows differ they leave to the reader. Here
+a reader chooses two systems, sees both scores of each task, and their paired difference
+
+    d = score(first) - score(second), 95 % interval from resamples that both systems share
+
+which is settled where the interval leaves out 0. Scores and differences are Result rows that a chapter recorded: nothing
+is computed in the page, and a pair without a recorded difference shows none. The browser half is `scores.js`, the plain
+table for readers without script `fallback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anywidget
+import traitlets
+
+from scirep_core.datasets.inventory import TASKS
+from scirep_core.datasets.samples import SAMPLES
+from scirep_core.errors import ConfigError, nearest
+from scirep_core.explore.facets import encode
+from scirep_core.formats import PROTOCOLS
+from scirep_core.results import Result
+from scirep_core.store import stable_hash
+
+HERE = Path(__file__).parent
+ESM, CSS = (HERE / "scores.js").read_text(encoding="utf-8"), (HERE / "scores.css").read_text(encoding="utf-8")
+ORDERS = ("task", "first", "second", "difference")
+"""What the table may be sorted by; `-` before it turns the order round."""
+FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
+
+View = dict[str, Any]
+
+
+class Gap(NamedTuple):
+    """A paired difference of two systems, first minus second, on the 0-100 scale, with its interval."""
+
+    first: str
+    second: str
+    row: Result
+    """Task, split, metric and protocol of the two scores; value, low and high of the difference."""
+
+
+class Run(NamedTuple):
+    """What the reader may switch between: scores and differences that belong together."""
+
+    key: str
+    label: str
+    about: str
+    scores: Sequence[Result]
+    gaps: Sequence[Gap]
+
+
+class ScoreExplorer(anywidget.AnyWidget):
+    """The widget. `selection` = {first, second, run, protocol, order}: observe it, or set all or part of it."""
+
+    _esm = ESM
+    _css = CSS
+    data = traitlets.Unicode().tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, view: View, **kwargs: Any) -> None:
+        """Take what `score_data` returned; keywords `first`, `second`, `run`, `protocol`, `order` choose what is shown."""
+        self._view = view
+        chosen: dict[str, Any] = {
+            key: kwargs.pop(key) for key in ("first", "second", "run", "protocol", "order") if key in kwargs
+        }
+        super().__init__(data=encode(view), selection=resolve(view, {}, chosen), **kwargs)
+
+    @traitlets.validate("selection")
+    def _check_selection(self, proposal: Any) -> dict[str, Any]:
+        return resolve(self._view, self.selection, proposal["value"])
+
+    def static_fallback(self) -> str:
+        """Return all scores as HTML tables that need no script."""
+        return fallback(self._view)
+
+
+def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> View:
+    """Return the explorer's data as plain JSON values.
+
+    Args:
+        runs: those without scores are left out.
+        labels: what a system is called, where that is not its name.
+
+    Raises ConfigError without two systems, for a run given twice, a number twice, or a gap of systems without scores.
+    """
+    labels = labels or {}
+    given = [run for run in runs if run.scores]
+    keys = [run.key for run in given]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ConfigError(f"runs: {key!r} is given twice; keep one")
+    systems = list(dict.fromkeys(row.encoder for run in given for row in run.scores))
+    if len(systems) < 2:
+        raise ConfigError(f"runs: scores of {len(systems)} systems; a comparison needs two")
+    rows = [line for run in given for line in _lines(run, systems)]
+    view: View = {
+        "systems": [[name, labels.get(name, name)] for name in systems],
+        "runs": [[run.key, run.label, run.about] for run in given],
+        "formats": FORMATS,
+        "rows": rows,
+    }
+    return view | {"key": stable_hash(view)[:12]}
+
+
+def _place(row: Result) -> tuple[str, str, str, str]:
+    return row.protocol, row.task, row.split, row.metric
+
+
+def _lines(run: Run, systems: Sequence[str]) -> list[View]:
+    lines: dict[tuple[str, str, str, str], View] = {}
+    for row in run.scores:
+        line = lines.setdefault(_place(row), _line(run.key, row))
+        if row.encoder in line["scores"]:
+            raise ConfigError(f"{run.key}: two scores of {row.encoder} on {row.task}, {row.split}, {row.metric}")
+        line["scores"][row.encoder] = [row.value, row.low, row.high]
+    for gap in run.gaps:
+        at = lines.get(_place(gap.row))
+        if at is None or not {gap.first, gap.second} <= set(at["scores"]):
+            raise ConfigError(
+                f"{run.key}: a difference of {gap.first} and {gap.second} on {gap.row.task}, but not both scores"
+            )
+        turned = systems.index(gap.first) > systems.index(gap.second)
+        numbers = [gap.row.value, gap.row.low, gap.row.high]
+        if turned:
+            numbers = [None if x is None else -x for x in (numbers[0], numbers[2], numbers[1])]
+        pair = (gap.second, gap.first) if turned else (gap.first, gap.second)
+        at["gaps"]["|".join(str(systems.index(name)) for name in pair)] = numbers
+    return list(lines.values())
+
+
+def _line(run: str, row: Result) -> View:
+    like = SAMPLES[row.task].like if row.task in SAMPLES else row.task
+    spec = TASKS.get(like)
+    title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
+    return {
+        "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
+        "split": row.split, "metric": row.metric, "n": row.n, "scores": {}, "gaps": {},
+    }  # fmt: skip
+
+
+def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+    The two systems may be one and the same; a protocol that the chosen run does not have gives way to one it has.
+    """
+    systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
+    start = {"first": systems[0], "second": systems[1], "run": runs[0], "protocol": "", "order": "task"}
+    for key in wanted:
+        if key not in start:
+            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
+    new = {**start, **before, **wanted}
+    orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
+    for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
+        if new[key] not in valid:
+            raise ConfigError(f"selection: {key} {new[key]!r}; {nearest(str(new[key]), valid)}")
+    has = [name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])]
+    if new["protocol"] not in has:
+        if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
+            raise ConfigError(f"selection: protocol {new['protocol']!r}; {nearest(str(new['protocol']), PROTOCOLS)}")
+        new["protocol"] = has[0]
+    return new
+
+
+def fallback(view: View) -> str:
+    """Return all scores as one folding HTML table for each run without script; the widget folds it away when it starts."""
+    names = view["systems"]
+    parts = [
+        f'<details class="sco-fallback" data-key="{view["key"]}" open>',
+        "<summary>All scores as plain tables</summary>",
+    ]
+    for key, label, about in view["runs"]:
+        heads = "".join(
+            f"<th>{escape(head)}</th>" for head in ("task", "metric", "protocol", "n", *(n for _, n in names))
+        )
+        parts.append(f'<table class="dataframe"><caption>{escape(label)}. {escape(about)}</caption>')
+        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+        for row in (row for row in view["rows"] if row["run"] == key):
+            cells = [f"<td>{escape(str(row[name]))}</td>" for name in ("metric", "protocol", "n")]
+            for name, _ in names:
+                value, low, high = row["scores"].get(name, (None, None, None))
+                shown = "–" if value is None else f"{value:.1f}"
+                cells.append(f"<td>{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}</td>")
+            split = "" if row["split"] == "test" else f", {row['split']}"
+            parts.append(f'<tr><th scope="row">{escape(row["title"] + split)}</th>{"".join(cells)}</tr>')
+        parts.append("</tbody></table>")
+    return "\n".join([*parts, "</details>"])

@@ -1,0 +1,439 @@
+"""Whole tables over seeds: train every variant, score it on every task, keep the rows (SciRepEval v2 Tables 2, 3, 8, 11).
+
+    main          v2 Table 2, lower half: every way of training, beside floor, TF-IDF, the base and a control of the ensemble
+    bases         v2 Table 8, v1 Table 3: the same on other bases
+    cross         v2 Table 3, v1 Table 4: each format's vectors on tasks of each format
+    partitions    v2 section 7: codes for random groups of tasks in place of formats
+    affinity      v2 Table 11, v1 Table 9: trained on one or two formats
+    objective     v2 appendix F: without citation triplets, on a base that has not seen them
+    batching      v1 appendix B, v2 section 5: how batches are mixed, how codes begin
+    ensembles     v2 section 6, note 7: mean and concatenation, beside two trainings of one kind
+    efficiency    v2 Table 4, v1 Table 5: parameters a format, time to train and to encode (training/efficiency.py)
+    samples       the same on a few hundred real papers, with MiniLM as base
+    widths        ours: does one vector for all tasks fall behind because it is narrow?
+
+A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
+(`training/models.py`), scores are kept (`score_cache.py`), and the next run goes on with what is missing. Rows go to
+`results/embedded/study/<name>.jsonl`, each with the variant, the seed of its training, its base, its code and its model's
+key in `parameters`. `seed` of a row is the scoring's, so that rows of two models resample the same test rows. Means over
+seeds, spread and tests are in studied.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from scirep_core.datasets.inventory import TASKS
+from scirep_core.errors import ConfigError, ScirepError, nearest
+from scirep_core.formats import FORMATS
+from scirep_core.results import ROOT, Result, provenance
+from scirep_core.store import home
+from scirep_core.studied import over_seeds, read, trainings, write_rows
+from scirep_core.training.efficiency import TABLE_4, measure
+from scirep_core.training.models import Made, Say, Watch, base, obtain
+from scirep_core.training.samples import TRAINED, held_out
+from scirep_core.training.variants import PARTITIONS, SUBSETS, Budget, asked, variant
+
+if TYPE_CHECKING:
+    from scirep_core.benchmark import Progress
+    from scirep_core.datasets.task import Task
+    from scirep_core.systems import System
+
+Stage = Literal["all", "train", "score"]
+OWN = "own"
+"""The code of a task's own format; else one format's vectors are used for every task."""
+
+
+# ------------------------------------------------------------------------------------------------------------- studies
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a table holds.
+
+    Attributes:
+        tasks: a suite, or tasks by name; the benchmark's average needs the suite.
+        budget: what it takes unless another is asked for.
+        codes: whether each format's vectors are scored on every task too, where there are several.
+        references: systems without training, beside the variants.
+        widths: of the embedded base; none: the budget's.
+        names_base: whether rows say their base, as where there are several.
+        split: the one setting of each task that is scored, `test` say: without few-shot settings, which take longer than all
+            others together, and of a suite without the tasks whose units of the average need them; all of them unless named.
+    """
+
+    exhibits: tuple[str, ...]
+    text: str
+    variants: tuple[str, ...]
+    bases: tuple[str, ...] = ("embedded",)
+    tasks: str | tuple[str, ...] = "scirepeval"
+    codes: bool = False
+    references: tuple[str, ...] = ()
+    budget: str = "small"
+    widths: tuple[int, ...] = ()
+    names_base: bool = False
+    split: str | None = None
+
+
+TABLE_3 = tuple(
+    f"scirepeval/{name}"
+    for name in ("fos", "cite_count", "same_author", "search",
+                 "drsm", "peer_review_score", "paper_reviewer_matching", "trec_covid")
+)  # fmt: skip
+"""One in-train and one out-of-train task a format (v2 section 7, footnote 8)."""
+TABLE_2 = ("Base", "MTL CLS", "MTL CTRL", "Adapters", "PALs", "Fusion", "Adapters + MTL CTRL")
+OURS = ("one pass", "MTL CLS dense", "one pass dense", "mean of two MTL CLS")
+
+STUDIES: dict[str, Study] = {
+    "main": Study(
+        ("V2-T2", "V1-T2"), "one vector or one a format", (*TABLE_2, *OURS), references=("random", "tfidf", "oracle")
+    ),
+    "bases": Study(
+        ("V2-T8", "V1-T3"), "the same on other bases", ("Base", "MTL CLS", "MTL CTRL", "Adapters", "Adapters + MTL CTRL"),
+        ("embedded untrained", "embedded specter", "embedded"), names_base=True,
+    ),
+    "cross": Study(
+        ("V2-T3", "V1-T4"), "each format's vectors on each format's tasks", ("MTL CTRL", "Adapters", "one pass dense"),
+        tasks=TABLE_3, codes=True,
+    ),
+    "partitions": Study(
+        ("V2-C1", "V1-C2"), "codes for random groups of tasks", ("MTL CTRL", *PARTITIONS), tasks=TABLE_3, codes=True
+    ),
+    "affinity": Study(("V2-T11", "V1-T9", "V2-C14"), "trained on one or two formats", (*SUBSETS, "MTL CTRL")),
+    "objective": Study(
+        ("V2-C3", "V1-C3"), "without citation triplets", ("Base", "MTL CTRL", "MTL CTRL without citations"),
+        ("embedded untrained",),
+    ),
+    "batching": Study(
+        ("V1-C11",), "how batches are mixed, how codes begin",
+        ("MTL CTRL", "MTL CTRL, proportional batches", "MTL CTRL, one task after another", "MTL CTRL, codes as [CLS]"),
+    ),
+    "ensembles": Study(
+        ("V2-C12", "V1-C9"), "mean, concatenation, and what two trainings of one kind give",
+        ("MTL CLS", "MTL CTRL", "Adapters", "Adapters + MTL CTRL", "Adapters ++ MTL CTRL", "mean of two MTL CLS",
+         "mean of two MTL CTRL"),
+    ),
+    "samples": Study(
+        ("V2-T8",), "real papers, a few hundred, on a base with real weights",
+        ("Base", "MTL CLS", "MTL CTRL", "Adapters", "one pass dense"), ("minilm",), tasks="samples", budget="samples",
+    ),
+    "efficiency": Study(("V2-T4", "V1-T5"), "parameters and time, measured side by side", TABLE_4),
+    "widths": Study(
+        (), "one vector and several, by width", ("Base", "MTL CLS", "MTL CTRL", "MTL CLS dense", "one pass dense"),
+        widths=(32, 64, 128, 256),
+    ),
+}  # fmt: skip
+
+
+def study(name: str) -> Study:
+    """Return a study by name. Raises ConfigError naming the nearest."""
+    if name not in STUDIES:
+        raise ConfigError(f"unknown study {name!r}; {nearest(name, STUDIES)}")
+    return STUDIES[name]
+
+
+class Cell(NamedTuple):
+    """One system of a study: a variant on a base, trained with a seed, its vectors of one code or each task's own."""
+
+    variant: str
+    base: str
+    width: int
+    seed: int
+    code: str = OWN
+
+    def label(self, of: Study) -> str:
+        """Return its name in rows: what tells it from the study's other cells, the seed last."""
+        on = f" on {self.base}" if of.names_base or len(of.bases) > 1 else ""
+        wide = f", width {self.width}" if of.widths else ""
+        code = f" as {self.code}" if self.code != OWN else ""
+        return f"{self.variant}{on}{code}{wide}, seed {self.seed}"
+
+
+def cells(of: Study, seed: int, given: Budget) -> list[Cell]:
+    """Return a study's cells of one seed; a base that is not trained is there with seed 0 alone."""
+    found = []
+    for on in of.bases:
+        for width in of.widths or (given.width,):
+            for name in of.variants:
+                known = variant(name)
+                if seed and not (known.kind or known.members):
+                    continue
+                codes = [] if known.codes else [OWN]  # a code for a random group is no format's own
+                codes += list(FORMATS) if of.codes and known.many else []
+                found += [Cell(name, on, width, seed, code) for code in codes]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- running
+
+
+def run(
+    name: str,
+    given: Budget,
+    seeds: Sequence[int] = range(5),
+    *,
+    changes: dict[str, Any] | None = None,
+    only: Stage = "all",
+    protocol: str = "paper",
+    workers: int = 1,
+    keep_vectors: bool = False,
+    out: Path | None = None,
+    say: Say | None = None,
+    watch: Watch | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Train and score what is missing of a study; return its rows and write them to a file, after every seed.
+
+    Args:
+        changes: fields of the study to change: variants, bases, tasks, widths, codes, references.
+        say: told in a line each what is made; with several workers a function of a module, which they call too.
+        only: `train` stops before scoring (on a machine without the evaluators), with no rows; `score` trains nothing, and
+            models that are not there are cells that failed.
+        workers: processes, each of which takes a seed at a time.
+        keep_vectors: otherwise those of trained models are removed once they are scored.
+        out: file of the rows; `results_file(name)` unless given, which is not written while it holds lines that this run has not.
+
+    Raises ConfigError for an unknown study, variant, base or task, or where recorded lines would be lost; ScirepError at the
+    end where cells failed, the rows of the others being written.
+    """
+    of = replace(study(name), **changes or {})
+    for one in of.variants:
+        variant(one)
+    if not seeds or workers < 1:
+        raise ConfigError(f"seeds = {list(seeds)}, workers = {workers}: give one or more of each")
+    path = out or results_file(name)
+    if name == "efficiency":
+        timed = [row for on in of.bases for row in measure(given, on, of.variants, say=say)]
+        timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
+        write_rows(path, timed)
+        return timed
+    planned = {cell.label(of) for seed in seeds for cell in cells(of, seed, given)} | set(of.references)
+    if out is None and only != "train" and (lost := _lost(path, planned, given)):
+        raise ConfigError(f"{path}: {lost}. Give --out FILE, or delete it")
+    if say:
+        data = "real samples" if given.source == "samples" else f"{given.papers:,} papers"
+        say(f"study {name}: {len(planned)} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
+    for on in of.bases if workers > 1 else ():  # once, before the others wait for it
+        for width in of.widths or (given.width,):
+            base(on, replace(given, width=width), say)
+    jobs = [_Job(name, of, seed, given, only, protocol, keep_vectors) for seed in seeds]
+    rows: dict[int, list[Result]] = {}
+    failed: list[str] = []
+    if only != "train" and of.references:
+        rows[-1] = _references(name, of, given, protocol, progress)
+    for done in _parallel(jobs, workers, say) if workers > 1 else (_seed(job, say, watch, progress) for job in jobs):
+        rows[done.seed] = done.rows
+        failed += done.failed
+        made = [row for seed in sorted(rows) for row in rows[seed]]
+        if only != "train" and not (out is None and _lost(path, {row.encoder for row in made}, given)):
+            write_rows(path, made)
+    if failed:
+        raise ScirepError(f"{len(failed)} cells of study {name} failed, the others are kept: {'; '.join(failed[:5])}")
+    return [*made, *over_seeds(made)]
+
+
+def _asked(given: Budget) -> dict[str, Any]:
+    """Return what a row says of its budget: the name, and what was set otherwise."""
+    name, settings = asked(given) or ("", {})
+    return {"budget": name, "settings": settings} if name else {}
+
+
+def _lost(path: Path, labels: set[str], given: Budget) -> str:
+    """Return what a file of rows would lose if these labels' rows took its place, in words; "" for nothing."""
+    there = trainings(read(path))
+    if gone := sorted({row.encoder for row in there} - labels):
+        return f"holds {len(gone)} trainings that this run does not make ({'; '.join(gone[:2])} ...)"
+    own = _asked(given)
+    other = [
+        row.parameters for row in there if own and row.parameters.get("budget") and own != _of_budget(row.parameters)
+    ]
+    return (
+        f"its rows are of another budget: {other[0]['budget']}, {other[0]['settings'] or 'as it is'}" if other else ""
+    )
+
+
+def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: parameters[key] for key in ("budget", "settings")}
+
+
+class _Job(NamedTuple):
+    name: str
+    study: Study
+    seed: int
+    given: Budget
+    only: Stage
+    protocol: str
+    keep_vectors: bool
+
+
+class _Done(NamedTuple):
+    seed: int
+    rows: list[Result]
+    failed: list[str]
+
+
+def _seed(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
+    """Train and score one seed's cells; a cell that fails does not lose the others."""
+    rows: list[Result] = []
+    failed: list[str] = []
+    used: set[str] = set()
+    tasks = _tasks(job.study, job.given) if job.only != "train" else []
+    chosen = cells(job.study, job.seed, job.given)
+    for at, cell in enumerate(chosen, start=1):
+        label, known = cell.label(job.study), variant(cell.variant)
+        try:
+            given = replace(job.given, width=cell.width)
+            made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
+            if job.only == "train":
+                continue
+            if say:
+                say(f"{job.name} {at}/{len(chosen)}: scoring {label}")
+            system = as_system(label, made, cell.code, known.how)
+            used |= _fingerprints(system) if known.kind or known.members else set()
+            rows += _score(job, cell, system, made, tasks, progress)
+        except ScirepError as error:
+            failed.append(f"{label}: {error}")
+    for fingerprint in () if job.keep_vectors else used:
+        shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
+    return _Done(job.seed, rows, failed)
+
+
+def _parallel(jobs: Sequence[_Job], workers: int, say: Say | None) -> Iterator[_Done]:
+    """Yield seeds as processes finish them; each has its share of the cores."""
+    import os
+
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (threads,)) as pool:
+        for future in as_completed([pool.submit(_seed, job, say) for job in jobs]):
+            if say:
+                say(f"seed {future.result().seed} is done")
+            yield future.result()
+
+
+def _begin(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _tasks(of: Study, given: Budget) -> list[Task]:
+    """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
+    from scirep_core.suites import AVERAGED
+
+    loaded = _loaded(of.tasks, given.papers, given.data_seed)
+    whole = of.split is None or not (isinstance(of.tasks, str) and of.tasks in AVERAGED)
+    return [task for task in loaded if whole or not TASKS[task.name].few_shot]
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int) -> list[Task]:
+    """Return the tasks that are scored; of real samples that are trained on, what was held out."""
+    from scirep_core import benchmark
+
+    tasks, failed = benchmark.load_tasks(names, "embedded", papers, data_seed)
+    for error in failed.values():
+        raise error
+    return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
+
+
+def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean") -> System:
+    """Return models as what is scored: several joined, or one code's vectors for every format."""
+    from scirep_core.encoders import load_encoder
+    from scirep_core.encoders.ensemble import Ensemble
+    from scirep_core.systems import System
+
+    said = "" if code == OWN else f"#{code}"
+    members = tuple(load_encoder(f"{one.encoder}{said}") for one in made)
+    encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
+    return System(label, encoder.fingerprint, encoder)
+
+
+def _fingerprints(system: System) -> set[str]:
+    return {one.fingerprint for one in getattr(system.encoder, "members", (system,))}
+
+
+def _score(
+    job: _Job, cell: Cell, system: System, made: Sequence[Made], tasks: list[Task], progress: Progress | None
+) -> list[Result]:
+    """Return the rows of one cell, and its averages where its tasks form them."""
+    given = job.given
+    rows = _scored(job.study, given, tasks, system, job.protocol, progress)
+    told = {
+        "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
+        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, **_length(made), **_asked(given),
+    }  # fmt: skip
+    return _placed(job.name, job.study, rows, told)
+
+
+def _scored(
+    of: Study, given: Budget, tasks: Sequence[Task], system: System | str, protocol: str, progress: Progress | None
+) -> list[Result]:
+    """Return a system's rows on a study's tasks. Raises ScirepError naming the tasks that failed."""
+    from scirep_core import benchmark
+
+    outcome = benchmark.attempt(
+        tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
+        question=benchmark.Question(protocol, split=of.split),
+    )  # fmt: skip
+    if outcome.failed:
+        raise ScirepError(benchmark.failure(outcome)) from next(iter(outcome.failed.values()))
+    return outcome.rows
+
+
+def _length(made: Sequence[Made]) -> dict[str, Any]:
+    """Return how long a cell's models were trained, and on what: from their folders."""
+    from scirep_core.encoders.model_store import describe, is_saved
+
+    found = [describe(one.folder).made for one in made if is_saved(one.folder)]
+    trained = [one["training"] for one in found if "training" in one]
+    if not trained:
+        return {}
+    return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained)}
+
+
+def _references(name: str, of: Study, given: Budget, protocol: str, progress: Progress | None) -> list[Result]:
+    """Return the rows of floor, ceiling and words alone."""
+    from scirep_core import benchmark
+
+    rows: list[Result] = []
+    for system in of.references:
+        scored = benchmark.score(_tasks(of, given), system, papers=given.papers, data_seed=given.data_seed,
+                                 protocol=protocol, progress=progress)  # fmt: skip
+        rows += _placed(name, of, scored, {"variant": system, **_asked(given)})
+    return rows
+
+
+def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) -> list[Result]:
+    """Return rows as the study keeps them: small, since they are committed.
+
+    Of a suite its averages, the widest of which holds the value of every unit; of single tasks their rows, without the
+    values of single queries.
+    """
+    from scirep_core.suites import AVERAGED, averages
+
+    means: list[Result] = []
+    if isinstance(of.tasks, str) and of.tasks in AVERAGED:
+        version, splits = AVERAGED[of.tasks]
+        means = averages(rows, version, True, splits)  # a small literature lacks few-shot settings; the note says which
+    most = max((row.n for row in means), default=0)
+    kept = [row if row.n == most and means else replace(row, by_query={}) for row in means or rows]
+    return [
+        replace(row, chapter=f"study/{name}", parameters={**row.parameters, **told}, replicates=None,
+                provenance=row.provenance or provenance())
+        for row in kept
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def results_file(name: str) -> Path:
+    """Return where a study's rows are recorded."""
+    return ROOT / "results" / ("real" if study(name).tasks == "samples" else "embedded") / "study" / f"{name}.jsonl"

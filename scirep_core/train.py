@@ -1,0 +1,398 @@
+"""The loop: one trunk, one conditioning, several tasks in every batch (SciRepEval sections 4 and 5).
+
+    loss = sum over tasks of the mean over the task's rows in the batch          rates and schedule: training/config.py
+
+Each document of a batch is encoded once under each format that asks for it; where formats share a pass, or nothing is told
+(MTL CLS), once in all, and with dense labels it then takes every loss it has a label for. Heads are linear, one a task, and
+are thrown away.
+
+Everything drawn at a step (rows, dropout) is a function of (seed, step, process), so a killed training goes on from its last
+checkpoint to the same bits; on a GPU to the same rows and drawings, but sums there have no fixed order. Under torchrun every
+process takes its share of each batch and gradients are added once a step, so the result is that of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from scirep_core.batching import plan
+from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.packing import Packed
+from scirep_core.encoders.speed import flops, matrix_rate
+from scirep_core.errors import ConfigError, NumericError, nearest
+from scirep_core.formats import FORMATS, Format
+from scirep_core.losses import LOSSES
+from scirep_core.training.checkpoint import (
+    BEST,
+    At,
+    Log,
+    append,
+    identity,
+    read_checkpoint,
+    read_log,
+    resume,
+    save,
+    write_checkpoint,
+)
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.data import TrainTask
+from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
+from scirep_core.training.processes import add_gradients, added, processes, same_everywhere
+
+Ints = NDArray[np.int64]
+TELL = 10
+"""Steps between writings of the log: reading a loss waits for the device."""
+
+
+class Told(NamedTuple):
+    """What `progress` is given: steps done and in all, losses by task, the trunk's rate, speed of the last steps."""
+
+    step: int
+    steps: int
+    losses: dict[str, float]
+    rate: float
+    documents_per_second: float
+    mfu: float
+
+
+class Trained(NamedTuple):
+    """What a training did.
+
+    Attributes:
+        steps: taken; fewer than planned where validation stopped it.
+        losses: task -> mean over the last tenth of the steps that had rows of it.
+        seconds: of training; validation and checkpoints aside.
+        documents_per_second: encoded and trained on, by all processes.
+        mfu: share of the measured matrix-multiply rate, of each device.
+        best: {step, loss, losses} of the best look at the validation tasks, whose weights the model has; None without.
+    """
+
+    steps: int
+    losses: dict[str, float]
+    seconds: float
+    documents_per_second: float
+    mfu: float
+    best: dict[str, Any] | None
+
+
+def train(
+    model: Conditioned,
+    tasks: Sequence[TrainTask],
+    config: TrainConfig,
+    folder: Path,
+    validation: Sequence[TrainTask] = (),
+    progress: Callable[[Told], None] | None = None,
+) -> Trained:
+    """Train a model in place, on its device, and leave it in eval mode with its last, or best, weights.
+
+    Args:
+        tasks: share one collection of documents.
+        folder: of checkpoint and log; a training that is there goes on, a finished one is only read.
+        validation: tasks of the same names; with `validate_every` the weights of the best look are kept.
+
+    Raises ConfigError for tasks that do not fit the model or the folder, NumericError for a loss that is no number.
+    """
+    check(model, tasks, validation, config)
+    rank, world = processes()
+    device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
+    steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
+    with only_trained(model) as trained, torch.random.fork_rng([device] if device.type == "cuda" else []):
+        start_drawing(drawn(config.seed, "heads"), device)
+        heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
+        optimizer = make_optimizer(model, trained, heads, config)
+        moved = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        same_everywhere(moved, world)
+        of, parts = identity(model, tasks, validation, config), (model, heads, optimizer)
+        at = resume(folder, of, parts, rank, world)
+        log = Log(folder, names, device, rank, world)
+        while at.step < steps and not at.stopped:
+            model.train()
+            heads.train()
+            start_drawing(drawn(config.seed, f"{at.step}/{rank}"), device)
+            share = config.share(at.step, steps)
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * share
+            for part in range(config.accumulation):
+                number = at.step * config.accumulation + part
+                rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
+                batch = gather(model, tasks, rows, known)
+                losses = losses_of(model, tasks, heads, batch, known, config)
+                counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
+                # of a task's rows each process has a part, and its gradient that weight
+                weights = counts / np.maximum(added(counts, world, device), 1) / config.accumulation
+                if losses:
+                    total = torch.stack([loss * weights[names.index(name)] for name, loss in losses.items()]).sum()
+                    total.backward()  # type: ignore[no-untyped-call]
+                log.add(losses, counts, work_of(model, batch))
+            add_gradients(moved, world)
+            if config.clip:
+                nn.utils.clip_grad_norm_(moved, config.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            at = at._replace(step=at.step + 1)
+            log.end_step(at.step, config.learning_rate * share)
+            last = at.step == steps
+            look = bool(validation) and (last or due(at.step, config.validate_every))
+            keep = last or due(at.step, config.checkpoint_every)
+            if look or keep or due(at.step, TELL):
+                log.flush()
+                if progress and rank == 0:
+                    line, bound = log.last, matrix_rate(str(device), config.precision) * world
+                    speed = line["documents"] / log.spent, line["flops"] / log.spent / bound
+                    progress(Told(at.step, steps, line["losses"], line["rate"], *speed))
+            if look:
+                found = look_at(model, validation, heads, config, rank, world)
+                at = judged(at, found, model, config, folder, rank)
+            if keep or at.stopped:
+                save(folder, at, of, parts, rank, world)
+            log.go_on()
+        if at.best and config.validate_every:
+            model.load_state_dict(read_checkpoint(folder / BEST).tensors)
+    model.eval()
+    return trained_in(folder, model, config, world, at)
+
+
+def due(step: int, every: int) -> bool:
+    """Return whether something that is done every so many steps, never at 0, is to be done."""
+    return bool(every) and step % every == 0
+
+
+# ---- a batch and its losses ------------------------------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """What is looked up while training.
+
+    Attributes:
+        labels: task -> (docs,) the example that labels a document, or -1; of dense labels only.
+        pairs: task -> its rows (n, 3) in order of queries; of losses with in-batch negatives only.
+    """
+
+    labels: dict[str, Ints]
+    pairs: dict[str, Ints]
+
+
+class Batch(NamedTuple):
+    """Documents packed, each once for all who ask for it.
+
+    Attributes:
+        packed: None where this process has no rows.
+        rows: task -> numbers of its examples.
+        places: task -> which of the packed documents each example is (n,), or a triplet's three are (n, 3).
+    """
+
+    packed: Packed | None
+    rows: dict[str, Ints]
+    places: dict[str, Ints]
+
+
+def known_of(tasks: Sequence[TrainTask], config: TrainConfig) -> Known:
+    """Return what these settings look up."""
+    labels, pairs = {}, {}
+    for task in tasks:
+        if task.kind == "triplet" and config.triplet_loss != "triplet_margin":
+            pairs[task.name] = task.rows[np.argsort(task.rows[:, 0], kind="stable")]
+        elif task.kind != "triplet" and config.dense:
+            labels[task.name] = np.full(task.documents.docs, -1)
+            labels[task.name][task.rows[::-1]] = np.arange(len(task))[::-1]  # of several examples the first
+    return Known(labels, pairs)
+
+
+def apart(model: Conditioned) -> bool:
+    """Return whether a document is encoded once for each format, as where formats are told and share no pass."""
+    return model.conditioning.kind != "plain" and not model.conditioning.shared_pass
+
+
+def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, Ints], known: Known) -> Batch:
+    """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too."""
+    asked, keys = [task for task in tasks if task.name in rows], []
+    for task in asked:
+        numbers, format = task.rows[rows[task.name]], np.array(FORMATS.index(task.format))
+        if task.kind == "triplet":
+            format = np.array([FORMATS.index(task.query_format), format, format])
+        keys.append(numbers * len(FORMATS) + (format if apart(model) else 0))
+    if not keys:
+        return Batch(None, {}, {})
+    distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
+    documents, codes = np.divmod(distinct, len(FORMATS))
+    routes: list[Any] = (
+        [FORMATS[code] for code in codes] if apart(model) else [model.conditioning.routes[0]] * len(codes)
+    )
+    parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
+    found = {task.name: rows[task.name] for task in asked}
+    places = {task.name: part.reshape(key.shape) for task, part, key in zip(asked, parts, keys, strict=True)}
+    for name, labels in known.labels.items():
+        places[name] = np.flatnonzero(labels[documents] >= 0)
+        found[name] = labels[documents[places[name]]]
+    found = {name: numbers for name, numbers in found.items() if len(numbers)}
+    return Batch(model.pack(tasks[0].documents.of(documents), routes), found, places)
+
+
+def losses_of(
+    model: Conditioned,
+    tasks: Sequence[TrainTask],
+    heads: nn.ModuleDict,
+    batch: Batch,
+    known: Known,
+    config: TrainConfig,
+) -> dict[str, Tensor]:
+    """Return each task's loss, the mean over its rows in the batch; of tasks without rows none."""
+    if batch.packed is None:
+        return {}
+    device = model.trunk.words.weight.device
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        vectors = model(batch.packed)
+    found = {}
+    for task in tasks:
+        if task.name not in batch.rows:
+            continue
+        places = torch.from_numpy(batch.places[task.name]).to(device)
+        if task.kind == "triplet":
+            formats = (task.query_format, task.format, task.format)
+            three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
+            found[task.name] = triplet_loss(three, task, batch.rows[task.name], known, config)
+            continue
+        assert task.targets is not None
+        targets = torch.from_numpy(task.targets[batch.rows[task.name]]).to(device)
+        output = heads[key_of(task.name)](taken(vectors, places, model, task.format))
+        if task.kind == "regression":
+            found[task.name] = LOSSES["mean_squared_error"](output.squeeze(1), targets)
+        else:
+            loss = "cross_entropy" if task.kind == "classification" else "binary_cross_entropy"
+            found[task.name] = LOSSES[loss](output, targets)
+    return found
+
+
+def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -> Tensor:
+    """Return (n, dim) float32: the vectors at these places, under a format where a pass gives all."""
+    if model.conditioning.shared_pass:
+        vectors = vectors[:, model.conditioning.route(format)]
+    return F.embedding(places, vectors.float())  # as an embedding: the gradients of a place are summed in a fixed order
+
+
+def triplet_loss(three: Sequence[Tensor], task: TrainTask, rows: Ints, known: Known, config: TrainConfig) -> Tensor:
+    """Return the loss of triplets (query, positive, negative), each (n, dim), by the kind the settings name."""
+    if config.triplet_loss == "triplet_margin":
+        return LOSSES["triplet_margin"](*three, config.margin)
+    query, positive, negative = three
+    n, (queries, contexts) = len(rows), (task.rows[rows, 0], task.rows[rows, 1:].T.ravel())
+    pairs = known.pairs[task.name]
+    first, last = (np.searchsorted(pairs[:, 0], queries, side) for side in ("left", "right"))
+    relevant = np.stack([np.isin(contexts, pairs[a:b, 1]) for a, b in zip(first, last, strict=True)])
+    relevant |= contexts == queries[:, None]  # a query that is another's context is as near itself as can be
+    relevant[np.arange(n), np.arange(n, 2 * n)] = False  # what a triplet names its negative is one: grades differ
+    masks: dict[str, Any] = {"mask_duplicates": config.mask_duplicates, "context_ids": torch.from_numpy(contexts),
+                             "relevant": torch.from_numpy(relevant)}  # fmt: skip
+    if config.triplet_loss == "in_batch_margin":
+        return LOSSES["in_batch_margin"](query, positive, negative, config.margin, **masks)
+    targets = torch.arange(n, device=query.device)
+    return LOSSES["contrastive"](query, torch.cat([positive, negative]), targets, config.temperature, **masks)
+
+
+# ---- looks and numbers -----------------------------------------------------------------------------------------------
+
+
+def look_at(
+    model: Conditioned, tasks: Sequence[TrainTask], heads: nn.ModuleDict, config: TrainConfig, rank: int, world: int
+) -> dict[str, float]:
+    """Return each validation task's mean loss, without dropout, in batches as large as its share of a training batch."""
+    model.eval()
+    heads.eval()
+    alone, known = replace(config, dense=False), known_of(tasks, replace(config, dense=False))
+    device, size = model.trunk.words.weight.device, max(config.batch // len(tasks), 1)
+    sums, counts = np.zeros(len(tasks)), np.zeros(len(tasks))
+    with torch.no_grad():
+        for i, task in enumerate(tasks):
+            rows = np.arange(min(len(task), config.validation_rows))
+            for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
+                batch = gather(model, tasks, {task.name: part}, known)
+                sums[i] += float(losses_of(model, tasks, heads, batch, known, alone)[task.name]) * len(part)
+                counts[i] += len(part)
+    means = added(sums, world, device) / added(counts, world, device)
+    return {task.name: float(mean) for task, mean in zip(tasks, means, strict=True)}
+
+
+def judged(at: At, found: dict[str, float], model: Conditioned, config: TrainConfig, folder: Path, rank: int) -> At:
+    """Return where training is after a look; weights that are better than all before are kept."""
+    loss = sum(found.values())
+    if not np.isfinite(loss):
+        raise NumericError(f"validation: the loss is {loss} at step {at.step}. Lower learning_rate, or set clip")
+    better = at.best is None or loss < at.best["loss"]
+    if rank == 0:
+        append(folder, [{"step": at.step, "validation": found, "loss": loss}])
+        if better and config.validate_every:
+            write_checkpoint(folder / BEST, model.state_dict(), {"step": at.step})
+    if better:
+        return at._replace(best={"step": at.step, "loss": loss, "losses": found}, looks=0)
+    return at._replace(looks=at.looks + 1, stopped=bool(config.patience) and at.looks + 1 >= config.patience)
+
+
+def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
+    """Return documents, tokens and floating-point operations of a batch, forward and backward.
+
+    Backward takes two products for each of forward's, and one where the trunk's weights do not move.
+    """
+    if batch.packed is None:
+        return 0, 0, 0
+    lengths = [run.length for run in batch.packed.runs for _ in range(run.size)]
+    times = 3 if model.trunk.words.weight.requires_grad else 2
+    return len(lengths), sum(lengths), times * flops(model.trunk.shape, lengths, model.pooling == "cls")
+
+
+def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int, at: At) -> Trained:
+    """Return what the log says of a training."""
+    rows = [row for row in read_log(folder) if "losses" in row]
+    documents, operations, seconds = (
+        sum(r["documents"] for r in rows),
+        sum(r["flops"] for r in rows),
+        rows[-1]["seconds"],
+    )
+    found: dict[str, list[float]] = {}
+    for row in rows[-max(len(rows) // 10, 1) :]:
+        for name, loss in row["losses"].items():
+            found.setdefault(name, []).append(loss)
+    rate = matrix_rate(str(model.trunk.words.weight.device), config.precision)
+    return Trained(
+        at.step, {name: sum(some) / len(some) for name, some in found.items()}, seconds, documents / max(seconds, 1e-9),
+        operations / max(seconds, 1e-9) / rate / world, at.best,
+    )  # fmt: skip
+
+
+def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[TrainTask], config: TrainConfig) -> None:
+    """Raise ConfigError for tasks that do not fit together, or not the model."""
+    names = [task.name for task in tasks]
+    if not names or len(set(names)) < len(names):
+        raise ConfigError(f"tasks to train on: {', '.join(names) or 'none'}. Name at least one, and none twice")
+    if unknown := [task.name for task in validation if task.name not in names]:
+        raise ConfigError(f"validation task {unknown[0]!r} is not trained; {nearest(unknown[0], names)}")
+    if config.dense and apart(model):
+        raise ConfigError(
+            f"dense labels need one vector for all formats, or one pass: {model.conditioning.kind} encodes each apart"
+        )
+    shape, trained = model.trunk.shape, {task.name: task for task in tasks}
+    for some in (tasks, validation):
+        for task in some:
+            if task.documents is not some[0].documents:
+                raise ConfigError(f"{task.name}: tasks that are trained together share one collection of documents")
+            if (task.kind, task.classes) != (trained[task.name].kind, trained[task.name].classes):
+                raise ConfigError(f"{task.name}: validation has other classes than training")
+            for format in (task.format, task.query_format) if apart(model) or model.conditioning.shared_pass else ():
+                model.conditioning.route(format)
+    longest = max(int(task.documents.lengths.max()) for task in (*tasks, *validation)) + model.conditioning.added()
+    if longest > shape.max_position_embeddings:
+        raise ConfigError(
+            f"a document of {longest} tokens, and the model has {shape.max_position_embeddings} places. Cut to max_length"
+        )
+    if max(int(task.documents.ids.max()) for task in (*tasks, *validation)) >= shape.vocab_size:
+        raise ConfigError("a token id is outside the model's vocabulary: the documents are of another tokenizer")
+    if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
+        raise ConfigError("weights are trained in float32; precision = bfloat16 computes in bf16 all the same")

@@ -1,0 +1,303 @@
+"""Trained models of the variants, made where they are missing (SciRepEval sections 4 to 6, appendices B, D, F, H).
+
+    obtain("MTL CTRL", seed=0, given=budget("small"))   ->   $SCIREP_HOME/models/mtl-ctrl-0-<key>/
+
+A model's key is a hash of all it depends on: base, examples, settings, seed and the code that trains. What is there is
+taken; what is missing is trained, first what it goes on from; a training that was killed goes on from its checkpoint. The
+seed of the data is not the seed of the training, and the base has one of its own: in the paper too all trainings start
+from one SPECTER2 base. Two processes never train the same model: who comes second waits and finds it there.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scirep_core.claims import acquire, release
+from scirep_core.datasets.inventory import TRAINING
+from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.errors import ConfigError, nearest
+from scirep_core.results import PACKAGE, provenance
+from scirep_core.store import home, sha256_bytes, sha256_file, stable_hash
+from scirep_core.text import Recipe
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.variants import AGAIN, Budget, Variant, config, plain, variant
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.bert import Trunk
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.tokens import Tokens
+    from scirep_core.train import Told, Trained
+    from scirep_core.training.data import TrainTask
+
+Say = Callable[[str], None]
+Watch = Callable[["Told"], None]
+
+# --------------------------------------------------------------------------------------------------------------- bases
+
+HUB = ("minilm", "scibert", "specter", "scincl", "specter2_base")
+"""Bases by name: all-MiniLM-L6-v2 (works offline), and those of v2 Tables 2 and 8, v1 Tables 2 and 3."""
+OWN = {"embedded": "specter2", "embedded specter": "specter", "embedded untrained": ""}
+"""Small models of the embedded literature -> how negatives of their citation triplets are drawn: as SPECTER2 Base's (6 easy
+ones by field, 4 hard), as the training set has them, or no triplets: word vectors alone, as SciBERT is to SPECTER."""
+BASES = (*OWN, *HUB)
+
+
+class Base(NamedTuple):
+    """A trunk to start from: its folder, and a hash of what is in it."""
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    fingerprint: str
+
+
+def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None = None) -> Base:
+    """Return a base by name, folder or hub name; the embedded ones are trained on the first call, as `say` and `watch` are told.
+
+    Raises ConfigError for an unknown name (with the nearest), a model that is neither here nor reachable.
+    """
+    from scirep_core.encoders import ENCODERS, model_folder
+    from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.model_store import describe, is_saved
+
+    if name in OWN:
+        if given.source != "embedded":
+            raise ConfigError(f"base {name!r} knows the words of the embedded literature alone; {nearest(name, HUB)}")
+        return _embedded(name, given, say, watch)
+    if name not in HUB and "/" not in name and not Path(name).expanduser().is_dir():
+        raise ConfigError(
+            f"unknown base {name!r}; {nearest(name, BASES)}, or a folder in hub layout, or org/model on the hub"
+        )
+    folder = TransformersEncoder(name, ENCODERS[name].model if name in HUB else name).folder
+    if is_saved(folder):
+        told = describe(folder)
+        return Base(name, folder, told.recipe, told.fingerprint)
+    return Base(name, folder, Recipe(), stable_hash(model_folder.hashes(folder))[:16])
+
+
+def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) -> Base:
+    from scirep_core.encoders.model_store import describe, is_saved
+    from scirep_core.training.base import small_base
+
+    steps = given.base_steps if OWN[name] else 0
+    how: dict[str, Any] = {"width": given.width, "layers": given.layers, "seed": given.base_seed, "steps": steps,
+                           "max_length": given.max_length} | ({"negatives": OWN[name]} if steps else {})  # fmt: skip
+    folder = home() / "models" / f"base-{stable_hash([root(given).name, how, code('training/base.py')])[:16]}"
+    with _alone(folder):
+        if not is_saved(folder):
+            _tell(say, f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
+            small_base(root(given), folder=folder, progress=watch, **how)
+    told = describe(folder)
+    return Base(name, folder, told.recipe, told.fingerprint)
+
+
+def root(given: Budget) -> Path:
+    """Return the folder of the embedded literature's training collections, written on the first call."""
+    from scirep_core.datasets.sources import root_of
+
+    return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
+
+
+def trunk_of(folder: Path) -> Trunk:
+    """Return a new trunk with the weights of a folder in hub layout."""
+    from safetensors.torch import load_file
+
+    from scirep_core.encoders.bert import Trunk, load, shape_of
+
+    return load(Trunk(shape_of(folder)), load_file(folder / "model.safetensors"), str(folder))
+
+
+ROOM = 4
+"""Tokens a conditioning adds at most."""
+
+
+def examples(of: Base, given: Budget) -> tuple[Tokens, list[TrainTask]]:
+    """Return a base's tokenizer and all training sets in its token ids; read once a process."""
+    where = root(given) if given.source == "embedded" else None
+    return _examples(of.folder, of.recipe, where, given.cap, given.max_length - ROOM, given.data_seed)
+
+
+@functools.lru_cache(maxsize=2)
+def _examples(
+    folder: Path, recipe: Recipe, root: Path | None, cap: int, max_length: int, seed: int
+) -> tuple[Tokens, list[TrainTask]]:
+    from scirep_core.encoders.tokens import read_tokens
+    from scirep_core.training.data import train_tasks
+    from scirep_core.training.samples import sample_tasks
+
+    tokens = read_tokens(folder)
+    if root is None:
+        return tokens, sample_tasks(tokens, cap=cap or None, max_length=max_length, seed=seed, recipe=recipe)
+    tasks = train_tasks(TRAINING, root, tokens, caps=cap or None, max_length=max_length, seed=seed, recipe=recipe)
+    return tokens, tasks
+
+
+def hash_of(tasks: Sequence[TrainTask]) -> str:
+    """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
+    said: list[Any] = [[sha256_bytes(part.tobytes()) for part in task.documents] for task in tasks[:1]]
+    for task in tasks:
+        arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
+        said.append([task.name, task.format, task.query_format, task.kind, [sha256_bytes(a.tobytes()) for a in arrays]])
+    return stable_hash(said)[:16]
+
+
+# ------------------------------------------------------------------------------------------------------------ training
+
+
+CODE = ("train.py", "losses.py", "batching.py", "training/data.py", "encoders/packing.py", "encoders/bert.py",
+        "encoders/conditioning.py", "training/optimisation.py")  # fmt: skip
+"""What every training runs through; a variant's own conditioning comes with it."""
+
+
+@functools.cache
+def code(*files: str) -> str:
+    """Return a hash of the code that trains, and of some files more."""
+    return stable_hash({name: sha256_file(PACKAGE / name) for name in (*CODE, *files)})[:16]
+
+
+class Made(NamedTuple):
+    """A model to score: what `load_encoder` takes, its folder, and the hash of all it depends on."""
+
+    encoder: str
+    folder: Path
+    key: str
+
+
+def obtain(
+    name: str, seed: int, given: Budget, on: str = "embedded", say: Say | None = None, watch: Watch | None = None,
+    make: bool = True,
+) -> list[Made]:  # fmt: skip
+    """Return the models whose vectors are averaged for a variant: one, or those of its members; trained where missing.
+
+    Args:
+        seed: of the training.
+        on: the base, see `base`.
+        say: told what is being trained, a line each.
+        watch: told how each training goes on.
+        make: whether a model that is not there is trained.
+
+    Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
+    """
+    chosen, start = variant(name), base(on, given, say, watch)
+    if chosen.members:
+        parts = [plain(member) for member in chosen.members]
+        return [
+            made for part, again in parts for made in obtain(part, seed + AGAIN * again, given, on, say, watch, make)
+        ]
+    if not chosen.kind:
+        return [_as_it_is(start)]
+    before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
+    (tokens, known), settings = examples(start, given), config(name, seed, given)
+    tasks = _tasks(chosen, known)
+    options = {} if chosen.after else options_of(chosen, given)
+    options |= of_tokens(options, tokens)
+    recipe = {
+        "variant": name, "kind": chosen.kind, "base": on, "base_fingerprint": start.fingerprint, "before": before.key,
+        "options": options,
+        "data": hash_of(tasks), "train": settings.to_json(), "max_length": given.max_length,
+        "code": code(f"encoders/{CONDITIONINGS[chosen.kind].module}.py"),
+    }  # fmt: skip
+    key = stable_hash(recipe)[:16]
+    folder = home() / "models" / f"{_slug(name)}-{seed}-{key}"
+    with _alone(folder):
+        if not _done(folder):
+            if not make:
+                raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
+            steps = settings.total({task.name: len(task) for task in tasks})
+            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps")
+            _train(chosen, before, start, tasks, settings, options, tokens, folder, given, recipe, watch)
+    return [Made(str(folder), folder, key)]
+
+
+def options_of(chosen: Variant, given: Budget) -> dict[str, Any]:
+    """Return the options of a variant's conditioning: the budget's for its kind, the variant's over them."""
+    return {**given.options.get(chosen.kind, {}), **chosen.options}
+
+
+def of_tokens(options: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
+    """Return the options that only the tokenizer knows: [CLS], where control codes begin as its word vector."""
+    return {"cls": tokens.cls} if options.get("start", "random") != "random" else {}
+
+
+def _as_it_is(start: Base) -> Made:
+    return Made(start.name if start.name in HUB else str(start.folder), start.folder, start.fingerprint)
+
+
+def _done(folder: Path) -> bool:
+    from scirep_core.encoders.model_store import is_saved
+
+    return is_saved(folder)
+
+
+def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
+    """Return a variant's tasks, under its own codes where it has some."""
+    named = {name.rpartition("/")[2] for name in chosen.tasks}
+    found = [task for task in tasks if task.name.rpartition("/")[2] in named]
+    codes = {name.rpartition("/")[2]: code for name, code in chosen.codes.items()}
+    if not found:
+        raise ConfigError(f"{chosen.text}: none of its training sets is there")
+    if not codes:
+        return found
+    return [replace(task, format=(own := codes[task.name.rpartition("/")[2]]), query_format=own) for task in found]
+
+
+def untrained(chosen: Variant, start: Path, options: Mapping[str, Any], seed: int) -> Conditioned:
+    """Return a variant's model before its training: the base with new parts, or what it goes on from."""
+    import torch
+
+    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.fusion import fuse
+    from scirep_core.encoders.model_store import load_model
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if chosen.after:
+            return fuse(load_model(start).model)
+        trunk = trunk_of(start)
+        return Conditioned(trunk, conditioning(chosen.kind, trunk, **options))
+
+
+def _train(
+    chosen: Variant, before: Made, start: Base, tasks: Sequence[TrainTask], settings: TrainConfig, options: Mapping[str, Any],
+    tokens: Tokens, folder: Path, given: Budget, recipe: Mapping[str, Any], watch: Watch | None,
+) -> None:  # fmt: skip
+    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.model_store import save_model
+    from scirep_core.train import train
+
+    model = untrained(chosen, before.folder, options, settings.seed).to(pick_device(None))
+    working = folder.with_name(f"{folder.name}.training")  # a killed training goes on from the checkpoint there
+    trained = train(model, tasks, settings, working, progress=watch)
+    made = {**recipe, "budget": asdict(given), "training": _said(trained), "provenance": provenance()}
+    save_model(model, tokens, folder, start.recipe, given.max_length, made)
+    shutil.rmtree(working, ignore_errors=True)
+
+
+def _said(trained: Trained) -> dict[str, Any]:
+    """Return what a training tells of itself, as JSON."""
+    return {key: value for key, value in trained._asdict().items() if isinstance(value, int | float | str | dict)}
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+
+
+def _tell(say: Say | None, line: str) -> None:
+    if say:
+        say(line)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time make a folder; who waited finds it there."""
+    lock = acquire(folder.with_name(f"{folder.name}.lock"))
+    try:
+        yield
+    finally:
+        release(lock)

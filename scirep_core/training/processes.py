@@ -1,0 +1,73 @@
+"""Several processes that train one model, each with its share of every batch (torchrun).
+
+    gradient = sum over processes of the gradient of each one's share          one all-reduce a step
+
+Each process weighs its losses by its share of a task's rows, so the sum is the gradient of the whole batch and the result
+that of one process (SciMult's code averages instead, which shrinks it by their number). Gradients go as one flat vector: what
+has none in any process, such as another task's head, stays without, as alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+A = TypeVar("A", Tensor, NDArray[np.float64])
+
+
+def processes() -> tuple[int, int]:
+    """Return (rank, how many), and join the others where torchrun started this process."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+
+
+def local_device() -> str:
+    """Return the device of this process: its own GPU where there are several, else the one there is, or the CPU."""
+    if not torch.cuda.is_available():
+        return "cpu"
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+
+
+def added(values: A, world: int, device: torch.device) -> A:
+    """Return the sum over processes of an array or tensor of numbers."""
+    if world == 1:
+        return values
+    total = torch.as_tensor(values).to(device, copy=True)
+    dist.all_reduce(total)
+    return total if isinstance(values, Tensor) else total.cpu().numpy()
+
+
+def wait(world: int) -> None:
+    """Wait until every process is here."""
+    if world > 1:
+        dist.barrier()
+
+
+def same_everywhere(tensors: Sequence[Tensor], world: int) -> None:
+    """Give every process the first one's values."""
+    if world > 1:
+        for tensor in tensors:
+            dist.broadcast(tensor.data, 0)
+
+
+def add_gradients(parameters: Sequence[nn.Parameter], world: int) -> None:
+    """Give every process the sum of all gradients."""
+    if world == 1:
+        return
+    device = parameters[0].device
+    has = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.float32, device=device)
+    dist.all_reduce(has)
+    moved = [parameter for parameter, count in zip(parameters, has.tolist(), strict=True) if count]
+    flat = torch.cat([(p.grad if p.grad is not None else torch.zeros_like(p)).ravel() for p in moved])
+    dist.all_reduce(flat)
+    for parameter, part in zip(moved, torch.split(flat, [p.numel() for p in moved]), strict=True):
+        parameter.grad = part.view_as(parameter)

@@ -1,0 +1,256 @@
+"""The rows of SciRepEval's tables as data: how a model is told the task, on what it is trained, how much is spent on it.
+
+    MTL CLS, MTL CTRL, Adapters, PALs, Fusion, Adapters + MTL CTRL      v2 Table 2 (v1 Tables 2 and 3)
+    MTL CTRL on CLF, ... on CLF+RGN, ...                                v2 Table 11 (v1 Table 9): one or two formats alone
+    random partition 1 to 5                                             v2 section 7: a code for a random group of tasks
+    MTL CTRL without citations                                          v2 appendix F (v1 appendix E)
+    one pass, MTL CLS dense, one pass dense, mean of two ...            ours
+
+Training them is `models.py`; whole tables over seeds `study.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from scirep_core.batching import Mixing
+from scirep_core.datasets.inventory import TASKS, TRAINING
+from scirep_core.errors import ConfigError, nearest
+from scirep_core.formats import FORMATS, Format
+from scirep_core.training.config import DataConfig, TrainConfig, from_params
+
+# ------------------------------------------------------------------------------------------------------------ variants
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a table.
+
+    Attributes:
+        kind: of CONDITIONINGS; "" is the base as it is.
+        tasks: training sets.
+        codes: training set -> the code its documents are read under, where that is not its format.
+        dense: every document takes every loss it has a label for.
+        after: the variant whose trained model this one goes on from.
+        members: variants whose vectors are joined; "NAME/1" is a second training, with a seed of its own.
+        how: they are joined: mean or concatenation.
+        mixing: of batches.
+        options: of the conditioning.
+        longer: steps, as a multiple of the budget's.
+        rate: of what the conditioning adds, as a multiple of the trunk's.
+    """
+
+    text: str
+    kind: str = ""
+    tasks: tuple[str, ...] = TRAINING
+    codes: Mapping[str, Format] = field(default_factory=dict)
+    dense: bool = False
+    after: str = ""
+    members: tuple[str, ...] = ()
+    how: Literal["mean", "concatenation"] = "mean"
+    mixing: Mixing = "equal"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    longer: float = 1.0
+    rate: float = 1.0
+
+    @property
+    def many(self) -> bool:
+        """Whether a document has a vector a format."""
+        return any(VARIANTS[plain(name)[0]].many for name in self.members) or self.kind not in ("", "plain")
+
+
+def of_formats(chosen: Sequence[Format]) -> tuple[str, ...]:
+    """Return the training sets of some task formats.
+
+    >>> of_formats(["RGN"])
+    ('scirepeval/cite_count', 'scirepeval/pub_year')
+    """
+    return tuple(name for name in TRAINING if TASKS[name].format in chosen)
+
+
+def random_partition(number: int) -> dict[str, Format]:
+    """Return training set -> code of one random grouping, groups as large as the formats' and at least one task moved.
+
+    The paper does not say how its five were drawn. Codes carry the formats' names and mean nothing else here.
+    """
+    sizes = [TASKS[name].format for name in TRAINING]
+    drawn = np.random.default_rng(number)
+    while True:
+        codes = dict(zip(drawn.permutation(list(TRAINING)).tolist(), sizes, strict=True))
+        if any(codes[name] != TASKS[name].format for name in TRAINING):
+            return {name: codes[name] for name in TRAINING}
+
+
+def _name(chosen: Sequence[str]) -> str:
+    return f"MTL CTRL on {'+'.join('SRCH' if one == 'QRY' else one for one in chosen)}"
+
+
+SUBSETS: dict[str, tuple[Format, ...]] = {
+    _name(chosen): chosen for size in (1, 2) for chosen in combinations(FORMATS, size)
+}
+"""Table 11: each format alone, then every two. Search's own training reads queries as QRY and papers as PRX."""
+PARTITIONS = tuple(f"random partition {number}" for number in range(1, 6))
+VARIANTS: dict[str, Variant] = {
+    "Base": Variant("the base, trained by citations alone"),
+    "MTL CLS": Variant("one vector for all tasks", "plain"),
+    "MTL CTRL": Variant("a control code a format", "control_codes"),
+    "Adapters": Variant("an adapter a format, the base frozen", "bottleneck", longer=3, rate=3),
+    "PALs": Variant("a projected attention layer a format beside every layer", "pals"),
+    "Fusion": Variant("attention over all formats' adapters", "fusion", after="Adapters", longer=2, rate=3),
+    "Adapters + MTL CTRL": Variant("mean of two vectors", members=("Adapters", "MTL CTRL")),
+    "one pass": Variant("ours: four vectors for one forward pass", "one_pass"),
+    "MTL CLS dense": Variant("ours: every label of a document is used", "plain", dense=True),
+    "one pass dense": Variant("ours: four vectors, every label used", "one_pass", dense=True),
+    "Adapters ++ MTL CTRL": Variant("both vectors side by side", members=("Adapters", "MTL CTRL"), how="concatenation"),
+    "mean of two MTL CLS": Variant("control: two trainings of one kind", members=("MTL CLS", "MTL CLS/1")),
+    "mean of two MTL CTRL": Variant("control: two trainings of one kind", members=("MTL CTRL", "MTL CTRL/1")),
+    **{name: Variant("fewer training tasks", "control_codes", of_formats(of)) for name, of in SUBSETS.items()},
+    **{
+        name: Variant("a code for each group of tasks drawn at random", "control_codes", codes=random_partition(i))
+        for i, name in enumerate(PARTITIONS, start=1)
+    },
+    "MTL CTRL, proportional batches": Variant("tasks by their size", "control_codes", mixing="proportional"),
+    "MTL CTRL, one task after another": Variant("a batch is of one task", "control_codes", mixing="sequential"),
+    "MTL CTRL, codes as [CLS]": Variant("codes begin as [CLS]", "control_codes", options={"start": "cls"}),
+    "MTL CTRL without citations": Variant(
+        "no citation triplets",
+        "control_codes",
+        tuple(name for name in TRAINING if name != "scirepeval/cite_prediction"),
+    ),
+}
+"""Every variant by name; a second training of it is `NAME/1`. Lengths are the paper's: 2 epochs, of adapters 6, of fusion 4
+(appendix B). New modules on a frozen trunk want a higher rate than the trunk itself: SPECTER2 has 1e-4 to its 5e-5."""
+AGAIN = 1000
+"""What is added to a seed for each further training of one variant."""
+
+
+def variant(name: str) -> Variant:
+    """Return a variant by name. Raises ConfigError naming the nearest."""
+    if name not in VARIANTS:
+        raise ConfigError(f"unknown variant {name!r}; {nearest(name, VARIANTS)}")
+    return VARIANTS[name]
+
+
+def plain(member: str) -> tuple[str, int]:
+    """Return (variant, further training) of a member's name.
+
+    >>> plain("MTL CLS/1"), plain("MTL CLS")
+    (('MTL CLS', 1), ('MTL CLS', 0))
+    """
+    name, _, again = member.partition("/")
+    return name, int(again or 0)
+
+
+# ------------------------------------------------------------------------------------------------------------- budgets
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much is spent: data, model, training.
+
+    Attributes:
+        source: embedded, or samples: small real ones, for a base by name.
+        papers, data_seed: of the embedded literature.
+        width, layers, base_steps, base_seed: of the embedded base.
+        max_length: tokens kept of a document, with what a conditioning adds.
+        cap: examples of each training set; 0: all.
+        train: settings of TrainConfig.
+        options: conditioning -> its options at this width.
+    """
+
+    source: Literal["embedded", "samples"] = "embedded"
+    papers: int = 3000
+    data_seed: int = 0
+    width: int = 64
+    layers: int = 2
+    base_steps: int = 250
+    base_seed: int = 0
+    max_length: int = 256
+    cap: int = 0
+    train: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for data that `scirep train` would refuse."""
+        DataConfig(papers=self.papers, seed=self.data_seed, cap=self.cap, max_length=self.max_length)
+
+
+MINUTE: dict[str, Any] = {
+    "batch": 32, "accumulation": 1, "learning_rate": 1e-3, "head_lr": 1e-2, "schedule": "linear", "warmup": 20,
+    "final": 0.05, "clip": 1.0, "steps": 300,
+}  # fmt: skip
+"""A training of a minute: heads at ten times the encoder's rate, or cross entropy stays at chance. Tried on the embedded
+literature (3,000 papers, width 64, one seed; tau of years and macro F1 of MeSH after training, of the base in brackets):
+128 tokens kept instead of 256 leave 18 and 42 (base 22, 38) where 256 give 42 and 46 (38, 39), what tells a year or a method
+standing late in an abstract; batches of 64, 48 and 32 do alike, at a third to a half of the time; rates three times as high
+or low, and lower rates for lower layers, are no better."""
+BUDGETS: dict[str, Budget] = {
+    "tiny": Budget(
+        papers=600, width=16, layers=1, base_steps=4, max_length=32, cap=40, train=MINUTE | {"steps": 4, "warmup": 1},
+        options={"bottleneck": {"reduction": 4}},
+    ),
+    "small": Budget(train=MINUTE, options={"bottleneck": {"reduction": 4}, "fusion": {"reduction": 4}}),
+    "large": Budget(
+        papers=50_000, width=256, layers=4, base_steps=5000, max_length=320,
+        train=MINUTE | {"steps": 4000, "warmup": 400, "batch": 256, "learning_rate": 5e-4, "head_lr": 5e-3,
+                        "precision": "bfloat16"},
+        options={"bottleneck": {"reduction": 4}},
+    ),
+    "samples": Budget(
+        "samples", max_length=128,
+        train=MINUTE | {"steps": 60, "batch": 20, "learning_rate": 5e-5, "head_lr": 5e-4, "warmup": 6},
+    ),
+    "published": Budget(max_length=512, train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
+}  # fmt: skip
+"""tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
+real papers; published: the papers' settings."""
+
+
+def budget(name: str, **changes: Any) -> Budget:
+    """Return a budget by name, some settings changed; those of the training in `train` are laid over its own.
+
+    Raises ConfigError naming the nearest known name or setting.
+    """
+    if name not in BUDGETS:
+        raise ConfigError(f"unknown budget {name!r}; {nearest(name, BUDGETS)}")
+    known = asdict(BUDGETS[name])
+    for key in changes:
+        if key not in known:
+            raise ConfigError(f"unknown setting {key!r} of a budget; {nearest(key, known)}")
+    train = {**BUDGETS[name].train, **changes.pop("train", {})}
+    made = replace(BUDGETS[name], **changes, train=train)
+    from_params(TrainConfig, made.train, "train")
+    return made
+
+
+def asked(given: Budget) -> tuple[str, dict[str, Any]] | None:
+    """Return a budget's name and the settings laid over it, the fewest that give this one; None where names give none.
+
+    >>> asked(budget("small", papers=1000, train={"steps": 100}))
+    ('small', {'papers': 1000, 'steps': 100})
+    """
+
+    def flat(one: Budget) -> dict[str, Any]:
+        own = {key: value for key, value in asdict(one).items() if key not in ("train", "options")}
+        return own | from_params(TrainConfig, one.train).to_json()
+
+    wanted = flat(given)
+    found = {name: {key: value for key, value in wanted.items() if flat(one)[key] != value} for name, one in BUDGETS.items()
+             if (one.source, one.options) == (given.source, given.options)}  # fmt: skip
+    return min(found.items(), key=lambda item: len(item[1]), default=None)
+
+
+def config(name: str, seed: int, given: Budget) -> TrainConfig:
+    """Return the settings of one training: the budget's, longer and faster where the variant says so."""
+    chosen, settings = variant(name), {**given.train, "seed": seed}
+    rate = settings.get("learning_rate", TrainConfig.learning_rate)
+    longer = "steps" if settings.get("steps") else "epochs"
+    settings[longer] = type(getattr(TrainConfig, longer))(settings.get(longer, TrainConfig.epochs) * chosen.longer)
+    own: dict[str, Any] = {"dense": chosen.dense, "mixing": chosen.mixing}
+    own |= {"conditioning_lr": rate * chosen.rate} if chosen.rate != 1 else {}
+    return from_params(TrainConfig, {**settings, **own}, name)

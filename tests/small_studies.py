@@ -1,0 +1,76 @@
+"""Rows of studies made by hand: what a study would record, with values a test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scirep_core.results import Result
+from scirep_core.studied import over_seeds
+from scirep_core.study import STUDIES, Cell, cells
+from scirep_core.suites import units
+from scirep_core.training.variants import budget, variant
+
+SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")
+Value = Callable[[Cell, str], float]
+"""Cell, split or task -> its value."""
+
+
+def made(
+    name: str, value: Value, seeds: Sequence[int] = range(5), kind: str = "recorded", **changes: Any
+) -> list[Result]:
+    """Return a study's rows as it would record them: averages of a suite or single tasks, and means over trainings."""
+    of, given = replace(STUDIES[name], **changes), budget("small")
+    rows = [
+        _row(name, system, column, value(Cell(system, "", 0, 0), column), 0, {"variant": system}, of.tasks, kind)
+        for system in of.references
+        for column in columns(of.tasks)
+    ]
+    for seed in seeds:
+        for cell in cells(of, seed, given):
+            known = variant(cell.variant)
+            told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
+                    "width": cell.width, "layers": 2} | ({"papers": 3000} if of.tasks != "samples" else {})  # fmt: skip
+            told |= {"steps": int(200 * known.longer), "model": f"{cell.variant}-{seed}"} if known.kind else {}
+            rows += [_row(name, cell.label(of), column, value(cell, column), cell.seed, told, of.tasks, kind)
+                     for column in columns(of.tasks)]  # fmt: skip
+    return [*rows, *over_seeds(rows)]
+
+
+def columns(tasks: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a study has values of: splits of the average, or its tasks."""
+    return SPLITS if tasks == "scirepeval" else tasks if isinstance(tasks, tuple) else ("sample/fos", "sample/search")
+
+
+def _row(
+    name: str,
+    label: str,
+    column: str,
+    value: float,
+    seed: int,
+    told: dict[str, Any],
+    tasks: str | tuple[str, ...],
+    kind: str,
+) -> Result:
+    average = tasks == "scirepeval"
+    every = {unit.name: value for unit in units("v2")} if average and column == "all" else {}
+    metric = "average" if average else {"sample/fos": "f1_macro", "sample/search": "ndcg"}.get(column, "f1_macro")
+    return Result(
+        "scirepeval/average-v2" if average else column, column if average else "test", metric, "paper", value, 27,
+        encoder=label, kind=kind, chapter=f"study/{name}", source="real" if tasks == "samples" else "embedded",
+        data_hash="0" * 16, parameters=told, by_query=every, seed=0,
+    )  # fmt: skip
+
+
+def scattered(centres: dict[str, float], sd: float = 0.3, otherwise: float = 50.0) -> Value:
+    """Return values that scatter around a centre for each variant: the same for the same cell and column."""
+
+    def value(cell: Cell, column: str) -> float:
+        centre = centres.get(cell.variant, otherwise)
+        drawn = np.random.default_rng([sum(map(ord, f"{cell.variant}{cell.base}{column}")), cell.seed, cell.width])
+        return float(centre + sd * drawn.standard_normal())
+
+    return value

@@ -1,0 +1,436 @@
+"""SPECTER2's kind: one model and an adapter per format. The oracle is the `adapters` library used directly."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+
+from scirep_core import load_encoder
+from scirep_core.encoders import ENCODERS, adapter_folder
+from scirep_core.encoders.adapted import AdaptedEncoder, OnTrunk
+from scirep_core.encoders.adapted_by_library import ByLibrary
+from scirep_core.encoders.adapter_folder import formats_named, safe_copy
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+
+TEXTS = ["a paper of models [SEP] b c d", "w1 w2 w3 " * 90, "a", "", "query paper [SEP] models"]
+NAMES = {"CLF": "[CLF]", "RGN": "regression", "PRX": "PRX", "QRY": "adhoc_query"}
+HUB = ENCODERS["specter2"].adapters
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    """Base and four adapters, in one folder, once as safetensors and once as .bin."""
+    root = tmp_path_factory.mktemp("adapted")
+    for kind, safe in (("safe", True), ("bin", False)):
+        base = tiny_models.bert(root / "base" / kind, safe=safe)
+        config = json.loads((base / "config.json").read_text())
+        # as in SPECTER2's base: an empty block of adapters in the model's own configuration
+        empty = {"adapters": {}, "config_map": {}, "fusion_config_map": {}, "fusions": {}}
+        (base / "config.json").write_text(json.dumps(config | {"adapters": empty}))
+        shutil.copytree(base, root / kind)
+        for seed, name in enumerate(NAMES.values()):
+            tiny_models.adapter(base, root / kind / name, name, seed, safe)
+    return root
+
+
+def oracle(base, folder, texts=TEXTS):
+    """Return first-token vectors as SPECTER2's own page makes them; of the base model where `folder` is None."""
+    from adapters import AutoAdapterModel
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    model = AutoAdapterModel.from_pretrained(base).eval()
+    if folder is not None:
+        safe = (folder / "adapter.safetensors").is_file()
+        model.load_adapter(str(folder), load_as="it", set_active=True, use_safetensors=safe)
+    given = tokenizer(
+        texts, padding=True, truncation=True, max_length=512, return_tensors="pt", return_token_type_ids=False
+    )
+    with torch.no_grad():
+        return model(**given).last_hidden_state[:, 0].numpy()
+
+
+@pytest.mark.parametrize("kind", ["safe", "bin"])
+def test_each_format_has_the_vectors_of_its_own_adapter(trees, kind, monkeypatch):
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    encoder, base = load_encoder(str(trees / kind)), trees / "base" / kind
+    assert (encoder.formats, encoder.dim) == (FORMATS, tiny_models.WIDTH)
+    plain = oracle(base, None)
+    made = {name: oracle(base, trees / kind / folder) for name, folder in NAMES.items()}
+    for format in ("QRY", "CLF", "PRX", "RGN", "CLF"):  # in any order, and again
+        vectors = encoder.encode(TEXTS, format)
+        assert vectors == pytest.approx(made[format], abs=1e-5)
+        for other in (plain, *(made[name] for name in NAMES if name != format)):  # the bound tells adapters apart
+            assert np.abs(vectors - other).max() > 0.01
+
+
+def test_the_hubs_specter2_is_base_and_four_adapters_from_a_filled_cache(trees, tmp_path):
+    """With no network: models--allenai--specter2 and the others as the hub's library leaves them, weights as on its pages."""
+    tiny_models.cache(tmp_path, "allenai/specter2_base", trees / "base" / "bin")
+    for format, name in HUB.items():
+        tiny_models.cache(tmp_path, name, trees / "bin" / NAMES[format])
+    code = (
+        "import sys, numpy; from scirep_core import load_encoder; from test_adapters import TEXTS\n"
+        "for name in ('specter2', 'allenai/specter2'):\n"
+        "    e = load_encoder(name); numpy.savez(sys.argv[1] + name[-8:], **{f: e.encode(TEXTS, f) for f in e.formats})"
+    )
+    environment = dict(
+        os.environ,
+        HF_HOME=str(tmp_path),
+        HF_HUB_OFFLINE="1",
+        SCIREP_ALLOW_BIN="1",
+        PYTHONPATH=str(Path(__file__).parent),
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{tmp_path}/"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-800:]
+    found = np.load(tmp_path / "specter2.npz")
+    assert set(found) == set(FORMATS)
+    for format, folder in NAMES.items():
+        assert found[format] == pytest.approx(oracle(trees / "base" / "bin", trees / "bin" / folder), abs=1e-5)
+    environment["SCIREP_ALLOW_BIN"] = ""
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{tmp_path}/"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "SCIREP_ALLOW_BIN=1" in done.stderr.splitlines()[-1]
+
+
+# ------------------------------------------------------------------------------------ inactive, wrong, or another's
+
+
+@pytest.fixture
+def own(trees, tmp_path):
+    """A folder of one's own, to be damaged."""
+    return shutil.copytree(trees / "safe", tmp_path / "own")
+
+
+def test_the_hubs_repositories_side_by_side_are_one_encoder(trees, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    shutil.copytree(trees / "base" / "bin", tmp_path / "specter2_base")
+    for format, name in HUB.items():
+        shutil.copytree(trees / "bin" / NAMES[format], tmp_path / name.partition("/")[2])
+    encoder = load_encoder(str(tmp_path))
+    assert encoder.formats == FORMATS
+    for format, folder in NAMES.items():
+        made = oracle(trees / "base" / "bin", trees / "bin" / folder)
+        assert encoder.encode(TEXTS, format) == pytest.approx(made, abs=1e-5)
+    shutil.copytree(trees / "base" / "bin", tmp_path / "another_base")
+    with pytest.raises(ConfigError, match="one base model beside them; found another_base, specter2_base"):
+        load_encoder(str(tmp_path))
+
+
+def test_on_the_trunk_an_adapter_that_does_not_run_is_noticed(own):
+    """A layer's adapter taken out, another's in its place, a layer run twice, another format's road: what ran is counted."""
+    encoder = load_encoder(str(own))
+    right = encoder.encode(TEXTS, "CLF")
+    assert isinstance(encoder._loaded, OnTrunk)
+    layer = encoder._loaded.adapters[1]
+    mine, another = layer[0], layer[1]
+    twice = torch.nn.Sequential(mine, mine)
+    for instead, ran in ((torch.nn.Identity(), r".'CLF': 1"), (another, r".'CLF': 1, 'RGN': 1"), (twice, r".'CLF': 2")):
+        layer[0] = instead
+        with pytest.raises(ConfigError, match=rf"adapter CLF should have run in 2 layers; ran: {ran}"):
+            encoder.encode(TEXTS, "CLF")
+        with pytest.raises(ConfigError, match="should have run in 2 layers"):
+            encoder.hidden([[2, 5, 3]], route="CLF")
+    layer[0] = mine
+    assert np.array_equal(encoder.encode(TEXTS, "CLF"), right)
+    told = encoder._loaded.model.conditioning
+    told.routes = (told.routes[1], told.routes[0], *told.routes[2:])
+    with pytest.raises(ConfigError, match=r"should have run in 2 layers; ran: .'RGN': 2"):
+        encoder.encode(TEXTS, "CLF")
+    assert encoder.encode([], "PRX").shape == (0, tiny_models.WIDTH)
+
+
+@pytest.fixture
+def other_base(tmp_path):
+    """A folder of adapters on a RoBERTa, which the library runs."""
+    base = tiny_models.roberta(tmp_path / "base")
+    folder = shutil.copytree(base, tmp_path / "roberta")
+    for seed, format in enumerate(("CLF", "RGN")):
+        tiny_models.adapter(base, folder / format, format, seed)
+    return folder
+
+
+def test_by_the_library_an_adapter_that_is_switched_off_or_swapped_is_noticed(other_base):
+    encoder = load_encoder(str(other_base))
+    encoder.encode(["a"], "CLF")
+    assert isinstance(encoder._loaded, ByLibrary)
+    model, activate = encoder._loaded.model, encoder._loaded.model.set_active_adapters
+    for instead in (None, "RGN", ["CLF", "RGN"]):
+        model.set_active_adapters = lambda _, instead=instead: activate(instead)
+        with pytest.raises(ConfigError, match="adapter CLF is not the active one"):
+            encoder.encode(["a"], "CLF")
+    model.set_active_adapters = activate
+    assert encoder.encode(["a"], "CLF").shape == (1, tiny_models.WIDTH)
+
+
+def test_by_the_library_an_adapter_that_is_active_and_does_not_run_is_noticed(other_base):
+    """Layers may leave an adapter out though it is named as active: what ran is counted."""
+    encoder = load_encoder(str(other_base))
+    encoder.encode(["a"], "CLF")
+    layers = encoder._loaded.model.base_model.encoder.layer
+    del layers[1].output.adapters["CLF"]
+    with pytest.raises(ConfigError, match=r"adapter CLF should have run in 2 layers; ran: .'CLF': 1"):
+        encoder.encode(["a"], "CLF")
+    layers[1].output.adapters["CLF"] = layers[1].output.adapters["RGN"]  # another's weights under its name
+    with pytest.raises(ConfigError, match="should have run"):
+        encoder.encode(["a"], "CLF")
+
+
+@pytest.mark.parametrize("make", [tiny_models.bert, tiny_models.roberta])
+def test_hidden_states_of_a_format_on_both_roads(tmp_path, make):
+    from adapters import AutoAdapterModel
+
+    base = make(tmp_path / "base")
+    own = shutil.copytree(base, tmp_path / "own")
+    for seed, format in enumerate(("CLF", "PRX")):
+        tiny_models.adapter(base, own / format, format, seed)
+    ids = torch.tensor([[0, 7, 8, 9, 2], [0, 7, 2, 1, 1]])
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    model = AutoAdapterModel.from_pretrained(base).eval()
+    model.load_adapter(str(own / "PRX"), set_active=True, use_safetensors=True)
+    with torch.no_grad():
+        expected = model(ids, mask).last_hidden_state
+    found = load_encoder(str(own)).hidden(ids, mask, route="PRX")
+    assert found.dtype == torch.float32
+    assert (found - expected * mask.unsqueeze(-1)).abs().max() < 1e-5
+    with pytest.raises(ConfigError, match="state a route: CLF, PRX"):
+        load_encoder(str(own)).hidden(ids, mask)
+    with pytest.raises(ConfigError, match="has no adapter for RGN; it has CLF, PRX"):
+        load_encoder(str(own)).hidden(ids, mask, route="RGN")
+
+
+def test_the_trunks_road_needs_neither_adapters_nor_transformers(own):
+    code = (
+        "import sys; from scirep_core import load_encoder; from scirep_core.formats import FORMATS\n"
+        "for format in FORMATS: load_encoder(sys.argv[1]).encode(['a paper'], format)\n"
+        "assert not {'transformers', 'adapters', 'huggingface_hub'} & set(sys.modules), 'heavy'"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_base, tmp_path, monkeypatch):
+    base = tiny_models.bert(tmp_path / "plain")
+    made = {"trunk": own, "other base": other_base}
+    for name, settings in {
+        "parallel": {"is_parallel": True}, "two": {"mh_adapter": True}, "activation": {"non_linearity": "gelu"},
+        "norm": {"ln_after": True}, "residual": {"residual_before_ln": False}, "scaling": {"scaling": 2.0},
+        "reduction": {"reduction_factor": 4}, "left out": {"leave_out": [1]},
+    }.items():  # fmt: skip
+        made[name] = shutil.copytree(base, tmp_path / name)
+        tiny_models.adapter(base, made[name] / "PRX", "PRX", 3, **settings)
+    made["unlike"] = shutil.copytree(made["reduction"], tmp_path / "unlike")
+    tiny_models.adapter(base, made["unlike"] / "CLF", "CLF", 4, reduction_factor=8)
+    for name, folder in made.items():
+        encoder = load_encoder(str(folder))
+        vectors = encoder.encode(TEXTS[:1], "CLF" if "CLF" in encoder.formats else "PRX")
+        assert isinstance(encoder._loaded, OnTrunk) == (name in ("trunk", "reduction", "left out")), name
+        folder_of = {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX")
+        if name != "other base":
+            assert vectors == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
+
+
+def test_an_adapter_that_says_it_is_anothers_is_refused(own):
+    shutil.rmtree(own / "[CLF]")
+    shutil.copytree(own / "PRX", own / "[CLF]")
+    with pytest.raises(ConfigError, match="adapter 'PRX' is for PRX, not for CLF"):
+        load_encoder(str(own)).encode(["a"], "CLF")
+    config = json.loads((own / "[CLF]" / "adapter_config.json").read_text())
+    (own / "[CLF]" / "adapter_config.json").write_text(json.dumps(config | {"name": "mine"}))
+    with pytest.raises(ConfigError, match="two task formats have the same adapter weights"):
+        load_encoder(str(own)).encode(["a"], "CLF")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": 768}, "adapter for hidden_size 768, but the base model"),
+        ({"model_type": "roberta"}, "adapter for model_type 'roberta'"),
+        ({"name": "specter2_regression"}, "is for RGN, not for CLF"),
+        ({"config": {"architecture": "lora", "r": 8}}, "only bottleneck adapters"),
+        ({"config": None}, "only bottleneck adapters"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused_before_weights_are_read(own, change, message):
+    path = own / "[CLF]" / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ConfigError, match=message):
+        _ = load_encoder(str(own)).fingerprint
+
+
+def test_weights_that_do_not_fit_the_base_are_refused(own, tmp_path):
+    """Another width behind an honest-looking configuration, another depth, another bottleneck, no weights at all."""
+    config = (own / "[CLF]" / "adapter_config.json").read_text()
+    wide = tiny_models.bert(tmp_path / "wide", width=48)
+    deep = tiny_models.bert(tmp_path / "deep", layers=3)
+    shallow = tiny_models.bert(tmp_path / "shallow", layers=1)
+    for base, settings in ((wide, {}), (deep, {}), (shallow, {}), (own, {"reduction_factor": 8})):
+        shutil.rmtree(own / "[CLF]")
+        made = tiny_models.adapter(base, own / "[CLF]", "[CLF]", 7, **settings)
+        (made / "adapter_config.json").write_text(config)
+        with pytest.raises(ConfigError, match=r"does not fit the base model|made for another base model"):
+            load_encoder(str(own)).encode(["a"], "CLF")
+    (own / "[CLF]" / "adapter.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ConfigError, match="no readable adapter weights"):
+        load_encoder(str(own)).encode(["a"], "CLF")
+    (own / "[CLF]" / "adapter.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"no adapter.safetensors.*SCIREP_ALLOW_BIN=1"):
+        load_encoder(str(own)).encode(["a"], "CLF")
+
+
+def test_a_head_beside_the_adapter_is_never_read(own, trees):
+    """The library's own saving writes heads as pickles: they are of no use here."""
+    import pickle
+
+    from adapters import AutoAdapterModel
+
+    before = load_encoder(str(own)).encode(TEXTS, "CLF")
+    model = AutoAdapterModel.from_pretrained(trees / "base" / "safe")
+    model.add_classification_head("CLF", num_labels=2)
+    model.save_head(str(own / "[CLF]"), "CLF", use_safetensors=False)
+    (head,) = (own / "[CLF]").glob("*head*.bin")
+
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(own / "owned"),))
+
+    head.write_bytes(pickle.dumps({"x": Evil()}))
+    assert np.array_equal(load_encoder(str(own)).encode(TEXTS, "CLF"), before)
+    assert not (own / "owned").exists()
+
+
+def test_an_adapter_that_changes_nothing_is_refused(own):
+    from safetensors.torch import load_file, save_file
+
+    path = own / "[CLF]" / "adapter.safetensors"
+    save_file({key: value * 0 for key, value in load_file(path).items()}, path)
+    with pytest.raises(ConfigError, match="with adapter CLF the model says what the base model says"):
+        load_encoder(str(own)).encode(["a"], "RGN")
+
+
+def test_a_format_without_an_adapter_is_refused_and_the_others_work(own):
+    shutil.rmtree(own / "PRX")
+    encoder = load_encoder(str(own))
+    assert encoder.formats == ("CLF", "RGN", "QRY")
+    with pytest.raises(ConfigError, match="has no adapter for PRX; it has CLF, RGN, QRY"):
+        encoder.encode(["a"], "PRX")
+    assert encoder.encode(["a"], "QRY").shape == (1, tiny_models.WIDTH)
+
+
+def test_folders_that_name_no_format_or_one_twice_are_refused(own):
+    shutil.copytree(own / "PRX", own / "proximity")
+    with pytest.raises(ConfigError, match="two adapters for PRX: PRX and proximity"):
+        load_encoder(str(own))
+    (own / "proximity").rename(own / "mine")
+    with pytest.raises(ConfigError, match="two adapters for PRX: PRX and mine"):  # its configuration says so
+        load_encoder(str(own))
+    config = json.loads((own / "mine" / "adapter_config.json").read_text())
+    (own / "mine" / "adapter_config.json").write_text(json.dumps(config | {"name": "mine"}))
+    with pytest.raises(ConfigError, match="which task format is this adapter for"):
+        load_encoder(str(own))
+
+
+def test_an_adapter_alone_is_no_model(own):
+    with pytest.raises(ConfigError, match=r"an adapter, not a model\. Give the base model's folder"):
+        _ = load_encoder(str(own / "PRX")).fingerprint
+
+
+def test_names_tell_formats():
+    for name, format in {"[CLF]": "CLF", "specter2_adhoc_query": "QRY", "specter2_regression": "RGN"}.items():
+        assert formats_named(name) == {format}
+    assert formats_named("specter2") == formats_named("specter2_base") == set()
+    for format, name in HUB.items():
+        assert formats_named(name) in ({format}, set())
+
+
+# -------------------------------------------------------------------------------------------- pickles, fingerprints
+
+
+def test_a_hostile_pickle_is_never_executed(trees, tmp_path, monkeypatch):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "owned"),))
+
+    own = shutil.copytree(trees / "bin", tmp_path / "own")
+    (own / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil()}))
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    with pytest.raises(ConfigError, match="no readable adapter weights"):
+        load_encoder(str(own)).encode(["a"], "CLF")
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_pickle_converts_to_safetensors_with_the_same_vectors(trees, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    own = shutil.copytree(trees / "bin", tmp_path / "own")
+    before = load_encoder(str(own)).encode(TEXTS, "CLF")
+    shutil.rmtree(own / "[CLF]")
+    safe_copy(trees / "bin" / "[CLF]", own / "[CLF]")
+    assert sorted(path.name for path in (own / "[CLF]").iterdir()) == ["adapter.safetensors", "adapter_config.json"]
+    assert np.array_equal(load_encoder(str(own)).encode(TEXTS, "CLF"), before)
+
+
+def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):
+    def fingerprint():
+        return load_encoder(str(own)).fingerprint
+
+    prints = [fingerprint(), load_encoder(str(trees / "base" / "safe")).fingerprint]
+    assert fingerprint() == prints[0] == load_encoder(str(trees / "safe")).fingerprint  # content, not place
+    prints += [load_encoder(str(own), **given).fingerprint for given in ({"max_length": 64}, {"dtype": "bfloat16"})]
+    prints.append(load_encoder(f"{own}@mean").fingerprint)
+    base, renamed = TransformersEncoder("x", str(own), "cls"), {}
+    for format, other in zip(FORMATS, (*FORMATS[1:], FORMATS[0]), strict=True):
+        path = own / NAMES[format] / "adapter_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "mine"}))
+        renamed[other] = str(shutil.move(own / NAMES[format], own / f"mine{other}"))
+    prints.append(AdaptedEncoder(base, renamed).fingerprint)  # the same adapters, each for another format
+    path = own / "mineCLF" / "adapter.safetensors"
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(bytes(damaged))
+    prints.append(AdaptedEncoder(base, renamed).fingerprint)
+    assert len(set(prints)) == len(prints)
+
+
+def test_the_adapters_library_is_imported_at_the_first_text_only(own):
+    code = (
+        "import sys; from scirep_core import load_encoder; e = load_encoder(sys.argv[1]); e.fingerprint; e.formats; e.dim\n"
+        "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub'} & set(sys.modules), 'heavy'"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_every_word_of_a_format_is_its_own():
+    words = [word for named in adapter_folder.WORDS.values() for word in named]
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("kind", [tiny_models.bert, tiny_models.roberta])
+@pytest.mark.parametrize("settings", [{"mh_adapter": True}, {"is_parallel": True, "scaling": 2.0}, {"leave_out": [0]}])
+def test_other_bottlenecks_and_bases_run_as_the_library_runs_them(tmp_path, kind, settings):
+    """Two adapters a layer, beside the layer instead of behind it, in the last layer only; RoBERTa as the base."""
+    base = kind(tmp_path / "base")
+    own = shutil.copytree(base, tmp_path / "own")
+    for seed, format in enumerate(("CLF", "PRX")):
+        tiny_models.adapter(base, own / format, format, seed, **settings)
+    texts = ["a paper of models", "b"]
+    for dtype, bound in (("float32", 1e-5), ("bfloat16", 0.1)):
+        encoder = load_encoder(str(own), dtype=dtype)
+        for format in ("CLF", "PRX"):
+            assert encoder.encode(texts, format) == pytest.approx(oracle(base, own / format, texts), abs=bound)

@@ -1,0 +1,294 @@
+"""The plan is a pure function of the step: every row once an epoch, exact shares, ranks that add up; triplets by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirep_core import batching
+from scirep_core.batching import MIXINGS, Pair, capped, plan, steps_of, titled, triplets_of
+from scirep_core.datasets.scirepeval import RankedQuery
+from scirep_core.errors import ConfigError
+from scirep_core.records import Paper
+
+SIZES = st.dictionaries(st.sampled_from(["fos", "mesh", "search", "year", "cite"]), st.integers(1, 23), min_size=1)
+PLANS = st.tuples(SIZES, st.integers(1, 17), st.sampled_from(MIXINGS), st.integers(0, 3))
+
+
+def stream(sizes, batch, mixing, seed, steps) -> list[tuple[str, int]]:
+    return [
+        (name, int(row))
+        for step in range(steps)
+        for name, rows in plan(sizes, batch, mixing, seed, step).items()
+        for row in rows
+    ]
+
+
+def of_task(rows: list[tuple[str, int]], name: str) -> list[int]:
+    return [row for task, row in rows if task == name]
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+@given(PLANS)
+@settings(max_examples=150, deadline=None)
+def test_every_row_of_an_epoch_comes_once(case):
+    sizes, batch, mixing, seed = case
+    rows = stream(sizes, batch, mixing, seed, 3 * steps_of(sizes, batch))
+    for name, size in sizes.items():
+        walked = of_task(rows, name)
+        for start in range(0, len(walked) - size + 1, size):
+            assert sorted(walked[start : start + size]) == list(range(size))
+        assert len(set(walked[len(walked) // size * size :])) == len(walked) % size
+
+
+@given(PLANS, st.integers(0, 40))
+@settings(max_examples=150, deadline=None)
+def test_a_batch_is_full_and_the_same_whenever_it_is_asked_for(case, step):
+    sizes, batch, mixing, seed = case
+    first = plan(sizes, batch, mixing, seed, step)
+    plan(sizes, batch, mixing, seed + 1, 7)  # nothing that was asked for in between matters
+    batching._order.cache_clear()
+    batching._queue.cache_clear()
+    again = plan(sizes, batch, mixing, seed, step)
+    assert list(first) == list(again) == [name for name in sizes if name in first]
+    assert sum(map(len, first.values())) == batch
+    for name, rows in first.items():
+        assert rows.dtype == np.int64
+        assert len(rows)
+        np.testing.assert_array_equal(rows, again[name])
+
+
+@given(PLANS, st.integers(0, 20), st.integers(2, 5))
+@settings(max_examples=100, deadline=None)
+def test_ranks_add_up_to_the_batch_and_differ_by_one_row(case, step, world):
+    sizes, batch, mixing, seed = case
+    whole = plan(sizes, batch, mixing, seed, step)
+    parts = [plan(sizes, batch, mixing, seed, step, rank, world) for rank in range(world)]
+    totals = [sum(map(len, part.values())) for part in parts]
+    assert max(totals) - min(totals) <= 1
+    for name, rows in whole.items():
+        shares = [part.get(name, np.empty(0)) for part in parts]
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+        assert sorted(np.concatenate(shares)) == sorted(rows)
+    assert not {name for part in parts for name in part} - set(whole)
+
+
+@given(SIZES, st.integers(1, 17), st.integers(1, 30))
+@settings(max_examples=80, deadline=None)
+def test_equal_shares_are_exact_at_every_step(sizes, batch, steps):
+    rows = stream(sizes, batch, "equal", 0, steps)
+    for i, name in enumerate(sizes):
+        assert len(of_task(rows, name)) == (steps * batch + i) // len(sizes)
+    last = plan(sizes, batch, "equal", 0, steps)
+    shares = [len(last.get(name, ())) for name in sizes]
+    assert max(shares) - min(shares) <= 1
+
+
+@given(SIZES, st.integers(1, 17), st.integers(1, 30))
+@settings(max_examples=80, deadline=None)
+def test_proportional_shares_never_stray_by_more_than_the_number_of_tasks(sizes, batch, steps):
+    rows, total = stream(sizes, batch, "proportional", 0, steps), sum(sizes.values())
+    for name, size in sizes.items():
+        assert abs(len(of_task(rows, name)) - steps * batch * size / total) <= len(sizes)
+
+
+def test_a_spent_task_leaves_its_place_to_the_others_as_published():
+    """Two each of four tasks as long as all last: 4 + 4 of a and b are gone after two steps, and c and d have four."""
+    sizes = {"a": 4, "b": 4, "c": 12, "d": 12}
+    counts = [
+        {name: len(rows) for name, rows in plan(sizes, 8, "equal_until_spent", 0, step).items()} for step in range(4)
+    ]
+    assert counts == [dict.fromkeys("abcd", 2)] * 2 + [{"c": 4, "d": 4}] * 2
+    assert plan(sizes, 8, "equal_until_spent", 0, 4).keys() == set("abcd")  # the next epoch
+
+
+def test_sequential_is_one_task_after_another():
+    names = [name for name, _ in stream({"b": 5, "a": 3}, 4, "sequential", 0, 4)]
+    assert names == ["b"] * 5 + ["a"] * 3 + ["b"] * 5 + ["a"] * 3
+
+
+def test_homogeneous_batches_hold_one_task_in_turn():
+    found = [list(plan({"x": 9, "y": 2, "z": 5}, 4, "homogeneous", 0, step)) for step in range(6)]
+    assert found == [["x"], ["y"], ["z"]] * 2
+
+
+def test_the_order_of_a_task_is_its_own():
+    """Another task beside it, or another batch, changes no task's order; another seed and another epoch do."""
+    alone = [row for _, row in stream({"fos": 40}, 8, "equal", 0, 10)]
+    beside = of_task(stream({"mesh": 7, "fos": 40}, 16, "equal", 0, 10), "fos")
+    assert alone == beside[:80]
+    assert alone[:40] != alone[40:]
+    assert alone != [row for _, row in stream({"fos": 40}, 8, "equal", 1, 10)]
+    assert alone != [row for _, row in stream({"mesh": 40}, 8, "equal", 0, 10)]
+
+
+@pytest.mark.parametrize("mixing", MIXINGS)
+def test_another_epoch_has_another_order(mixing):
+    rows = stream({"a": 30, "b": 30}, 12, mixing, 0, 12)
+    for name in "ab":
+        walked = of_task(rows, name)
+        assert walked[:30] != walked[30:60]
+
+
+def test_the_order_is_pinned():
+    """A recorded run names its seed: the rows it saw must be found again under every version of numpy."""
+    assert plan({"fos": 10}, 10, "equal", 0, 0)["fos"].tolist() == PINNED
+
+
+PINNED = [7, 0, 5, 2, 4, 9, 3, 8, 6, 1]
+
+
+def test_every_order_is_as_likely():
+    """5! orders of five rows, 12,000 seeds: 100 of each expected; chi-squared of 119 degrees stays below 200."""
+    counts = Counter(tuple(plan({"t": 5}, 5, "equal", seed, 0)["t"].tolist()) for seed in range(12_000))
+    assert len(counts) == 120
+    assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 200
+
+
+def test_another_process_draws_the_same():
+    shown = "print([(name, rows.tolist()) for name, rows in plan({'a': 30, 'b': 9}, 12, 'equal', 3, 5).items()])"
+    code = f"from scirep_core.batching import plan; {shown}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    here = plan({"a": 30, "b": 9}, 12, "equal", 3, 5)
+    assert done.stdout.strip() == str([(name, rows.tolist()) for name, rows in here.items()])
+
+
+def test_large_tasks_are_planned_in_no_time_after_the_first_step():
+    """600,000 rows a task: a step must not pass over them again, whatever the mixing."""
+    sizes = {f"task {i}": 600_000 for i in range(3)}
+    for mixing in MIXINGS:
+        for step in range(3):
+            plan(sizes, 256, mixing, 0, step)
+        start = time.process_time()
+        for step in range(3, 103):
+            plan(sizes, 256, mixing, 0, step)
+        assert time.process_time() - start < 1.0, mixing  # 10 ms a step; it takes about 0.1
+
+
+def test_steps_of_counts_epochs_over_all_rows():
+    assert steps_of({"a": 10, "b": 22}, 8) == 4
+    assert steps_of({"a": 10, "b": 23}, 8) == 5
+    assert steps_of({"a": 10, "b": 22}, 8, epochs=2) == 8
+    assert steps_of({"a": 10, "b": 22}, 8, epochs=0.5) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"mixing": "equall"}, "did you mean 'equal'"),
+        ({"sizes": {}}, "no task"),
+        ({"sizes": {"fos": 3, "mesh": 0}}, "mesh has no rows"),
+        ({"batch": 0}, "batch 0"),
+        ({"step": -1}, "step -1"),
+        ({"rank": 2, "world": 2}, "rank 2 of 2"),
+    ],
+)
+def test_impossible_plans_are_refused(change, says):
+    with pytest.raises(ConfigError, match=says):
+        plan(**({"sizes": {"fos": 3}, "batch": 2, "mixing": "equal", "seed": 0, "step": 0} | change))
+
+
+def test_training_machines_need_no_reader_of_data():
+    code = (
+        "import sys; before = set(sys.modules); import scirep_core.batching, scirep_core.losses;"
+        "print({m.split('.')[0] for m in sys.modules} & {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'}"
+        " - {m.split('.')[0] for m in before}, 'scirep_core.datasets' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set() False"
+
+
+# --- triplets ---------------------------------------------------------------------------------------------------------
+
+
+def ranked(*scores: int, query: str = "q") -> RankedQuery:
+    papers = tuple(Paper(f"c{i}", f"title {i}", "") for i in range(len(scores)))
+    return RankedQuery(Paper(query, "query", ""), papers, scores)
+
+
+def test_published_triplets_take_positives_as_listed_and_negatives_from_the_end():
+    pairs = triplets_of(ranked(0, 2, 0, 1, 0, 0), respect_grades=False)
+    assert pairs == [Pair(1, 5), Pair(3, 4), Pair(1, 2), Pair(3, 0)]
+    many = triplets_of(ranked(1, *[0] * 9), respect_grades=False)
+    assert many == [Pair(0, 9), Pair(0, 8), Pair(0, 7), Pair(0, 6), Pair(0, 5)]
+    assert triplets_of(ranked(2, 1), respect_grades=False) == []  # no candidate is scored 0, whatever the grades
+    assert triplets_of(ranked(0, 0), respect_grades=False) == []
+    assert triplets_of(ranked(0, 2, 0), most=1, respect_grades=False) == [Pair(1, 2)]
+
+
+@given(st.lists(st.integers(-1, 3), max_size=12), st.integers(1, 8), st.integers(0, 5), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_a_positive_is_scored_above_its_negative(scores, most, seed, respect_grades):
+    query = ranked(*scores)
+    pairs = triplets_of(query, most, respect_grades, seed)
+    possible = {(p, n) for p, a in enumerate(scores) for n, b in enumerate(scores) if a > b}
+    assert set(pairs) <= possible
+    assert len(set(pairs)) == len(pairs)
+    if respect_grades:
+        assert len(pairs) == min(most, len(possible))
+    assert pairs == triplets_of(query, most, respect_grades, seed)
+
+
+def test_graded_triplets_use_candidates_evenly():
+    pairs = triplets_of(ranked(1, 1, 1, 0, 0, 0, 0, 0), most=5)
+    assert sorted(n for _, n in pairs) == [3, 4, 5, 6, 7]
+    assert sorted(Counter(p for p, _ in pairs).values()) == [1, 2, 2]
+
+
+def test_what_is_drawn_depends_on_seed_and_query_alone():
+    scores = (3, 2, 1, 0) * 5
+    assert triplets_of(ranked(*scores), seed=0) != triplets_of(ranked(*scores), seed=1)
+    assert triplets_of(ranked(*scores), seed=0) != triplets_of(ranked(*scores, query="r"), seed=0)
+
+
+# --- caps and titles --------------------------------------------------------------------------------------------------
+
+
+def test_caps():
+    assert list(capped(range(10), None)) == list(range(10))
+    assert list(capped(range(10), 4)) == [0, 1, 2, 3]
+    assert list(capped(range(3), 4, seed=0)) == [0, 1, 2]
+    drawn = list(capped(range(1000), 40, seed=0))
+    assert drawn == sorted(set(drawn)) == list(capped(iter(range(1000)), 40, seed=0))
+    assert len(drawn) == 40
+    assert drawn != list(capped(range(1000), 40, seed=1))
+    with pytest.raises(ConfigError, match="at least 1"):
+        list(capped(range(3), 0))
+
+
+def test_a_cap_reads_no_further_than_it_must():
+    rows = iter(range(10))
+    assert list(capped(rows, 4)) == [0, 1, 2, 3]
+    assert next(rows) == 4
+
+
+def test_drawn_caps_are_as_likely_for_each_row():
+    counts = Counter(row for seed in range(3000) for row in capped(range(6), 2, seed))
+    assert all(abs(counts[row] - 1000) < 120 for row in range(6)), counts  # 4.6 standard deviations of 26
+
+
+def test_five_in_a_hundred_papers_lose_their_abstract():
+    papers = [
+        Paper(str(i), "On swarms", "We count.", 2019, ("We count.",), ("method_label",), "V") for i in range(20_000)
+    ]
+    kept = [titled(paper) for paper in papers]
+    bare = [paper for paper in kept if not paper.abstract]
+    assert abs(len(bare) - 1000) < 140  # 4.5 standard deviations of 31
+    assert bare[0] == Paper(bare[0].paper_id, "On swarms", "", 2019, (), (), "V")
+    assert kept == [titled(paper) for paper in papers]
+    assert [titled(paper, seed=1) for paper in papers] != kept
+    assert [titled(paper, share=0.0) for paper in papers] == papers
+    assert not any(titled(paper, share=1.0).abstract for paper in papers)
+    untitled = Paper("1", "", "We count.")
+    assert titled(untitled, share=1.0) == untitled
+    with pytest.raises(ConfigError, match="share"):
+        titled(untitled, share=5)

@@ -1,0 +1,896 @@
+"""Suites, averages against the printed tables and by hand, and rows that are kept: nothing is computed twice or trusted blindly."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+import zlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from small_tasks import all_tasks, vectors
+from threadpoolctl import threadpool_limits
+
+from scirep_core import benchmark, published, score_cache, scoring
+from scirep_core.benchmark import Question, averages, units
+from scirep_core.comparison import average_difference
+from scirep_core.datasets import TASKS
+from scirep_core.datasets.folder import write_folder
+from scirep_core.datasets.task import Judged, Labelled, Qrel, Task
+from scirep_core.encoders.ensemble import Ensemble
+from scirep_core.errors import CacheError, ConfigError, DataError, ScirepError
+from scirep_core.formats import FORMATS
+from scirep_core.results import Result
+from scirep_core.systems import System
+from scirep_core.text import Recipe
+
+# ---- suites and units -------------------------------------------------------------------------------------------------
+
+
+def test_suites_hold_tasks_that_exist():
+    sizes = {name: len(tasks) for name, tasks in benchmark.SUITES.items()}
+    assert sizes == {
+        "scirepeval": 23, "scirepeval-v1": 24, "scidocs": 6, "mdcr": 1, "samples": 10, "embedded-all": 27,
+    }  # fmt: skip
+    for tasks in benchmark.SUITES.values():
+        assert len(set(tasks)) == len(tasks)
+        assert all(name in TASKS or name.startswith("sample/") for name in tasks)
+
+
+def test_an_unknown_suite_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'scirepeval'"):
+        benchmark.suite("scirepval")
+    with pytest.raises(ConfigError, match="did you mean 'scirepeval/fos'"):
+        benchmark.score("scirepeval/foss", vectors())
+
+
+def test_units_are_as_many_as_the_tables_say():
+    """v2 Table 11 has averages over 2/2/2/1, 4/3/11/2 and 7/20 units; v1 Table 9 over 2/2/2/1 and 2/3/4/2."""
+    parts = {version: Counter(unit.part for unit in units(version)) for version in ("v1", "v2")}
+    assert parts == {
+        "v1": {"in-train": 7, "out-of-train": 11, "scidocs": 10},
+        "v2": {"in-train": 7, "out-of-train": 20},
+    }
+    counts = {v: Counter((u.part, u.format) for u in units(v)) for v in ("v1", "v2")}
+    formats = ("CLF", "RGN", "PRX", "QRY")
+    assert [counts["v2"]["in-train", f] for f in formats] == [2, 2, 2, 1]
+    assert [counts["v2"]["out-of-train", f] for f in formats] == [4, 3, 11, 2]
+    assert [counts["v1"]["out-of-train", f] for f in formats] == [2, 3, 4, 2]
+    assert {u.task for u in units("v2")} == set(benchmark.SUITES["scirepeval"])
+    assert {u.task for u in units("v1")} == set(benchmark.SUITES["scirepeval-v1"])
+    assert len({u.name for u in units("v2")}) == 27
+
+
+def test_members_are_those_of_appendix_a():
+    members = {u.name: u.members for u in units("v2")}
+    assert members["scirepeval/fos"] == (("test", "f1_macro"), ("10-shot", "f1_macro"), ("5-shot", "f1_macro"))
+    assert members["scirepeval/drsm"] == (("test", "f1_macro"), ("64-shot", "f1_macro"), ("24-shot", "f1_macro"))
+    assert members["scirepeval/biomimicry"] == (("test", "f1"), ("64-shot", "f1"), ("16-shot", "f1"))
+    assert members["scirepeval/paper_reviewer_matching"] == (("test", "mean_of_four"),)
+    assert members["scirepeval/scidocs_cite:map"] == (("test", "map"),)
+    assert members["scirepeval/scidocs_cite:ndcg"] == (("test", "ndcg"),)
+    assert sum(len(m) == 1 for m in members.values()) == 24
+
+
+# ---- averages ---------------------------------------------------------------------------------------------------------
+
+PARTS = {"In-Train": "in-train", "Out-of-Train": "out-of-train", "SciDocs": "scidocs"}
+
+
+def rows_of(version: str, value, **more) -> list[Result]:
+    """Return every row an average needs: value(unit, member number)."""
+    shared = {"encoder": "e", "source": "embedded", "seed": 0, "coverage": 1.0} | more
+    found = {}
+    for unit in units(version):
+        for i, (split, metric) in enumerate(unit.members):
+            found[unit.task, split, metric] = Result(
+                unit.task, split, metric, "paper", value(unit, i), 50, data_hash=f"hash of {unit.task}", **shared
+            )
+    return list(found.values())
+
+
+def by_split(rows: list[Result]) -> dict[str, Result]:
+    return {row.split: row for row in rows}
+
+
+@pytest.mark.parametrize(("exhibit", "version"), [("V1-T2", "v1"), ("V1-T3", "v1"), ("V2-T2", "v2"), ("V2-T8", "v2")])
+def test_printed_parts_give_the_printed_average(exhibit, version):
+    """Every row of the four tables, within what rounding to one decimal allows (0.05 of the parts, 0.05 of the average)."""
+    printed = published.lookup(exhibit)
+    off = []
+    for model in dict.fromkeys(row for row, _ in printed):
+        parts = {PARTS[column]: p.number for (row, column), p in printed.items() if row == model and column in PARTS}
+        found = by_split(averages(rows_of(version, lambda unit, i, parts=parts: parts[unit.part]), version))
+        for part, value in parts.items():
+            assert found[part].value == pytest.approx(value)
+        if abs(found["all"].value - printed[model, "Average"].number) > 0.1 + 1e-9:
+            off.append(model)
+    assert off == []  # no printed row disagrees
+
+
+def test_tasks_in_place_of_units_do_not_give_the_printed_average():
+    """Counting SciDocs' relations once each (7 of 23 in-train) misses the tables: the check above can fail."""
+    printed = published.lookup("V2-T2")
+    models = dict.fromkeys(row for row, _ in printed)
+    off = [
+        m for m in models
+        if abs((7 * printed[m, "In-Train"].number + 16 * printed[m, "Out-of-Train"].number) / 23
+               - printed[m, "Average"].number) > 0.1
+    ]  # fmt: skip
+    assert len(off) == len(models)
+
+
+def test_the_average_by_hand():
+    """In-train: FoS (90 + 60 + 30) / 3 = 60, six others 10: 120 / 7. Cite: MAP 20 and nDCG 40 are two of the others."""
+
+    def value(unit, i):
+        if unit.task == "scirepeval/fos":
+            return (90.0, 60.0, 30.0)[i]
+        if unit.task == "scirepeval/scidocs_cite":
+            return {"map": 20.0, "ndcg": 40.0}[unit.members[0][1]]
+        return 10.0
+
+    found = by_split(averages(rows_of("v2", value)))
+    assert found["in-train"].value == pytest.approx(120 / 7)
+    assert found["out-of-train"].value == pytest.approx((18 * 10 + 20 + 40) / 20)
+    assert found["all"].value == pytest.approx((120 + 240) / 27)
+    assert found["CLF"].value == pytest.approx((60 + 5 * 10) / 6)
+    assert found["PRX"].value == pytest.approx((20 + 40 + 11 * 10) / 13)
+    assert found["in-train/CLF"].value == pytest.approx(35)
+    assert found["all"].by_query["scirepeval/fos"] == pytest.approx(60)
+    assert len(found["all"].by_query) == found["all"].n == 27
+    assert found["all"].coverage == 1
+    assert {row.task for row in found.values()} == {"scirepeval/average-v2"}
+    assert (found["all"].metric, found["all"].protocol, found["all"].encoder) == ("average", "paper", "e")
+    assert found["all"].low is None
+    assert "no interval" in found["all"].note
+
+
+def with_draws(rows: list[Result], spread: float = 5.0) -> list[Result]:
+    """Give rows bootstrap values: draws of their own for each task and n, shared by the metrics of one task and split."""
+    made = []
+    for row in rows:
+        rng = np.random.default_rng(abs(hash((row.task, row.split))) % 2**32)
+        made.append(replace(row, replicates=(row.value + spread * rng.standard_normal(1000)).astype(np.float32)))
+    return made
+
+
+def test_intervals_come_from_the_rows_draws():
+    rows = with_draws(rows_of("v2", lambda unit, i: 50.0))
+    found = by_split(averages(rows))
+    drawn = {(r.task, r.split, r.metric): r.replicates.astype(float) for r in rows}
+    direct = np.mean([np.mean([drawn[(u.task, *m)] for m in u.members], axis=0) for u in units("v2")], axis=0)
+    assert found["all"].replicates == pytest.approx(direct, abs=1e-4)
+    assert (found["all"].low, found["all"].high) == pytest.approx(tuple(np.quantile(direct, [0.025, 0.975])), abs=1e-4)
+    assert "no interval" not in found["all"].note
+    # 19 units vary by 5 points on their own, 4 pairs together, three few-shot means by 5 / sqrt(3):
+    variance = (16 * 25 + 4 * 4 * 25 + 3 * 25 / 3) / 27**2
+    assert np.std(direct) == pytest.approx(variance**0.5, rel=0.1)
+
+
+def test_one_row_without_draws_leaves_the_average_without_an_interval():
+    rows = with_draws(rows_of("v2", lambda unit, i: 50.0))
+    rows = [replace(row, replicates=None) if row.task == "scirepeval/relish" else row for row in rows]
+    found = by_split(averages(rows))
+    assert (found["all"].low, found["PRX"].low, found["PRX"].replicates) == (None, None, None)
+    assert "no interval" in found["all"].note
+    assert found["in-train"].low is not None
+
+
+def test_two_systems_averages_are_compared_draw_by_draw():
+    rows = with_draws(rows_of("v2", lambda unit, i: 50.0))
+    better = [replace(row, encoder="f", value=row.value + 1, replicates=row.replicates + 1) for row in rows]
+    found = average_difference(averages(better), averages(rows))
+    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1), abs=1e-3)
+    assert found.p == pytest.approx(2 / 1001)
+    fewer = [replace(row, n=49) if row.task == "scirepeval/relish" else row for row in better]
+    with pytest.raises(ConfigError, match="cannot be paired"):  # draws of other rows are no pairs
+        average_difference(averages(fewer), averages(rows))
+
+
+def test_a_silent_subset_is_refused():
+    rows = rows_of("v2", lambda unit, i: 10.0)
+    less = [row for row in rows if row.task != "scirepeval/relish" and row.split != "5-shot"]
+    with pytest.raises(ConfigError, match=r"2 missing: fos \(5-shot\), relish"):
+        averages(less)
+    with pytest.raises(ConfigError, match="27 missing"):
+        averages([], partial=True)
+    no_reviewers = [row for row in rows if row.metric != "mean_of_four"]
+    with pytest.raises(ConfigError, match="1 missing: paper_reviewer_matching"):
+        averages(no_reviewers)
+    one_metric = [row for row in rows if row.metric != "ndcg"]
+    with pytest.raises(ConfigError, match="8 missing: search, relish, scidocs_view:ndcg"):
+        averages(one_metric)
+
+
+def test_a_partial_average_says_what_it_lacks():
+    rows = [row for row in rows_of("v2", lambda unit, i: 10.0 + i) if row.split != "5-shot"]
+    found = by_split(averages(rows, partial=True))
+    assert found["all"].n == 26
+    assert found["all"].coverage == pytest.approx(26 / 27)
+    assert "26 of 27 units; without fos (5-shot)" in found["all"].note
+    assert "scirepeval/fos" not in found["all"].by_query  # full and 10-shot alone would be another number
+    assert found["out-of-train"].coverage == 1
+    ranking = [row for row in rows if TASKS[row.task].format in ("PRX", "QRY")]  # what BM25 can be scored on
+    found = by_split(averages(ranking, partial=True))
+    assert {"CLF", "RGN", "in-train/CLF"}.isdisjoint(found)
+    assert (found["all"].n, found["PRX"].n, found["QRY"].n) == (16, 13, 3)
+    assert found["PRX"].coverage == 1
+
+
+def test_some_splits_need_their_own_units_alone():
+    rows = [row for row in rows_of("v1", lambda unit, i: 10.0) if "scidocs" in row.task]
+    (found,) = averages(rows, "v1", splits=("scidocs",))
+    assert (found.n, found.coverage) == (10, 1)
+    with pytest.raises(ConfigError, match="did you mean 'scidocs'"):
+        averages(rows, "v1", splits=("scidoc",))
+    with pytest.raises(ConfigError, match="no average of 28 units: 18 missing"):
+        averages(rows, "v1")
+    with pytest.raises(ConfigError, match="unknown version 'v3'"):
+        averages(rows, "v3")
+
+
+def test_rows_of_other_tasks_do_not_count():
+    rows = rows_of("v2", lambda unit, i: 10.0)
+    other = replace(rows[0], task="scirepeval/mdcr", value=90.0, protocol="sound")
+    assert by_split(averages([*rows, other]))["all"].value == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"encoder": "f"}, "2 encoders"),
+        ({"protocol": "sound"}, "2 protocols"),
+        ({"source": "real"}, "2 sources"),
+        ({"kind": "recorded"}, "2 kinds"),
+        ({"seed": 1}, "2 seeds"),
+        ({"parameters": {"papers": 300, "data_seed": 0}}, "2 sizes"),
+        ({"parameters": {"papers": 3000, "data_seed": 1}}, "2 literatures"),
+        ({"parameters": {"papers": 3000, "data_seed": 0, "intercept": False}}, "2 back ends"),
+        ({"data_hash": "other"}, "rows of scirepeval/fos are from different data"),
+        ({"fingerprint": "other"}, "rows of scirepeval/fos are from different vectors"),
+    ],
+)
+def test_rows_of_different_origin_are_never_mixed(change, message):
+    rows = rows_of("v2", lambda unit, i: 10.0, parameters={"papers": 3000, "data_seed": 0})
+    at = next(i for i, row in enumerate(rows) if row.task == "scirepeval/fos" and row.split == "10-shot")
+    rows[at] = replace(rows[at], **change)
+    with pytest.raises(ConfigError, match=message):
+        averages(rows)
+
+
+def test_a_row_twice_is_refused():
+    rows = rows_of("v2", lambda unit, i: 10.0)
+    with pytest.raises(ConfigError, match="scirepeval/fos, test, f1_macro is there twice"):
+        averages([*rows, *[row for row in rows if row.task == "scirepeval/fos"][:1]])
+
+
+def dropped(rows: list[Result]) -> list[Result]:
+    return [replace(row, coverage=0.9) if row.task == "scirepeval/relish" else row for row in rows]
+
+
+def test_dropped_papers_are_said():
+    found = by_split(averages(dropped(rows_of("v2", lambda u, i: 1.0))))
+    assert "1 units scored with papers missing, the worst with 90.0 % there" in found["all"].note
+    assert (found["all"].coverage, found["all"].parameters["lowest_coverage"]) == (0.9, 0.9)
+    assert found["in-train"].coverage == 1
+    assert "lowest_coverage" not in found["in-train"].parameters
+    part = [row for row in dropped(rows_of("v2", lambda u, i: 1.0)) if row.task != "scirepeval/drsm"]
+    assert by_split(averages(part, partial=True))["all"].coverage == pytest.approx(0.9 * 26 / 27)
+
+
+def test_averages_with_papers_missing_are_not_paired():
+    rows = with_draws(dropped(rows_of("v2", lambda unit, i: 50.0, fingerprint="e")))
+    other = [replace(row, encoder="f", fingerprint="f") for row in rows]
+    with pytest.raises(ConfigError, match="papers were dropped"):
+        average_difference(averages(other), averages(rows))
+    assert average_difference(averages(other), averages(rows), "in-train").value == 0
+
+
+def test_an_average_knows_its_probes_back_end():
+    """Ranking rows have none, whichever comes first."""
+    rows = rows_of("v2", lambda u, i: 1.0)
+    rows = [replace(r, parameters={"intercept": False}) if TASKS[r.task].format in ("CLF", "RGN") else r for r in rows]
+    for order in (rows, rows[::-1]):
+        found = by_split(averages(order))
+        assert found["all"].parameters["intercept"] is False
+        assert "+no-intercept" in found["all"].id
+        assert "intercept" not in found["PRX"].parameters
+
+
+# ---- kept rows --------------------------------------------------------------------------------------------------------
+
+SMALL = ("classification", "regression", "proximity", "reviewer_matching", "author_disambiguation", "adhoc_search")
+
+
+def small(*names: str) -> list[Task]:
+    tasks = all_tasks()
+    return [replace(tasks[name], name=f"small/{name}", data_hash=f"hash-{name}") for name in names or SMALL]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_second_run_computes_nothing_and_gives_the_same(home, evaluated):
+    first = benchmark.attempt(small(), vectors())
+    assert sorted(evaluated) == sorted(f"small/{name}" for name in SMALL) == sorted(first.computed)
+    evaluated.clear()
+    second = benchmark.attempt(small(), vectors())
+    assert (evaluated, second.computed) == ([], ())
+    assert second.rows == first.rows
+    assert [row.to_json() for row in second.rows] == [row.to_json() for row in first.rows]
+    for a, b in zip(first.rows, second.rows, strict=True):
+        assert (a.replicates is None) == (b.replicates is None)
+        if a.replicates is not None:
+            assert a.replicates.dtype == b.replicates.dtype == np.float32
+            assert np.array_equal(a.replicates, b.replicates)
+
+
+def test_rows_are_those_of_evaluate(home):
+    for task in small():
+        direct = scoring.evaluate(task, vectors(), seed=3)
+        found = benchmark.score([task], vectors(), seed=3)
+        assert [(r.split, r.metric, r.value, r.low, r.high, r.n) for r in found] == [
+            (r.split, r.metric, r.value, r.low, r.high, r.n) for r in direct
+        ]
+        assert {row.encoder for row in found} == {"vectors"}
+
+
+def test_only_what_is_missing_is_computed(home, evaluated):
+    benchmark.score(small("proximity", "regression"), vectors())
+    evaluated.clear()
+    benchmark.score(small("proximity", "regression", "classification"), vectors())
+    assert evaluated == ["small/classification"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda task, how: (task, how | {"protocol": "sound"}),
+        lambda task, how: (task, how | {"seed": 1}),
+        lambda task, how: (task, how | {"on_missing": "drop"}),
+        lambda task, how: (task, how | {"metrics": ("accuracy",)}),
+        lambda task, how: (task, how | {"split": "test"}),
+        lambda task, how: (task, how | {"intercept": False}),
+        lambda task, how: (replace(task, data_hash="other"), how),
+        lambda task, how: (replace(task, version=4), how),
+        lambda task, how: (replace(task, payload=replace(task.payload, few_shot=())), how),
+        lambda task, how: (replace(task, metrics=("f1",)), how),
+        lambda task, how: (replace(task, format="PRX"), how),
+        lambda task, how: (replace(task, queries={"q": "asked"}), how),
+    ],
+)
+def test_another_question_is_computed_anew(home, evaluated, change):
+    (task,) = small("classification")
+    benchmark.attempt([task], vectors(), question=Question())
+    task, how = change(task, {})
+    benchmark.attempt([task], vectors(), question=Question(**how))
+    assert len(evaluated) == 2
+    benchmark.attempt([task], vectors(), question=Question(**how))
+    assert len(evaluated) == 2
+
+
+def test_other_vectors_or_other_code_are_computed_anew(home, evaluated, monkeypatch):
+    tasks = small("classification")
+    benchmark.score(tasks, vectors())
+    benchmark.score(tasks, vectors(seed=1))
+    assert len(evaluated) == 2
+    more = vectors() | {"not of this task": np.ones(5)}
+    benchmark.score(tasks, more)
+    assert len(evaluated) == 2  # vectors the task does not need leave its rows as they are
+    monkeypatch.setattr(score_cache, "code", lambda: "other")
+    benchmark.score(tasks, vectors())
+    assert len(evaluated) == 3
+
+
+def test_the_code_that_scores_is_in_the_key(tmp_path, monkeypatch):
+    import shutil
+
+    copy = tmp_path / "package"
+    copy.mkdir()
+    for name in score_cache.CODE:
+        source = score_cache.PACKAGE / name
+        assert source.exists(), name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / name if source.is_dir() else copy)
+    monkeypatch.setattr(score_cache, "PACKAGE", copy)
+    before = score_cache.code.__wrapped__()
+    assert before == score_cache.code.__wrapped__()
+    changed = copy / "evaluators" / "ranking.py"
+    changed.write_text(changed.read_text() + "# changed\n")
+    assert score_cache.code.__wrapped__() != before
+
+
+def test_the_recipe_is_in_the_key():
+    (task,) = small("proximity")
+    keys = [
+        score_cache.key_of(task, "f", recipe, Question())
+        for recipe in ([], [". ", "", "", ""], [". ", "query: ", "", ""])
+    ]
+    assert len({score_cache.path_of(key) for key in keys}) == 3
+
+
+def test_the_back_end_matters_to_probes_under_paper_alone():
+    tasks = small()
+    for protocol, differ in (("paper", {"small/classification", "small/regression"}), ("sound", set())):
+        a, b = (Question(protocol, intercept=value) for value in (True, False))
+        assert {t.name for t in tasks if a.arguments(t) != b.arguments(t)} == differ
+
+
+def test_keep_and_again(home, evaluated):
+    tasks = small("proximity")
+    benchmark.score(tasks, vectors(), keep=False)
+    assert not (home / "scores").exists()
+    for _ in range(2):
+        benchmark.score(tasks, vectors(), again=True)
+    assert len(evaluated) == 3
+    benchmark.score(tasks, vectors())
+    assert len(evaluated) == 3
+    unhashed = [replace(task, data_hash="") for task in tasks]
+    for _ in range(2):
+        benchmark.score(unhashed, vectors())
+    assert len(evaluated) == 5  # a task made by hand may be another one next time
+
+
+def test_damage_is_never_trusted(home, evaluated):
+    tasks = small("proximity")
+    first = benchmark.score(tasks, vectors())
+    (path,) = (home / "scores").rglob("*.shard")
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for at in [0, len(whole) - 1, *rng.integers(0, len(whole), 28)]:
+        broken = bytearray(whole)
+        broken[at] ^= 1 << int(rng.integers(0, 8))
+        path.write_bytes(bytes(broken))
+        evaluated.clear()
+        again = benchmark.score(tasks, vectors())
+        assert evaluated == ["small/proximity"]
+        assert [(r.metric, r.value) for r in again] == [(r.metric, r.value) for r in first]
+    for part in (b"", whole[:100], whole[:-1], b"{}\n"):
+        path.write_bytes(part)
+        evaluated.clear()
+        benchmark.score(tasks, vectors())
+        assert evaluated == ["small/proximity"]
+    assert not list((home / "scores").rglob("*.part"))
+
+
+def test_a_task_that_fails_does_not_lose_the_others(home, evaluated, monkeypatch):
+    """One crash of the library, one of bad data: the other four are scored, kept, and both are named."""
+    broken = scoring.EVALUATORS["regression"]
+
+    def crash(*args, **more):
+        raise ZeroDivisionError("no rows")
+
+    monkeypatch.setitem(scoring.EVALUATORS, "regression", crash)
+    some = {key: value for key, value in vectors().items() if key != "q1"}
+    outcome = benchmark.attempt(small(), some)
+    assert set(outcome.failed) == {"small/regression", "small/adhoc_search"}
+    assert {row.task for row in outcome.rows} == {f"small/{n}" for n in SMALL} - set(outcome.failed)
+    with pytest.raises(ScirepError) as said:
+        benchmark.score(small(), some)
+    assert "2 of 6 tasks failed, the others are scored" in str(said.value)
+    assert "small/regression: ZeroDivisionError: no rows" in str(said.value)
+    assert "small/adhoc_search: " in str(said.value)
+    assert "q1" in str(said.value)
+    monkeypatch.setitem(scoring.EVALUATORS, "regression", broken)
+    evaluated.clear()
+    assert {row.task for row in benchmark.score(small(), vectors())} == {f"small/{n}" for n in SMALL}
+    assert evaluated == ["small/regression", "small/adhoc_search"]
+
+
+def test_a_value_that_is_no_number_is_a_failure(home, monkeypatch):
+    original = scoring.EVALUATORS["proximity"]
+    monkeypatch.setitem(
+        scoring.EVALUATORS, "proximity", lambda *a, **k: [replace(r, value=float("nan")) for r in original(*a, **k)]
+    )
+    outcome = benchmark.attempt(small("proximity"), vectors())
+    assert "not a number" in str(outcome.failed["small/proximity"])
+
+
+class Ranker:
+    """A system without vectors."""
+
+    name, fingerprint, encoder = "ranker", "r", None
+
+    def suits(self, task):
+        return task.type == "proximity"
+
+    def on(self, task, protocol="paper", seed=0, progress=None):
+        return vectors()
+
+    def prepare(self, tasks, protocol="paper", progress=None):
+        self.prepared = [task.name for task in tasks]
+        if progress:
+            progress(1, 2)
+
+
+def test_what_does_not_suit_is_left_out_and_said(home):
+    ranker, seen = Ranker(), []
+    outcome = benchmark.attempt(small(), ranker, progress=lambda *at: seen.append(at))
+    assert {row.task for row in outcome.rows} == {"small/proximity"}
+    assert set(outcome.unsuited) == {f"small/{n}" for n in SMALL} - {"small/proximity"}
+    assert ranker.prepared == ["small/proximity"]  # encoded in one go, before anything is scored
+    assert seen == [("texts", 1, 2), ("small/proximity", 0, 1), ("", 1, 1)]
+    seen.clear()
+    benchmark.attempt(small(), ranker, progress=lambda *at: seen.append(at))
+    assert seen == []  # everything was kept: nothing to wait for
+    with pytest.raises(ConfigError, match="ranker cannot be scored on small/regression"):
+        benchmark.attempt(small("regression"), ranker)
+
+
+def test_rows_say_their_data_and_back_end(home):
+    """A folder's rows are of no literature, whatever else is asked for; ranking knows no back end."""
+    invented, own = small("proximity", "classification")
+    tasks = [replace(invented, source="embedded"), own]
+    found = benchmark.score(tasks, vectors(), source="embedded", papers=400, data_seed=2, intercept=False)
+    for row in found:
+        of_literature, probed = row.task == invented.name, row.task == own.name
+        assert row.parameters.get("papers") == (400 if of_literature else None)
+        assert row.parameters.get("data_seed") == (2 if of_literature else None)
+        assert row.parameters.get("intercept", True) is not probed
+        assert row.seconds is not None
+        assert row.seconds > 0
+    assert len({row.task for row in found}) == 2
+
+
+def test_no_intercept_goes_with_protocol_paper(home, evaluated):
+    with pytest.raises(ConfigError, match="goes with protocol paper alone"):
+        benchmark.score(small("classification"), vectors(), protocol="sound", intercept=False)
+    assert evaluated == []
+
+
+def test_tasks_of_one_name_keep_their_own_rows(home, evaluated):
+    """Two folders may hold a task of one name: neither's rows are taken for the other's, now or later."""
+    (one,) = small("proximity")
+    other = replace(
+        one, data_hash="other", payload=Judged(tuple(row._replace(score=1 - row.score % 2) for row in one.payload.rows))
+    )
+    alone = {task.data_hash: benchmark.score([task], vectors(), keep=False) for task in (one, other)}
+    assert alone[one.data_hash][0].value != alone["other"][0].value
+    for _ in range(2):  # computed, then kept
+        found = benchmark.score([one, other], vectors())
+        assert [(r.data_hash, r.metric, r.value) for r in found] == [
+            (r.data_hash, r.metric, r.value) for rows in alone.values() for r in rows
+        ]
+    assert len(evaluated) == 4
+    bad = [replace(task, payload=Judged((*task.payload.rows, Qrel("nowhere", "p1", 1)))) for task in (one, other)]
+    outcome = benchmark.attempt(bad, vectors())
+    assert set(outcome.failed) == {"small/proximity", "small/proximity (2)"}
+
+
+def test_rows_of_another_key_or_other_data_are_not_read(home, evaluated):
+    one, other = small("proximity", "groups")
+    rows = benchmark.score([one], vectors())
+    keys = [score_cache.key_of(task, "f", [], Question()) for task in (one, other)]
+    with pytest.raises(CacheError, match="rows of other data than small/groups's"):
+        score_cache.write(keys[1], rows)
+    score_cache.write(keys[0], rows)
+    assert score_cache.read(keys[0]) == rows
+    place = score_cache.path_of(keys[1])
+    place.parent.mkdir(parents=True)
+    place.write_bytes(score_cache.path_of(keys[0]).read_bytes())  # a file that was moved
+    assert score_cache.read(keys[1]) is None
+
+
+def test_a_folders_settings_are_in_its_hash(home, tmp_path, evaluated):
+    """The format decides what an encoder is told, and is in task.json alone."""
+    import json
+
+    from scirep_core import load_task
+
+    write_folder(small("classification")[0], tmp_path / "own")
+    benchmark.score([str(tmp_path / "own")], vectors())
+    config = tmp_path / "own" / "task.json"
+    before = load_task(tmp_path / "own").data_hash
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"format": "PRX"}))
+    assert load_task(tmp_path / "own").data_hash != before
+    benchmark.score([str(tmp_path / "own")], vectors())
+    assert len(evaluated) == 2
+
+
+def _score_in_a_process(home: str, log: str, start) -> None:
+    import os
+
+    os.environ["SCIREP_HOME"] = home
+    from scirep_core import benchmark, scoring
+
+    original = scoring.evaluate
+
+    def noting(task, *args, **more):
+        with Path(log).open("a") as stream:
+            stream.write(task.name + "\n")
+        return original(task, *args, **more)
+
+    scoring.evaluate = noting
+    start.wait()
+    benchmark.score(small(), vectors())
+
+
+def test_two_processes_share_the_work(home):
+    """Three start at once: each task is scored by one of them, all get all rows."""
+    context = multiprocessing.get_context("spawn")
+    start, log = context.Barrier(3), home / "log"
+    processes = [context.Process(target=_score_in_a_process, args=(str(home), str(log), start)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+        assert process.exitcode == 0
+    assert sorted(log.read_text().split()) == sorted(f"small/{name}" for name in SMALL)
+    assert not list((home / "scores").rglob("*.lock"))
+
+
+def test_a_locks_file_goes_before_the_lock(home, monkeypatch):
+    """Released first, it could be taken by a second process and removed under it: a third would hold the right as well."""
+    there, original = [], FileLock.release
+
+    def release(lock, *args, **more):
+        if lock.is_locked:  # one that was never taken lets go of nothing
+            there.append(Path(lock.lock_file).exists())
+        return original(lock, *args, **more)
+
+    (task,) = small("proximity")
+    key = score_cache.key_of(task, "f", [], Question())
+    monkeypatch.setattr(FileLock, "release", release)
+    with score_cache.held(key, wait=True) as mine:
+        assert mine
+        with score_cache.held(key, wait=False) as other:
+            assert not other
+    assert there == [False]
+    assert not list((home / "scores").rglob("*.lock"))
+
+
+# ---- what fails alone -------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """An encoder without weights: counts of hashed words, as long as MiniLM's vectors, through the vector store as these."""
+
+    formats = FORMATS
+
+    def __init__(self, separator: str = " ", name: str = "words") -> None:
+        self.name, self.recipe, self.dim = name, Recipe(separator), 384
+        self.fingerprint = f"{name} {separator!r}"
+
+    def encode(self, texts, format):
+        if any("unreadable" in text for text in texts):
+            raise RuntimeError("a text that no tokenizer reads")
+        found = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            for word in text.lower().split():
+                place = zlib.crc32(word.encode())
+                row[place % self.dim] += 1
+                row[place // self.dim % self.dim] -= 0.5
+            row /= np.linalg.norm(row) or 1
+        return found
+
+
+def words(*separators: str) -> System:
+    encoders = tuple(Words(separator) for separator in separators or (" ",))
+    whole = encoders[0] if len(encoders) == 1 else Ensemble("both", encoders, "mean")
+    return System(whole.name, whole.fingerprint, whole)
+
+
+def test_an_ensemble_of_encoders_with_other_recipes_is_scored(home):
+    tasks = small("proximity", "classification")
+    whole = words(" ", " [SEP] ")
+    outcome = benchmark.attempt(tasks, whole)
+    assert outcome.failed == {}
+    assert {row.task for row in outcome.rows} == {task.name for task in tasks}
+    nested = Ensemble("nested", (whole.encoder, Words("; ")), "concatenation")
+    assert benchmark.attempt(tasks, System("nested", nested.fingerprint, nested)).failed == {}
+
+
+def test_one_bad_text_costs_one_task(home):
+    good, bad = small("proximity", "groups")
+    bad = replace(bad, texts=lambda: (paper._replace(title="unreadable") for paper in good.texts()))
+    outcome = benchmark.attempt([bad, good], words())
+    assert {row.task for row in outcome.rows} == {good.name}
+    assert "no tokenizer" in str(outcome.failed[bad.name])
+
+
+def test_one_bad_file_costs_one_task(home, tmp_path):
+    save(tmp_path / "CLF.npz", vectors())
+    (tmp_path / "PRX.npz").write_bytes(b"no archive")
+    outcome = benchmark.attempt(small("classification", "proximity"), tmp_path)
+    assert {row.task for row in outcome.rows} == {"small/classification"}
+    assert "PRX.npz: not a readable .npz" in str(outcome.failed["small/proximity"])
+
+
+def test_where_all_fail_there_are_no_others(home):
+    with pytest.raises(ScirepError, match="1 of 1 tasks failed: small/proximity: vectors: none of the 7 ids") as said:
+        benchmark.score(small("proximity"), {"x0": np.ones(3), "x1": np.zeros(3)})
+    assert "yours are x0, x1; needed are p0, p1, p2, ..." in str(said.value)
+
+
+# ---- given vectors ----------------------------------------------------------------------------------------------------
+
+
+def save(path: Path, table: dict[str, np.ndarray]) -> None:
+    np.savez(path, ids=list(table), vectors=np.stack(list(table.values())))
+
+
+def test_a_file_a_path_and_a_mapping_are_the_same(home, tmp_path):
+    save(tmp_path / "mine.npz", vectors())
+    tasks = small("proximity", "adhoc_search")
+    by_name, by_path = (benchmark.score(tasks, kind(tmp_path / "mine.npz"), keep=False) for kind in (str, Path))
+    mapped = benchmark.score(tasks, vectors(), keep=False)
+    assert [r.value for r in by_name] == [r.value for r in by_path] == [r.value for r in mapped]
+    assert {row.encoder for row in by_name} == {"mine"}
+    with pytest.raises(DataError, match=r"no\.npz: file not found"):
+        benchmark.score(tasks, str(tmp_path / "no.npz"))
+
+
+def test_a_folder_holds_a_file_a_task_or_a_format(home, tmp_path):
+    clf, prx, qry, own = (vectors(seed) for seed in range(4))
+    for name, table in (("CLF", clf), ("PRX", prx), ("QRY", qry), ("small__groups", own)):
+        save(tmp_path / f"{name}.npz", table)
+    tasks = {t.name: t for t in small("classification", "proximity", "adhoc_search", "groups")}
+    found = {name: benchmark.given(tmp_path).on(task) for name, task in tasks.items()}
+    for name, table, key in (("classification", clf, "p3"), ("proximity", prx, "p1"), ("groups", own, "p1"),
+                             ("adhoc_search", qry, "q1"), ("adhoc_search", prx, "p1")):  # fmt: skip
+        assert np.array_equal(found[f"small/{name}"][key], table[key]), name
+    (tmp_path / "groups.npz").write_bytes((tmp_path / "CLF.npz").read_bytes())
+    assert np.array_equal(benchmark.given(tmp_path).on(tasks["small/groups"])["p1"], own["p1"])
+    (tmp_path / "small__groups.npz").unlink()
+    assert np.array_equal(benchmark.given(tmp_path).on(tasks["small/groups"])["p1"], clf["p1"])
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match=r"no \.npz, \.parquet, \.jsonl in this folder"):
+        benchmark.given(tmp_path / "none")
+
+
+def test_a_query_that_is_a_candidate_too_has_both_vectors(tmp_path):
+    prx, qry = vectors(1), vectors(2)
+    save(tmp_path / "PRX.npz", prx)
+    save(tmp_path / "QRY.npz", qry)
+    (task,) = small("adhoc_search")
+    found = benchmark.given(tmp_path).on(task)
+    assert np.array_equal(found["q1/q"], qry["q1"])
+    assert np.array_equal(found["q1"], qry["q1"])  # as the published code: a query's id is encoded once, as a query
+
+
+def test_coverage_counts_and_names():
+    (task,) = small("classification")
+    some = {key: value for key, value in vectors().items() if key not in ("p2", "p7", "p9", "p11")}
+    assert benchmark.coverage(task, some) == ("small/classification", 8, 12, ("p2", "p7", "p9"))
+    assert benchmark.coverage(task, vectors()) == ("small/classification", 12, 12, ())
+
+
+def test_mentions_may_have_vectors_instead_of_papers():
+    (task,) = small("author_disambiguation")
+    mentions = {f"s{i}": np.ones(3) for i in range(12)}
+    assert benchmark.coverage(task, mentions) == (task.name, 12, 12, ())
+    assert set(benchmark.given(mentions).on(task)) == set(mentions)
+    del mentions["s3"]
+    assert benchmark.coverage(task, mentions).embedded == 0  # then the evaluator asks for papers
+    assert benchmark.coverage(task, mentions | vectors()).embedded == 12
+
+
+# ---- the suite on a small literature ----------------------------------------------------------------------------------
+
+PAPERS = 300
+STAND_IN = "words"
+
+
+def two_repeats(task: Task) -> Task:
+    """Return a task with its few-shot settings repeated twice: what is tested here is that they all are there."""
+    if not isinstance(task.payload, Labelled):
+        return task
+    few = tuple(shot._replace(iterations=2) for shot in task.payload.few_shot)
+    return replace(task, payload=replace(task.payload, few_shot=few))
+
+
+@pytest.fixture(scope="module")
+def spent() -> dict[tuple[str, str], float]:
+    """Return the processor's seconds of every run of `scored`."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def scored(spent):
+    """Every system on every task there is invented data for, on 300 papers, under both protocols."""
+    loaded, failed = benchmark.load_tasks("embedded-all", papers=PAPERS)
+    assert failed == {}
+    tasks = [two_repeats(task) for task in loaded]
+    found = {}
+    with threadpool_limits(1):  # more threads than cores that are free make small probes slower, not faster
+        for name, protocol in itertools.product(("random", "oracle", "tfidf", "bm25", STAND_IN), ("paper", "sound")):
+            begun = time.process_time()
+            system = words() if name == STAND_IN else name
+            found[name, protocol] = benchmark.attempt(tasks, system, papers=PAPERS, question=Question(protocol))
+            spent[name, protocol] = time.process_time() - begun
+    return found
+
+
+@pytest.mark.slow
+def test_every_task_runs_under_both_protocols(scored):
+    everything = set(benchmark.SUITES["embedded-all"])
+    assert {"scirepeval/fos", "scirepeval/s2and"} < everything
+    for (name, protocol), outcome in scored.items():
+        assert outcome.failed == {}, (name, protocol)
+        tasks = {row.task for row in outcome.rows}
+        assert {row.protocol for row in outcome.rows} == {protocol}
+        assert {row.parameters["papers"] for row in outcome.rows} == {PAPERS}
+        assert tasks | set(outcome.unsuited) == everything
+        assert all(np.isfinite(row.value) for row in outcome.rows)
+        if name == "bm25":
+            assert {TASKS[task].type for task in tasks} == {"proximity", "adhoc_search", "reviewer_matching"}
+        else:
+            assert not outcome.unsuited
+
+
+@pytest.mark.slow
+def test_the_suite_keeps_to_its_time(scored, spent):
+    """Vectors of MiniLM's length, all tasks: three minutes for 3,000 papers are at most 18 s for these 300."""
+    for protocol in ("paper", "sound"):
+        assert spent[STAND_IN, protocol] < 18, spent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_the_average_lies_between_floor_and_ceiling(scored, version):
+    for protocol in ("paper", "sound"):
+        values = {}
+        for name in ("random", "tfidf", STAND_IN, "oracle"):
+            rows = scored[name, protocol].rows
+            if protocol == "paper":
+                with pytest.raises(ConfigError, match=r"2 missing: biomimicry \(64-shot\), drsm \(64-shot, 24-shot\)"):
+                    averages(rows, version)  # of 300 papers there are no 64 to learn from
+            found = by_split(averages(rows, version, partial=True))
+            without = {unit.name for unit in units(version)} - set(found["all"].by_query)
+            assert without <= {"scirepeval/biomimicry", "scirepeval/drsm"}
+            assert found["all"].n == len(found["all"].by_query)
+            assert found["all"].parameters["papers"] == PAPERS
+            assert found["in-train"].coverage == 1
+            assert found["all"].low < found["all"].value < found["all"].high
+            values[name] = found["all"].value
+        assert values["random"] + 5 < values["tfidf"] < values["oracle"] - 5, protocol
+        assert values["random"] < values[STAND_IN] < values["oracle"] - 5, protocol
+
+
+@pytest.mark.slow
+def test_fos_is_one_unit_of_three_settings_and_s2and_one_of_one(scored):
+    rows = scored["tfidf", "paper"].rows
+    fos = [row for row in rows if row.task == "scirepeval/fos"]
+    assert {row.split for row in fos} == {"test", "10-shot", "5-shot"}
+    units_of = by_split(averages(rows, partial=True))["all"].by_query
+    assert units_of["scirepeval/fos"] == pytest.approx(np.mean([row.value for row in fos]))
+    (of_authors,) = [r for r in rows if (r.task, r.split, r.metric) == ("scirepeval/s2and", "test", "b3_f1")]
+    assert units_of["scirepeval/s2and"] == of_authors.value
+
+
+@pytest.mark.slow
+def test_bm25_has_an_average_of_its_ranking_tasks_alone(scored):
+    rows = scored["bm25", "paper"].rows
+    with pytest.raises(ConfigError, match="mesh_descriptors, fos, cite_count"):
+        averages(rows)
+    found = by_split(averages(rows, partial=True))
+    assert "CLF" not in found
+    assert found["QRY"].coverage == 1
+    assert found["QRY"].value > by_split(averages(scored["random", "paper"].rows, partial=True))["QRY"].value
+
+
+@pytest.mark.slow
+def test_tfidf_beats_random_on_the_average_and_pairs_say_how_sure(scored):
+    found = average_difference(
+        *(averages(scored[name, "paper"].rows, partial=True) for name in ("tfidf", "random")), "PRX"
+    )
+    assert found.low > 0
+    assert found.p < 0.01
+
+
+def test_minilm_runs_and_is_kept(home, evaluated):
+    (task,) = small("proximity")  # twelve short papers: the stand-in has shown the rest
+    rows = benchmark.score([task], "minilm")
+    assert evaluated == [task.name]
+    assert {row.encoder for row in rows} == {"minilm"}
+    evaluated.clear()
+    assert benchmark.score([task], "minilm") == rows
+    assert evaluated == []

@@ -1,0 +1,476 @@
+"""`scirep encode`: files and folders of vectors, what is refused and how, many processes on one folder, Ray."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_embed import Letters, expected, words
+
+from scirep_core import cli, encoding, scale, vector_folder
+from scirep_core.encoding import Reading, plan, records, scan
+from scirep_core.errors import CacheError, ConfigError, DataError, NumericError
+from scirep_core.text import Recipe
+from scirep_core.vector_folder import encode_folder, read_vector_folder, vector_shards
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+
+
+def scirep(capsys, *given: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(word) for word in given])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def write(path: Path, rows) -> Path:
+    text = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+def papers(folder: Path, count: int = 25, name: str = "papers.jsonl") -> Path:
+    return write(folder / name, [{"paper_id": f"p{i}", "title": t} for i, t in enumerate(words(count))])
+
+
+def fill(source: Path, out: Path, per_shard: int = 10, encoder=None, format="PRX", reading=None):
+    encoder = encoder or Letters()
+    made = plan(source, out, encoder, format, reading, per_shard)
+    encode_folder(source, out, made, encoder, format)
+    return made
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+# ------------------------------------------------------------------------------------------------------- the command
+
+
+ROWS = [
+    {"paper_id": "a", "title": "On swarms", "abstract": "We count.", "year": 2019, "venue": "Birds"},
+    {"doc_id": 7, "title": "Parsing", "abstract": None},
+    {"corpus_id": "c", "title": "", "abstract": ""},
+    {"paper_id": "q", "query": "swarm birds"},
+]
+
+
+def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
+    from scirep_core import load_encoder
+    from scirep_core.scoring import read_vectors
+
+    source, out = write(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
+    code, printed, _ = scirep(
+        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", out, "--json"
+    )
+    assert code == 0
+    told = json.loads(printed)
+    assert (told["papers"], told["dim"], told["format"]) == (4, 384, "PRX")
+    minilm = load_encoder("minilm")
+    texts = ["On swarms. We count.", "Parsing", "", "swarm birds"]
+    assert list(read_vectors(out)) == ["a", "7", "c", "q"]
+    assert np.abs(np.stack(list(read_vectors(out).values())) - minilm.encode(texts, "PRX")).max() < 1e-6
+    first = out.read_bytes()
+    scirep(capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", out)
+    assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        ([], ["On swarms [SEP] We count.", "Parsing", "", "swarm birds"]),
+        (["--fields", "title,venue,year"], ["On swarms [SEP] Birds [SEP] 2019", "Parsing", "", "swarm birds"]),
+        (["--fields", "title,year", "--float-years"], ["On swarms [SEP] 2019.0", "Parsing", "", "swarm birds"]),
+    ],
+)
+def test_dry_run_prints_the_exact_texts_and_loads_no_model(capsys, tmp_path, monkeypatch, options, texts):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # specter's weights are not here
+    source = write(tmp_path / "p.jsonl.gz", ROWS)
+    code, out, _ = scirep(
+        capsys, "encode", "--encoder", "specter", "--format", "PRX", "--papers", source, "--dry-run", *options
+    )
+    assert code == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"paper_id": key, "text": text} for key, text in zip("a7cq", texts, strict=True)
+    ]
+
+
+def test_prefixes_of_the_recipe_are_put_before_papers_and_queries(capsys, tmp_path):
+    source = write(tmp_path / "p.jsonl", [ROWS[0], ROWS[3]])
+    common = ("encode", "--encoder", "e5", "--format", "QRY", "--papers", source, "--dry-run")
+    for options, start in (((), "query: "), (("--to-find",), "passage: ")):
+        _, out, _ = scirep(capsys, *common, *options)
+        found = [json.loads(line)["text"] for line in out.splitlines()]
+        assert found == [f"{start}On swarms [SEP] We count.", "query: swarm birds"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (['{"paper_id": "a", "title": "x"}', '{"paper_id": "b"'], r":2: not a JSON object"),
+        (['{"title": "x"}'], r":1: field 'paper_id' is missing"),
+        (['{"paper_id": "", "title": "x"}'], r":1: '' is no id"),
+        (['{"paper_id": "a\\u0000", "title": "x"}'], r":1: .* is no id"),
+        (['{"paper_id": true, "title": "x"}'], r":1: field 'paper_id' must be"),
+        (['{"paper_id": "a", "name": "x"}'], r":1: none of title, abstract is there. Present: name, paper_id"),
+        (['{"paper_id": "a", "title": 3}'], r":1: field 'title' must be str"),
+        (['{"paper_id": "a", "title": "x"}', "", '{"paper_id": "a", "title": "y"}'],
+         r":3: paper_id 'a' is there twice \(first on line 1\). Keep one line per paper"),
+        (['{"paper_id": "1", "title": "x"}', '{"doc_id": 1, "title": "y"}'], r":2: paper_id '1' is there twice"),
+        (["", " "], r": no papers in the file. Give JSON lines"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("target", ["v.npz", "folder", "--dry-run"])
+def test_faults_of_the_input_name_file_and_line_and_write_nothing(capsys, tmp_path, rows, reason, target):
+    import re
+
+    source, out = write(tmp_path / "p.jsonl", rows), tmp_path / target
+    where = [target] if target == "--dry-run" else ["--out", out]
+    code, printed, error = scirep(
+        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, *where
+    )
+    assert (code, printed) == (2, "")
+    assert re.search(r"p\.jsonl" + reason, error), error
+    assert error.count("\n") == 1
+    assert not out.exists() or not files(out)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--format", "PRXX"], "did you mean 'PRX'"),
+        (["--encoder", "minilmm"], "did you mean 'minilm'"),
+        (["--engine", "rai"], "did you mean 'ray'"),
+        (["--fields", "titel"], "did you mean 'title'"),
+        (["--fields", "title,title"], "a field is there twice"),
+        (["--out", "v.parquet"], "vectors are written as FILE.npz, or to a folder"),
+        (["--out", "v.npz", "--engine", "ray"], "fills folders"),
+        (["--papers", "absent.jsonl"], "absent.jsonl: file not found"),
+        (["--dtype", "float8"], "unknown dtype 'float8'"),
+        (["--shard", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(capsys, tmp_path, monkeypatch, options, reason):
+    monkeypatch.chdir(tmp_path)
+    papers(tmp_path, 2)
+    given = {"--encoder": "minilm", "--format": "PRX", "--papers": "papers.jsonl", "--out": "out"}
+    given |= dict(zip(options[::2], options[1::2], strict=True))
+    code, _, error = scirep(capsys, "encode", *(word for pair in given.items() for word in pair))
+    assert code == 2
+    assert reason in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_has_an_example(capsys):
+    code, out, _ = scirep(capsys, "encode", "--help")
+    assert code == 0
+    assert "scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz" in " ".join(
+        out.split()
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- the folder
+
+
+@pytest.mark.parametrize("name", ["papers.jsonl", "papers.jsonl.gz"])
+def test_a_folder_holds_the_input_in_its_order(tmp_path, name):
+    source = papers(tmp_path, 25, name)
+    made = fill(source, tmp_path / "out")
+    assert [part.papers for part in made.parts] == [10, 10, 5]
+    ids, vectors = read_vector_folder(tmp_path / "out")
+    assert ids == [f"p{i}" for i in range(25)]
+    assert np.array_equal(vectors, expected(words(25)))
+    assert [len(names) for names, _ in vector_shards(tmp_path / "out")] == [10, 10, 5]
+    assert sorted(files(tmp_path / "out")) == [
+        "manifest.json",
+        "plan.json",
+        *(f"shards/00000{i}.shard" for i in range(3)),
+    ]
+
+
+def test_the_command_fills_a_folder_with_a_bar_on_standard_error(capsys, tmp_path):
+    source = papers(tmp_path, 6)
+    code, out, _ = scirep(
+        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", tmp_path / "out",
+        "--shard", 4, "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert (json.loads(out)["papers"], json.loads(out)["shards"], json.loads(out)["dim"]) == (6, 2, 384)
+    assert read_vector_folder(tmp_path / "out")[1].shape == (6, 384)
+
+
+def test_texts_that_repeat_are_encoded_once_and_a_million_would_do(tmp_path):
+    source = write(tmp_path / "p.jsonl", [{"paper_id": i, "title": "the same"} for i in range(3000)])
+    encoder = Letters()
+    fill(source, tmp_path / "out", 1000, encoder)
+    assert encoder.given == [["the same"]] * 3
+
+
+def test_a_run_that_finds_all_done_computes_nothing_and_changes_nothing(tmp_path):
+    source, out, encoder = papers(tmp_path), tmp_path / "out", Letters()
+    fill(source, out, encoder=encoder)
+    before = files(out)
+    encoder.given.clear()
+    fill(source, out, encoder=encoder)
+    assert encoder.given == []
+    assert files(out) == before
+
+
+def test_what_killed_runs_left_behind_is_removed(tmp_path):
+    source, out = papers(tmp_path), tmp_path / "out"
+    fill(source, out)
+    before = files(out)
+    for name in ("shards/000001.claim", ".plan.json.x.part", ".manifest.json.y.part", "plan.lock"):
+        (out / name).write_text("half")
+    (out / "shards" / "000002.shard").unlink()
+    (out / "shards" / ".000002.shard.z.part").write_text("half")
+    fill(source, out)
+    assert files(out) == before
+
+
+class Other(Letters):
+    length, pooling = 256, "mean"
+
+    def __init__(self, **given):
+        super().__init__()
+        for name, value in given.items():
+            setattr(self, name, value)
+
+
+def test_a_folder_made_otherwise_is_refused_naming_what_differs(tmp_path):
+    source, out = papers(tmp_path), tmp_path / "out"
+    fill(source, out, encoder=Other())
+    before = files(out)
+    changed = {
+        "pooling 'mean', and now 'cls' is asked for": {"encoder": Other(pooling="cls", fingerprint="2")},
+        "max length 256, and now 128": {"encoder": Other(length=128, fingerprint="3")},
+        "recipe": {"encoder": Other(recipe=Recipe(" | "), fingerprint="4")},
+        "other weights, tokenizer, config or": {"encoder": Other(fingerprint="5")},
+        "format 'PRX', and now 'CLF'": {"format": "CLF"},
+        "papers in a shard 10, and now 20": {"per_shard": 20},
+        "fields": {"reading": Reading(("title",))},
+        "to_find False, and now True": {"reading": Reading(to_find=True)},
+        "float_years False, and now True": {"reading": Reading(float_years=True)},
+    }
+    for reason, options in changed.items():
+        with pytest.raises(ConfigError, match=reason):
+            fill(source, out, **({"encoder": Other()} | options))
+    with pytest.raises(ConfigError, match="another file of papers"):
+        fill(papers(tmp_path, 24, "fewer.jsonl"), out, encoder=Other())
+    assert files(out) == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(ConfigError, match=r"holds other files and no plan\.json"):
+        fill(source, tmp_path / "mine")
+
+
+def test_100_of_100_flipped_bits_are_noticed_before_use_and_mended(tmp_path, caplog):
+    source, out, encoder = papers(tmp_path), tmp_path / "out", Letters()
+    fill(source, out, encoder=encoder)
+    before, rng = files(out), random.Random(3)
+    for _ in range(100):
+        path = rng.choice(sorted((out / "shards").iterdir()))
+        content = bytearray(path.read_bytes())
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        with pytest.raises(CacheError, match=r"Run the same `scirep encode` again"):
+            read_vector_folder(out)
+        encoder.given.clear()
+        caplog.clear()
+        fill(source, out, encoder=encoder)
+        assert len(encoder.given) == 1
+        assert str(path) in caplog.text
+        assert files(out) == before
+
+
+def test_years_of_a_folder_are_written_as_asked(tmp_path):
+    source = write(tmp_path / "p.jsonl", [{"paper_id": "a", "title": "x", "year": 2019}])
+    for floats, text in ((False, "x. 2019"), (True, "x. 2019.0")):
+        encoder = Letters()
+        fill(source, tmp_path / str(floats), 10, encoder, reading=Reading(("title", "year"), False, floats))
+        assert encoder.given == [[text]]
+
+
+def test_what_is_damaged_is_said_with_its_reason_wherever_the_folder_lies(tmp_path, caplog):
+    source, out = papers(tmp_path), tmp_path / "Mr. Smith's" / "out"
+    fill(source, out)
+    path = out / "shards" / "000001.shard"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(CacheError) as error:
+        read_vector_folder(out)
+    assert str(error.value).startswith(f"{path}: content does not match its checksum. Run the same")
+    fill(source, out)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == f"{path}: content does not match its checksum. It is removed and computed again"
+
+
+def test_a_folder_that_is_not_whole_is_not_read(tmp_path):
+    source, out = papers(tmp_path), tmp_path / "out"
+    with pytest.raises(DataError, match=r"no plan\.json"):
+        read_vector_folder(tmp_path)
+    plan(source, out, Letters(), "PRX", per_shard=10)
+    with pytest.raises(DataError, match=r"0 of 3 shards are there.*Run the same"):
+        read_vector_folder(out)
+    fill(source, out)
+    (out / "shards" / "000001.shard").unlink()
+    with pytest.raises(CacheError, match=r"is missing\. Run the same"):
+        read_vector_folder(out)
+    fill(source, out)
+    assert len(read_vector_folder(out)[0]) == 25
+
+
+class Bad(Letters):
+    def encode(self, texts, format):
+        found = super().encode(texts, format)
+        found[[i for i, text in enumerate(texts) if "bad" in text]] = np.nan
+        return found
+
+
+def test_nan_names_the_paper_and_its_shard_is_not_written(tmp_path):
+    rows = [{"paper_id": f"p{i}", "title": f"title {i}" + (" bad" if i == 13 else "")} for i in range(25)]
+    source, out = write(tmp_path / "p.jsonl", rows), tmp_path / "out"
+    with pytest.raises(NumericError, match=r"paper p13 \(line 14\): .*NaN"):
+        fill(source, out, encoder=Bad())
+    assert sorted(files(out)) == ["plan.json", "shards/000000.shard"]
+    fill(source, out)  # the same fingerprint, mended
+    assert len(read_vector_folder(out)[0]) == 25
+
+
+def test_input_that_changes_under_way_is_noticed(tmp_path):
+    source, out, encoder = papers(tmp_path), tmp_path / "out", Letters()
+    made = plan(source, out, encoder, "PRX", per_shard=10)
+    source.write_text("".join(source.read_text().splitlines(keepends=True)[:22]))
+    with pytest.raises(DataError, match="has changed since it was planned"):
+        encode_folder(source, out, made, encoder, "PRX")
+
+
+WORKER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from scirep_core import vector_folder
+vector_folder.POLL = 0.02
+from test_cli_encode import Letters, fill
+class Slow(Letters):
+    def encode(self, texts, format):
+        with open(sys.argv[4], "a") as log:
+            log.write(f"{texts[0]}|")
+        time.sleep(0.1)
+        return super().encode(texts, format)
+fill(Path(sys.argv[2]), Path(sys.argv[3]), 10, Slow())
+"""
+
+
+def test_processes_share_a_folder_and_compute_no_shard_twice(tmp_path):
+    source = papers(tmp_path, 120)
+    fill(source, tmp_path / "alone")
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(HERE), str(source), str(tmp_path / "out"), str(tmp_path / "log")]
+        )
+        for _ in range(3)
+    ]
+    assert [process.wait(120) for process in started] == [0, 0, 0]
+    assert files(tmp_path / "out") == files(tmp_path / "alone")
+    assert len((tmp_path / "log").read_text().split("|")) - 1 == 12
+
+
+def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
+    source, out, encoder = papers(tmp_path, 60), tmp_path / "out", Letters()
+    made = plan(source, out, encoder, "PRX", per_shard=10)
+    opened = []
+    monkeypatch.setattr(
+        vector_folder, "raw_lines", lambda path, plain=vector_folder.raw_lines: (opened.append(path), plain(path))[1]
+    )
+    read = vector_folder.reader(source, made, encoder)
+    assert [next(iter(read(i))).paper_id for i in (0, 1, 3, 5)] == ["p0", "p10", "p30", "p50"]
+    assert len(opened) == 1
+    assert read(2)[0].paper_id == "p20"
+    assert len(opened) == 2
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
+    import tracemalloc
+
+    def peak(count):
+        source = write(
+            tmp_path / f"{count}.jsonl", ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
+        )
+        tracemalloc.start()
+        fill(source, tmp_path / str(count), 500, Quiet())
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    class Quiet(Letters):
+        def encode(self, texts, format):
+            return np.zeros((len(texts), 4), dtype=np.float32)
+
+    small, large = peak(1000), peak(6000)
+    assert large < 1.2 * small + 16 * 5000, (small, large)
+
+
+def test_short_hashes_that_collide_are_no_duplicates(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "_short", lambda paper_id: len(paper_id))
+    assert scan(papers(tmp_path, 25), Recipe(), Reading(), 10)[2].papers == 5
+    with pytest.raises(DataError, match="'p3' is there twice"):
+        rows = [{"paper_id": f"p{i % 7}", "title": "x"} for i in (0, 3, 1, 10)]
+        scan(write(tmp_path / "twice.jsonl", rows), Recipe(), Reading())
+
+
+def test_half_characters_are_mended_in_the_texts_too(tmp_path):
+    source = write(tmp_path / "p.jsonl", ['{"paper_id": "a", "title": "x\\ud835", "abstract": "b\\u0000c"}'])
+    assert [record.text for record in records(source, Recipe(), Reading())] == ["x\ufffd [SEP] b\0c"]
+
+
+# --------------------------------------------------------------------------------------------------------------- Ray
+
+
+def test_without_ray_the_line_that_installs_it_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"pip install 'scirep-book\[scale\]'"):
+        scale.import_ray()
+    code, _, error = scirep(
+        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", papers(tmp_path, 3), "--out",
+        tmp_path / "out", "--engine", "ray",
+    )  # fmt: skip
+    assert code == 2
+    assert "pip install" in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'ray>=2.40'")
+@pytest.mark.timeout(900)  # Ray starts in ten seconds, or in minutes where other jobs hold the cores
+def test_ray_writes_the_same_folder(tmp_path):
+    from tiny_models import bert
+
+    from scirep_core import load_encoder
+
+    source, model = papers(tmp_path, 30), bert(tmp_path / "model")
+    fill(source, tmp_path / "local", encoder=load_encoder(str(model)))
+    words_ = ["encode", "--encoder", model, "--format", "PRX", "--papers", source, "--out", tmp_path / "ray"]
+    done = subprocess.run(
+        [sys.executable, "-m", "scirep_core.cli", *map(str, words_), "--shard", "10", "--engine", "ray"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sorted(files(tmp_path / "ray")) == sorted(files(tmp_path / "local"))
+    (ids, vectors), (same, again) = read_vector_folder(tmp_path / "local"), read_vector_folder(tmp_path / "ray")
+    assert ids == same
+    assert np.abs(vectors - again).max() < 1e-6

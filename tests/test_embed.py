@@ -1,0 +1,577 @@
+"""The vector store: keyed by text, checked to the bit, shared by processes, clear about what it cannot do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scirep_core.embed as store_
+from scirep_core import load_encoder
+from scirep_core.embed import embed, encode, folder_of
+from scirep_core.errors import CacheError, ConfigError, NumericError
+from scirep_core.store import read_header
+from scirep_core.text import Recipe
+
+HERE = Path(__file__).parent
+
+
+class Letters:
+    """A stand-in encoder: counts of letters, and a hash of the text; remembers what it was given."""
+
+    name, recipe, dim, formats = "letters", Recipe(". "), 4, ("CLF", "RGN", "PRX", "QRY")
+
+    def __init__(self, fingerprint="letters"):
+        self.fingerprint = fingerprint
+        self.given: list[list[str]] = []
+
+    def encode(self, texts, format):
+        self.given.append(list(texts))
+        return np.array([[t.count("a"), t.count("b"), len(t), hash_of(t)] for t in texts], dtype=np.float32)
+
+
+def hash_of(text):
+    return sum(ord(c) * (i % 97 + 1) for i, c in enumerate(text)) % 9973
+
+
+def expected(texts):
+    return Letters().encode(texts, "PRX")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    return tmp_path
+
+
+def shards(encoder, format="PRX"):
+    return sorted(folder_of(encoder, format).glob("*"))
+
+
+def contents(encoder, format="PRX"):
+    return {path.name: path.read_bytes() for path in shards(encoder, format)}
+
+
+def words(count, seed=0):
+    rng = random.Random(seed)
+    return ["".join(rng.choice("abcdef ") for _ in range(rng.randrange(1, 60))) + f" {i}" for i in range(count)]
+
+
+# ---------------------------------------------------------------------------------------------------------- by text
+
+
+def test_vectors_come_in_the_given_order_and_are_computed_once():
+    encoder = Letters()
+    texts = ["cab", "abc", "zz", "abc", ""]
+    first = embed(encoder, texts, "PRX")
+    assert np.array_equal(first, expected(texts))
+    assert np.array_equal(encode(encoder, texts[::-1], "PRX"), first[::-1])
+    assert encoder.given == [["abc", "cab", "zz", ""]]  # longest first, each once
+    embed(encoder, texts, "QRY")
+    assert len(encoder.given) == 2  # another format is another vector
+
+
+def test_calls_that_overlap_compute_only_what_is_missing(monkeypatch):
+    monkeypatch.setattr(store_, "SHARD", 16)
+    encoder, texts = Letters(), words(200)
+    for start, stop in ((0, 100), (50, 150), (120, 130), (0, 200)):
+        assert np.array_equal(embed(encoder, texts[start:stop], "PRX"), expected(texts[start:stop]))
+    given = [text for group in encoder.given for text in group]
+    assert sorted(given) == sorted(set(texts))  # none twice
+    assert all(len(group) <= 16 for group in encoder.given)
+    listed = [name for path in shards(encoder) for name in read_header(path).meta["texts"]]
+    assert sorted(listed) == sorted({store_.text_hash(text) for text in texts})
+
+
+def test_what_is_there_needs_no_encoder_and_no_right_to_write(monkeypatch):
+    encoder, texts = Letters(), words(20)
+    embed(encoder, texts, "PRX")
+    monkeypatch.setattr(encoder, "encode", None)
+    monkeypatch.setattr(store_.claims, "acquire", None)
+    assert np.array_equal(embed(encoder, texts[3:9], "PRX"), expected(texts[3:9]))
+
+
+def test_small_calls_leave_small_files_that_cost_little():
+    encoder, texts = Letters(), words(300)
+    for text in texts:
+        embed(encoder, [text], "PRX")
+    assert len(shards(encoder)) == 300
+    began = time.process_time()
+    assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts))
+    assert time.process_time() - began < 1
+    assert len(encoder.given) == 300
+
+
+def test_a_group_of_a_large_set_is_read_without_the_rest(monkeypatch):
+    monkeypatch.setattr(store_, "SHARD", 10)
+    encoder, texts = Letters(), words(100)
+    embed(encoder, texts, "PRX")
+    read = []
+    monkeypatch.setattr(store_, "read_shard", lambda path, plain=store_.read_shard: (read.append(path), plain(path))[1])
+    embed(encoder, texts[7:8], "PRX")
+    assert len(read) == 1  # of ten payloads
+
+
+def test_progress_counts_texts(monkeypatch):
+    monkeypatch.setattr(store_, "SHARD", 4)
+    seen = []
+    embed(Letters(), ["a", *(f"x{i}" for i in range(9)), "a"], "PRX", lambda done, total: seen.append((done, total)))
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\0", "a\0b", "\ud835", "x\udc00y", "😀", "\u202e עברית", "e\u0301", "\ufffd", "a" * 10**6]
+)
+def test_any_text_has_a_vector(text):
+    encoder = Letters()
+    vector = embed(encoder, [text, "other"], "PRX")
+    assert np.array_equal(embed(Letters(), ["other", text], "PRX")[::-1], vector)
+    assert "".join(encoder.given[0]).encode() is not None  # no half characters reach an encoder
+
+
+def test_half_a_character_is_read_as_the_replacement_character():
+    assert store_.readable("a\ud835b\udd38") == "a\ufffdb\ufffd"
+    assert store_.readable("a\ud835\udd38") == "a𝔸"
+    encoder = Letters()
+    both = embed(encoder, ["a\ud835", "a\ufffd"], "PRX")
+    assert np.array_equal(both[0], both[1])
+    assert encoder.given == [["a\ufffd"]]
+
+
+def test_minilm_reads_odd_texts():
+    minilm = load_encoder("minilm")
+    vectors = embed(minilm, ["", "\0", "x\0y", "\ud835 x", "😀", "x" * 100_000], "PRX")
+    assert np.isfinite(vectors).all()
+
+
+def test_what_is_no_list_of_texts_is_refused():
+    for wrong in ("one text", [None], [1]):
+        with pytest.raises(ConfigError, match="list of strings"):
+            embed(Letters(), wrong, "PRX")
+    with pytest.raises(ConfigError, match="did you mean 'PRX'"):
+        embed(Letters(), ["x"], "PRXX")
+    assert embed(Letters(), [], "PRX").shape == (0, 4)
+    assert not folder_of(Letters(), "PRX").exists()
+
+
+# ----------------------------------------------------------------------------------------------------------- damage
+
+
+def test_100_of_100_flipped_bits_are_noticed_and_mended(monkeypatch, caplog):
+    monkeypatch.setattr(store_, "SHARD", 8)
+    encoder, texts = Letters(), words(40)
+    good = embed(encoder, texts, "PRX")
+    before = contents(encoder)
+    rng = random.Random(5)
+    for _ in range(100):
+        path = rng.choice(shards(encoder))
+        content = bytearray(path.read_bytes())
+        position = (
+            rng.randrange(len(content)) if rng.random() < 0.5 else rng.randrange(len(content) - 8 * 16, len(content))
+        )
+        content[position] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        computed = len(encoder.given)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "scirep"):
+            assert np.array_equal(embed(encoder, texts, "PRX"), good)
+        assert len(encoder.given) == computed + 1  # that group and no other
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert str(path) in line
+        assert "computed again" in line
+        assert contents(encoder) == before
+
+
+def test_what_is_damaged_is_said_with_its_reason_wherever_the_store_lies(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "Mr. Smith's"))
+    embed(Letters(), ["a"], "PRX")
+    (path,) = shards(Letters())
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    embed(Letters(), ["a"], "PRX")
+    (line,) = [record.getMessage() for record in caplog.records]
+    said = "content does not match its checksum. It is removed; what is needed of it is computed again"
+    assert line == f"{path}: {said}"
+
+
+@pytest.mark.parametrize("keep", [0, 1, 70, -1])
+def test_a_shard_cut_short_is_computed_again(keep):
+    encoder, texts = Letters(), words(5)
+    good = embed(encoder, texts, "PRX")
+    (path,) = shards(encoder)
+    path.write_bytes(path.read_bytes()[:keep])
+    assert np.array_equal(embed(encoder, texts, "PRX"), good)
+    assert len(encoder.given) == 2
+
+
+def test_a_shard_of_another_encoder_or_format_is_not_believed():
+    encoder, other, texts = Letters(), Letters("other"), words(5)
+    embed(other, texts, "PRX")
+    (path,) = shards(other)
+    for place in (folder_of(encoder, "PRX"), folder_of(other, "CLF")):
+        place.mkdir(parents=True)
+        (place / path.name).write_bytes(path.read_bytes())
+    embed(encoder, texts, "PRX")
+    embed(other, texts, "CLF")
+    assert len(encoder.given) == 1
+    assert len(other.given) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- errors
+
+
+class Faulty(Letters):
+    def __init__(self, result):
+        super().__init__("faulty")
+        self.result = result
+
+    def encode(self, texts, format):
+        return self.result(texts)
+
+
+def nan_for(word):
+    return lambda texts: np.array([[np.nan if t == word else 1.0] * 4 for t in texts], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (nan_for("bad one"), "letters: the vector of text 'bad one' holds NaN"),
+        (lambda texts: np.full((len(texts), 2), np.inf), "holds NaN or infinity"),
+        (lambda texts: np.zeros((len(texts) + 1, 2)), r"shape \(4, 2\) for 3 texts"),
+        (lambda texts: np.zeros(len(texts)), r"shape \(3,\)"),
+    ],
+)
+def test_what_is_no_vector_is_refused_and_nothing_written(result, message):
+    with pytest.raises(NumericError, match=message):
+        embed(Faulty(result), ["fine", "bad one", "also fine"], "PRX")
+    assert shards(Faulty(result)) == []
+
+
+def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on():
+    code = f"""
+import resource, sys
+sys.path.insert(0, {str(HERE)!r})
+from test_embed import Letters, words
+from scirep_core.embed import embed
+from scirep_core.errors import CacheError
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    embed(Letters(), words(400), "PRX")
+except CacheError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert "cannot write" in done.stdout, done.stderr
+    assert "Free space" in done.stdout
+    encoder = Letters()
+    assert shards(encoder) == []
+    assert np.array_equal(embed(encoder, words(400), "PRX"), expected(words(400)))
+
+
+def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
+    def refuse(*given, **options):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "mkdir", refuse)
+        with pytest.raises(CacheError, match=r"cannot write \(Permission denied\)\. .*SCIREP_HOME"):
+            embed(Letters(), ["x"], "PRX")
+    embed(Letters(), ["x"], "PRX")
+    monkeypatch.setattr(store_, "FileLock", None)
+    monkeypatch.setattr(store_.claims, "FileLock", refuse)
+    with pytest.raises(CacheError, match="Permission denied"):
+        embed(Letters(), ["x", "y"], "PRX")
+
+
+# -------------------------------------------------------------------------------------------------------- processes
+
+SHARED = """
+import sys, time, numpy as np, scirep_core.embed as e
+sys.path.insert(0, sys.argv[4])
+from test_embed import Letters, words, expected
+e.SHARD = 4
+class Slow(Letters):
+    def encode(self, texts, format):
+        with open(sys.argv[1], "a") as log:
+            log.write("".join(f"{e.text_hash(t)}\\n" for t in texts))
+        time.sleep(0.05)
+        return super().encode(texts, format)
+texts = words(120)[int(sys.argv[2]):int(sys.argv[3])]
+print(np.array_equal(e.embed(Slow("slow"), texts, "PRX"), expected(texts)))
+"""
+
+
+@pytest.mark.parametrize("spans", [[(0, 120)] * 3, [(0, 90), (30, 120), (60, 100)]])
+def test_processes_share_the_work_and_compute_no_text_twice(tmp_path, spans):
+    log = tmp_path / "log"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", SHARED, str(log), str(a), str(b), str(HERE)], stdout=subprocess.PIPE, text=True
+        )
+        for a, b in spans
+    ]
+    assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * len(spans)
+    computed = log.read_text().split()
+    assert sorted(computed) == sorted(store_.text_hash(text) for text in words(120))
+    assert {path.suffix for path in shards(Letters("slow"))} == {".shard"}
+    if spans[0] == spans[-1]:  # the groups are those of one process alone
+        together = contents(Letters("slow"))
+        for path in shards(Letters("slow")):
+            path.unlink()
+        subprocess.run([sys.executable, "-c", SHARED, str(log), "0", "120", str(HERE)], check=True)
+        assert contents(Letters("slow")) == together
+
+
+def test_threads_share_the_work_too(monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    monkeypatch.setattr(store_, "SHARD", 5)
+    encoder, texts = Letters(), words(60)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda i: embed(encoder, texts[i : i + 30], "PRX"), [0, 10, 20, 30]))
+    assert all(np.array_equal(v, expected(texts[i : i + 30])) for v, i in zip(found, [0, 10, 20, 30], strict=True))
+    given = [text for group in encoder.given for text in group]
+    assert sorted(given) == sorted(texts)
+
+
+def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
+    encoder, texts = Letters(), words(6)
+    folder = folder_of(encoder, "PRX")
+    folder.mkdir(parents=True)
+    dead, living = folder / "aa.claim", folder / "bb.claim"
+    dead.write_text(f'["{store_.text_hash(texts[0])}"]')
+    living.write_text(f'["{store_.text_hash("somebody else")}"]')
+    for name in (".aa.shard.x1.part", ".bb.shard.x2.part"):
+        (folder / name).write_text("half")
+    from scirep_core import claims
+
+    lock = claims.FileLock(living)
+    lock.acquire()
+    assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts))
+    assert sorted(p.name for p in folder.iterdir() if p.suffix != ".shard") == [".bb.shard.x2.part", "bb.claim"]
+    lock.release()
+
+
+# ----------------------------------------------------------------------------------------- keys, neighbours, memory
+
+
+def test_whatever_decides_a_vector_changes_its_place(tmp_path):
+    """Weights, tokenizer, recipe, length, pooling, dtype and format: one at a time, each on disk as a user would do it."""
+    import json
+    import shutil
+
+    from tiny_models import bert
+
+    from scirep_core.encoders.hub import Settings, TransformersEncoder
+
+    base = bert(tmp_path / "base")
+    (base / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
+
+    def copy(name):
+        shutil.copytree(base, tmp_path / name)
+        return tmp_path / name
+
+    def made(folder, pooling="mean", recipe=Recipe(), format="PRX", **settings):  # noqa: B008
+        return TransformersEncoder("tiny", str(folder), pooling, recipe, Settings(**settings)), format
+
+    vocabulary = copy("vocabulary")
+    for path in vocabulary.glob("*"):
+        if (
+            path.suffix in (".json", ".txt")
+            and '"##s"' in path.read_text() + '"' + path.read_text().replace("\n", '"') + '"'
+        ):
+            path.write_text(path.read_text().replace("##s", "##t"))
+    length = copy("length")
+    (length / "sentence_bert_config.json").write_text('{"max_seq_length": 32}')
+    config = copy("config")
+    stated = json.loads((config / "config.json").read_text())
+    (config / "config.json").write_text(json.dumps(stated | {"layer_norm_eps": 1e-5}))
+    keys = {
+        "as it is": made(base), "model": made(bert(tmp_path / "weights", seed=1)), "tokenizer": made(vocabulary),
+        "config": made(config), "recipe": made(base, recipe=Recipe(" ; ")), "max length": made(length),
+        "max length asked for": made(base, max_length=16), "pooling": made(base, "cls"),
+        "dtype": made(base, dtype="bfloat16"), "format": made(base, format="CLF"),
+    }  # fmt: skip
+    places = {what: folder_of(*key) for what, key in keys.items()}
+    assert len(set(places.values())) == len(keys), places
+    assert folder_of(*made(copy("elsewhere"))) == places["as it is"]  # where it lies is no part of it
+    texts = ["a paper of models ; w1 w2 " * 20, "b"]
+    first = embed(keys["as it is"][0], texts, "PRX")
+    for what in ("model", "config", "max length asked for", "pooling", "dtype"):
+        assert not np.array_equal(embed(keys[what][0], texts, "PRX"), first), what
+
+
+def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another():
+    class Same(Letters):
+        by_format = False
+
+    encoder, texts = Same("same"), words(30)
+    embed(encoder, texts[:20], "PRX")
+    assert np.array_equal(embed(encoder, texts, "CLF"), expected(texts))
+    assert sorted(text for group in encoder.given for text in group) == sorted(texts)
+    assert len(shards(encoder, "CLF")) == 1
+    from scirep_core.encoders.adapted import AdaptedEncoder
+    from scirep_core.encoders.ensemble import Ensemble
+    from scirep_core.encoders.hub import TransformersEncoder
+
+    assert TransformersEncoder.by_format is False
+    assert not hasattr(AdaptedEncoder, "by_format")  # an adapter for each
+    assert not hasattr(Ensemble, "by_format")
+
+
+class AtOnce(Letters):
+    """Gives all formats' vectors by one pass."""
+
+    shared_pass = True
+
+    def encode_formats(self, texts):
+        plain = self.encode(texts, "PRX")
+        return {format: plain + i for i, format in enumerate(self.formats)}
+
+
+def test_one_pass_fills_the_store_of_every_format(monkeypatch):
+    monkeypatch.setattr(store_, "SHARD", 8)
+    encoder, texts = AtOnce("at once"), words(30)
+    for i, format in enumerate(("CLF", "RGN", "PRX", "QRY")):
+        assert np.array_equal(embed(encoder, texts, format), expected(texts) + i)
+        assert len(shards(encoder, format)) == 4
+        assert {path.suffix for path in shards(encoder, format)} == {".shard"}
+    assert len(encoder.given) == 4  # groups, once each
+    asked_last = [path.stat().st_mtime_ns for f in ("PRX", "QRY", "RGN", "CLF") for path in shards(encoder, f)[:1]]
+    assert asked_last == sorted(asked_last)
+
+
+def test_a_pass_that_gives_one_bad_vector_stores_none_of_any_format():
+    class Bad(AtOnce):
+        def encode_formats(self, texts):
+            return super().encode_formats(texts) | {"QRY": np.full((len(texts), 4), np.nan)}
+
+    with pytest.raises(NumericError, match="NaN"):
+        embed(Bad("bad"), ["a", "b"], "CLF")
+    assert not [path for format in ("CLF", "RGN", "PRX", "QRY") for path in shards(Bad("bad"), format)]
+
+
+def test_processes_that_ask_for_different_formats_share_one_pass(tmp_path):
+    code = """
+import sys, time, numpy as np, scirep_core.embed as e
+sys.path.insert(0, sys.argv[3])
+from test_embed import AtOnce, words, expected
+e.SHARD = 4
+class Slow(AtOnce):
+    def encode_formats(self, texts):
+        with open(sys.argv[1], "a") as log:
+            log.write("".join(f"{e.text_hash(t)}\\n" for t in texts))
+        time.sleep(0.05)
+        return super().encode_formats(texts)
+texts, format = words(60), sys.argv[2]
+print(np.array_equal(e.embed(Slow("slow at once"), texts, format), expected(texts) + Slow.formats.index(format)))
+"""
+    log = tmp_path / "log"
+    left = folder_of(AtOnce("slow at once"), "QRY") / ".aa.shard.x1.part"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, str(log), format, str(HERE)], stdout=subprocess.PIPE, text=True)
+        for format in ("CLF", "PRX", "QRY")
+    ]
+    assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * 3
+    assert sorted(log.read_text().split()) == sorted(store_.text_hash(text) for text in words(60))
+    assert not left.exists()
+
+
+def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
+    from scirep_core.encoders.saved import Held
+
+    class ByFormat(Letters):
+        def encode(self, texts, format):
+            return super().encode(texts, format) + self.formats.index(format)
+
+    encoder, texts = ByFormat("by format"), words(12)
+    held = Held("letters#RGN", encoder, "RGN")
+    first = embed(held, texts, "PRX")
+    assert np.array_equal(first, expected(texts) + 1)
+    assert np.array_equal(embed(held, texts, "QRY"), first)
+    assert np.array_equal(embed(encoder, texts, "RGN"), first)
+    assert len(encoder.given) == 1
+    assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts) + 2)  # what is not held is as it was
+    assert np.array_equal(held.encode(texts, "PRX"), first)
+    others = [Held("letters#CLF", encoder, "CLF").fingerprint, held.fingerprint, encoder.fingerprint]
+    assert len(set(others)) == 3
+
+
+def test_a_vector_does_not_depend_on_its_neighbours_in_20_shuffles():
+    minilm = load_encoder("minilm")
+    texts = [text * 3 for text in words(12, 3)]
+    rng = random.Random(1)
+    first = minilm.encode(texts, "PRX")
+    for _ in range(20):
+        order = rng.sample(range(len(texts)), rng.randrange(1, len(texts) + 1))
+        assert np.abs(minilm.encode([texts[i] for i in order], "PRX") - first[order]).max() < 1e-6
+
+
+def test_memory_beside_the_result_does_not_grow_with_the_stored_vectors(monkeypatch):
+    import tracemalloc
+
+    class Wide(Letters):
+        def encode(self, texts, format):
+            return np.ones((len(texts), 2000), dtype=np.float32)
+
+    texts = [f"{i:06d}" for i in range(4096)]
+    embed(Wide("wide"), texts, "PRX")  # 8 shards of 4 MB
+    tracemalloc.start()
+    embed(Wide("wide"), texts, "PRX")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4096 * 2000 * 4 + 4 * 512 * 2000 * 4  # the result, and a few copies of one shard
+
+
+# ------------------------------------------------------------------------------------------------------------ speed
+
+
+def test_prepacked_layers_compute_what_plain_ones_do(tmp_path):
+    import copy
+
+    import torch
+    import transformers
+    from tiny_models import bert, roberta
+
+    from scirep_core.encoders.prepacked import Prepacked, prepack
+
+    for make in (bert, roberta):
+        plain = transformers.AutoModel.from_pretrained(make(tmp_path / make.__name__)).eval()
+        packed = prepack(copy.deepcopy(plain))
+        changed = [m for m in packed.modules() if isinstance(m, Prepacked)]
+        assert len(changed) >= 12
+        assert sum(m.gelu for m in changed) == 2
+        ids = torch.arange(5, 25).reshape(2, 10)
+        mask = torch.ones_like(ids)
+        mask[1, 6:] = 0
+        with torch.inference_mode():
+            one, two = (m(input_ids=ids, attention_mask=mask).last_hidden_state for m in (plain, packed))
+        assert (one - two).abs().max() < 1e-5
+
+
+def test_where_the_operators_are_missing_or_wrong_the_model_stays_as_it_is(tmp_path, monkeypatch):
+    import torch
+    import transformers
+    from tiny_models import bert
+
+    from scirep_core.encoders import prepacked
+
+    model = transformers.AutoModel.from_pretrained(bert(tmp_path / "m")).eval()
+    for wrong in (lambda self, x: x * 0, lambda self, x: torch.ops.mkldnn.no_such_operator(x)):
+        with monkeypatch.context() as context:
+            context.setattr(prepacked.Prepacked, "forward", wrong)
+            prepacked.prepack(model)
+        assert not [m for m in model.modules() if isinstance(m, prepacked.Prepacked)]
+    half = transformers.AutoModel.from_pretrained(tmp_path / "m", dtype="bfloat16")
+    assert not [m for m in prepacked.prepack(half).modules() if isinstance(m, prepacked.Prepacked)]

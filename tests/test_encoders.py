@@ -1,0 +1,473 @@
+"""Encoders by name: every row of the registry on a folder laid out like the hub's, against its own library used directly."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models
+from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
+
+from scirep_core import load_encoder
+from scirep_core.encoders import ENCODERS, hub
+from scirep_core.encoders.ensemble import Ensemble
+from scirep_core.errors import ConfigError
+from scirep_core.records import Paper
+
+PAPER = Paper("1", "a paper of models", "w1 w2 w3 . " * 200)
+PIPELINES = {
+    "e5": ("mean", True, 512),
+    "mpnet": ("mean", True, 384),
+    "sentbert_pp": ("mean", False, 128),
+    "sentbert_nli": ("mean", False, 75),
+}
+KINDS = {"mpnet": mpnet, "sentbert_nli": roberta}
+SEPARATORS = dict.fromkeys(ENCODERS, " [SEP] ") | {"mpnet": " </s> "} | dict.fromkeys(
+    ("minilm", "unsimcse", "susimcse", "sentbert_pp", "sentbert_nli"), ". "
+)  # fmt: skip
+POOLINGS = dict.fromkeys(ENCODERS, "cls") | {"susimcse": "pooler"} | dict.fromkeys(
+    ("minilm", "e5", "mpnet", "oagbert", "sentbert_pp", "sentbert_nli"), "mean"
+)  # fmt: skip
+"""What literature and model pages say (notes on each row), written down a second time."""
+
+
+@pytest.fixture(scope="module")
+def row_vectors(tmp_path_factory):
+    """Return ({name: vectors of PAPER and a query}, {name: folder}): computed offline in a process of its own."""
+    home, names = tmp_path_factory.mktemp("hub"), [name for name in ENCODERS if name != "minilm"]
+    folders, made = {}, {}
+    for seed, name in enumerate(names):
+        spec = ENCODERS[name]
+        if spec.model in made:
+            folders[name] = made[spec.model]
+        else:
+            folder = KINDS.get(name, bert)(home / "made" / name, seed)
+            if name in PIPELINES:
+                pipeline(folder, *PIPELINES[name])
+            if spec.model.startswith("local:"):
+                folders[name] = shutil.copytree(folder, home / "models" / name)
+            else:
+                folders[name] = cache(home, spec.model, folder)
+            made[spec.model] = folders[name]
+        for number, (format, model) in enumerate(spec.adapters.items()):
+            cache(home, model, tiny_models.adapter(folders[name], home / "made" / model, format, 10 * seed + number))
+    code = (
+        "import sys, numpy; from scirep_core import load_encoder; from test_encoders import PAPER\n"
+        "def both(e): return e.encode([e.recipe.of_paper(PAPER), e.recipe.of_query('query of models')], 'PRX')\n"
+        "numpy.savez(sys.argv[1], **{name: both(load_encoder(name)) for name in sys.argv[2:]})"
+    )
+    environment = dict(
+        os.environ, HF_HOME=str(home), HF_HUB_OFFLINE="1", SCIREP_HOME=str(home), PYTHONPATH=str(Path(__file__).parent)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(home / "rows.npz"), *names],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-1500:]
+    return dict(np.load(home / "rows.npz")), folders
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name != "minilm"])
+def test_every_row_has_the_vectors_of_its_own_library(row_vectors, name):
+    vectors, folders = row_vectors
+    spec = ENCODERS[name]
+    joined = f"{PAPER.title}{SEPARATORS[name]}{PAPER.abstract}"
+    texts = [f"query: {joined}", "query: query of models"] if name == "e5" else [joined, "query of models"]
+    if name in PIPELINES:
+        from sentence_transformers import SentenceTransformer
+
+        expected = SentenceTransformer(str(folders[name]), device="cpu").encode(texts)
+    else:
+        adapter = None
+        if spec.adapters:
+            tree = folders[name].parents[2] / f"models--{spec.adapters['PRX'].replace('/', '--')}"
+            adapter = tree / "snapshots" / "abc123"
+        expected = by_transformers(folders[name], texts, POOLINGS[name], adapter)
+    assert vectors[name] == pytest.approx(expected, abs=1e-5)
+    assert spec.pooling == POOLINGS[name]
+
+
+def by_transformers(folder, texts, pooling, adapter=None):
+    """Return vectors by the usual lines: one text at a time, so nothing is padded."""
+    import torch
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    if adapter is None:
+        model = transformers.AutoModel.from_pretrained(folder).eval()
+    else:
+        import adapters
+
+        model = adapters.AutoAdapterModel.from_pretrained(folder).eval()
+        model.load_adapter(str(adapter), set_active=True, use_safetensors=True)
+    rows = []
+    for text in texts:
+        with torch.no_grad():
+            out = model(**tokenizer(text, truncation=True, max_length=512, return_tensors="pt"))
+        hidden = out.last_hidden_state[0]
+        by = {"cls": lambda h, o: h[0], "mean": lambda h, o: h.mean(0), "pooler": lambda h, o: o.pooler_output[0]}
+        rows.append(by[pooling](hidden, out).numpy())
+    return np.stack(rows)
+
+
+def test_rows_of_one_base_differ_by_their_adapters(row_vectors):
+    vectors, _ = row_vectors
+    for plain, adapted in (("specter2_base", "specter2"), ("scincl", "scincl_adapters")):
+        assert np.abs(vectors[plain] - vectors[adapted]).max() > 0.01
+
+
+def test_e5_says_query_or_passage_as_its_authors_advise():
+    recipe = ENCODERS["e5"].recipe
+    assert recipe.of_paper(PAPER, ("title",)) == "query: a paper of models"
+    assert recipe.of_paper(PAPER, ("title",), to_find=True) == "passage: a paper of models"
+    assert recipe.of_query("bees") == "query: bees"
+
+
+def test_a_hub_name_of_a_row_is_read_as_the_row():
+    for name, spec in ENCODERS.items():
+        if not spec.adapters and "/" in spec.model:
+            encoder = load_encoder(spec.model)
+            assert (encoder.pooling, encoder.recipe, encoder.name) == (spec.pooling, spec.recipe, spec.model), name
+            assert load_encoder(f"{spec.model}@mean").pooling == "mean"
+    assert load_encoder("allenai/specter2").formats == ("CLF", "RGN", "PRX", "QRY")
+    assert load_encoder("allenai/specter2").adapters == ENCODERS["specter2"].adapters
+
+
+def test_a_name_of_the_registry_is_no_folder_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bert(tmp_path / "minilm")
+    bert(tmp_path / "allenai" / "specter")
+    assert load_encoder("minilm").dim == 384
+    assert load_encoder("./minilm").dim == load_encoder("allenai/specter").dim == WIDTH
+
+
+def test_what_no_hub_has_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=f"oagbert is on no hub.*{tmp_path / 'models' / 'oagbert'}"):
+        _ = load_encoder("oagbert").fingerprint
+
+
+# ------------------------------------------------------------------------------------------- any folder's own statement
+
+
+def test_a_plain_folder_is_read_by_its_first_token_and_its_own_separator(tmp_path):
+    for kind, separator in ((bert, " [SEP] "), (roberta, " </s> "), (mpnet, " </s> ")):
+        folder = kind(tmp_path / kind.__name__)
+        encoder = load_encoder(str(folder))
+        assert (encoder.recipe.separator, encoder.pooling, encoder.length) == (separator, "cls", 512)
+        text = encoder.recipe.of_paper(PAPER)
+        assert encoder.encode([text], "PRX") == pytest.approx(by_transformers(folder, [text], "cls"), abs=1e-5)
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        (tmp_path / "bert" / file).unlink()
+    assert load_encoder(str(tmp_path / "bert")).recipe.separator == " [SEP] "
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_a_sentence_transformers_folder_is_honoured_as_that_library_writes_it(tmp_path, pooling, normalise):
+    """Both ways of writing: version 2's, as on the hub, and that of the installed version."""
+    from sentence_transformers import SentenceTransformer
+
+    old = pipeline(bert(tmp_path / "old"), pooling, normalise, 20)
+    new = tmp_path / "new"
+    SentenceTransformer(str(old), device="cpu").save(str(new))
+    texts = ["a paper of models", "w1 " * 60, "c"]
+    for folder in (old, new):
+        encoder = load_encoder(str(folder))
+        assert (encoder.pooling, encoder.normalised, encoder.length) == (pooling, normalise, 20)
+        oracle = SentenceTransformer(str(folder), device="cpu")
+        assert encoder.encode(texts, "PRX") == pytest.approx(oracle.encode(texts), abs=1e-5)
+    assert load_encoder(f"{old}@pooler").pooling == "pooler"
+
+
+def test_prompts_of_a_folder_stand_before_queries_and_passages(tmp_path):
+    folder = pipeline(bert(tmp_path / "p"))
+    prompts = {"query": "query : ", "passage": "passage : ", "classification": "c : "}
+    text = json.dumps({"prompts": prompts, "default_prompt_name": None})
+    (folder / "config_sentence_transformers.json").write_text(text)
+    recipe = load_encoder(str(folder)).recipe
+    assert (recipe.query, recipe.found, recipe.paper) == ("query : ", "passage : ", "")
+
+
+def test_lower_casing_is_honoured(tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    folder = pipeline(roberta(tmp_path / "r"), length=30)
+    path = folder / "sentence_bert_config.json"
+    texts = ["A Paper OF Models", "a paper of models"]
+    plain = load_encoder(str(folder))
+    assert np.abs(np.diff(plain.encode(texts, "PRX"), axis=0)).max() > 0.01
+    path.write_text(json.dumps({"max_seq_length": 30, "do_lower_case": True}))
+    lower = load_encoder(str(folder))
+    assert lower.encode(texts, "PRX") == pytest.approx(
+        SentenceTransformer(str(folder), device="cpu").encode(texts), abs=1e-5
+    )
+    assert lower.fingerprint != plain.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ({"path": "3_Dense", "type": "sentence_transformers.models.Dense"}, "a Dense layer follows the model"),
+        ({"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}, "leaves the folder"),
+        (
+            {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+            "the model itself is in 0_Transf",
+        ),
+    ],
+)
+def test_pipelines_that_do_more_than_pool_are_refused(tmp_path, module, message):
+    folder = pipeline(bert(tmp_path / "p"))
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps([*modules, module]))
+    with pytest.raises(ConfigError, match=message):
+        load_encoder(str(folder)).encode(["a"], "PRX")
+
+
+@pytest.mark.parametrize("modes", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["mean", "cls"]}, {}])
+def test_poolings_that_are_not_offered_are_refused(tmp_path, modes):
+    folder = pipeline(bert(tmp_path / "p"))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(modes))
+    with pytest.raises(ConfigError, match="is not supported; cls and mean are"):
+        load_encoder(str(folder)).encode(["a"], "PRX")
+
+
+def test_length_is_what_model_and_tokenizer_can_do_at_most_512(tmp_path):
+    folder = bert(tmp_path / "b")
+    config = json.loads((folder / "config.json").read_text())
+    tokenizer = json.loads((folder / "tokenizer_config.json").read_text())
+    for positions, own, expected in ((512, 1e30, 512), (8192, 1e30, 512), (64, 1e30, 64), (512, 40, 40)):
+        (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": positions}))
+        (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer | {"model_max_length": int(own)}))
+        assert load_encoder(str(folder)).length == expected
+    assert load_encoder(str(folder), max_length=500).length == 500
+    for wrong in (513, 2, 0, -1):
+        with pytest.raises(ConfigError, match=f"max_length {wrong} is outside 3-512"):
+            _ = load_encoder(str(folder), max_length=wrong).length
+
+
+def test_a_model_without_a_padding_token_is_padded_by_its_end_token(tmp_path):
+    """A GPT-2: no padding token, no special tokens around a text."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    torch.manual_seed(0)
+    backend = Tokenizer(models.WordLevel({"<e>": 0, "a": 1, "b": 2}, unk_token="<e>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<e>", unk_token="<e>").save_pretrained(
+        tmp_path
+    )
+    config = transformers.GPT2Config(vocab_size=3, n_embd=16, n_layer=1, n_head=2, n_positions=64)
+    transformers.GPT2Model(config).save_pretrained(tmp_path)
+    encoder = load_encoder(f"{tmp_path}@mean")
+    assert (encoder.recipe.separator, encoder.dim) == (" <e> ", 16)
+    alone = [encoder.encode([text], "PRX")[0] for text in ("a b a b", "a", "")]
+    assert encoder.encode(["a b a b", "a", ""], "PRX") == pytest.approx(np.stack(alone), abs=1e-5)
+
+
+def test_models_that_are_no_encoders_of_texts_are_refused(tmp_path):
+    import transformers
+
+    folder = bert(tmp_path / "t5")
+    (folder / "model.safetensors").unlink()
+    config = transformers.T5Config(vocab_size=60, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    transformers.T5Model(config).save_pretrained(folder)
+    with pytest.raises(ConfigError, match="a model with a decoder is no encoder"):
+        load_encoder(str(folder)).encode(["a"], "PRX")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"no model: no config\.json"):
+        _ = load_encoder(str(tmp_path / "empty")).fingerprint
+
+
+def test_a_folder_that_cannot_be_read_is_one_line(tmp_path):
+    """No tokenizer, half of one, weights that are damaged or cut short: each is named, with what to do."""
+
+    def refused(folder):
+        with pytest.raises(ConfigError) as error:
+            load_encoder(str(folder)).encode(["a"], "PRX")
+        assert str(error.value).startswith(f"{folder}: ") and "\n" not in str(error.value)
+        return str(error.value)
+
+    for kind in (bert, roberta):
+        folder = kind(tmp_path / kind.__name__)
+        kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+        for bad in (b"junk" * 99, kept["model.safetensors"][:-1000], b""):
+            (folder / "model.safetensors").write_bytes(bad)
+            assert "the weights cannot be read" in refused(folder)
+        (folder / "model.safetensors").write_bytes(kept["model.safetensors"])
+        (folder / "tokenizer.json").write_text("{half")
+        assert "the tokenizer cannot be read" in refused(folder)
+        for name in kept.keys() - {"config.json", "model.safetensors", "tokenizer_config.json"}:
+            (folder / name).unlink()
+        assert "the tokenizer cannot be read" in refused(folder)
+        (folder / "tokenizer_config.json").unlink()
+        assert "no tokenizer. Put its files there" in refused(folder)
+        with pytest.raises(ConfigError, match="no tokenizer"):
+            _ = load_encoder(str(folder)).fingerprint  # before anything is read
+
+
+def test_an_empty_name_is_not_the_current_folder(tmp_path, monkeypatch):
+    bert(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    assert load_encoder(".").dim == WIDTH
+    for name in ("", " ", "@mean", "@"):
+        with pytest.raises(ConfigError, match="no name is given; Valid: "):
+            load_encoder(name)
+
+
+def test_half_a_surrogate_pair_has_a_vector(tmp_path):
+    encoder = load_encoder(str(bert(tmp_path / "b")))
+    assert np.isfinite(encoder.encode(["a \ud800 b", "\x00", "\u202e a"], "PRX")).all()
+
+
+# --------------------------------------------------------------------------------------------- fingerprint, settings
+
+
+def test_whatever_decides_vectors_changes_the_fingerprint_and_nothing_else_does(tmp_path):
+    folder = pipeline(bert(tmp_path / "first"), "mean", False, 64)
+    prints = {"as it is": load_encoder(str(folder)).fingerprint}
+    copied = shutil.copytree(folder, tmp_path / "elsewhere")
+    (copied / "README.md").write_text("a model card")
+    assert load_encoder(str(copied)).fingerprint == prints["as it is"]
+    assert load_encoder(str(copied), device="cpu").fingerprint == prints["as it is"]
+    prints["pooling"] = load_encoder(f"{folder}@cls").fingerprint
+    prints["max length"] = load_encoder(str(folder), max_length=63).fingerprint
+    prints["dtype"] = load_encoder(str(folder), dtype="bfloat16").fingerprint
+    prints["normalised"] = load_encoder(str(pipeline(bert(tmp_path / "normal"), "mean", True, 64))).fingerprint
+    prints["seed of the weights"] = load_encoder(str(pipeline(bert(tmp_path / "w", 1), "mean", False, 64))).fingerprint
+    for what, file, change in (
+        ("one bit of the weights", "model.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
+        ("tokenizer", "tokenizer.json", lambda data: data.replace(b'"lowercase": true', b'"lowercase": false')),
+        ("configuration", "config.json", lambda data: data.replace(b'"gelu"', b'"relu"')),
+        ("separator", "tokenizer_config.json", lambda data: data.replace(b'"[SEP]"', b'"[MASK]"')),
+        ("stated length", "sentence_bert_config.json", lambda data: data.replace(b"64", b"65")),
+    ):
+        changed = shutil.copytree(folder, tmp_path / what)
+        before = (changed / file).read_bytes()
+        (changed / file).write_bytes(change(before))
+        assert (changed / file).read_bytes() != before, what
+        prints[what] = load_encoder(str(changed)).fingerprint
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "q : "}}))
+    prints["prompts"] = load_encoder(str(folder)).fingerprint
+    assert len(set(prints.values())) == len(prints), prints
+
+
+def test_the_bundled_model_keeps_its_fingerprint():
+    """Vectors that are already in people's stores stay valid: a change here is a change of vectors, or a mistake."""
+    assert load_encoder("minilm").fingerprint == "30a9e0c1f43403fb"
+
+
+def test_dtypes_are_close_and_never_confused(tmp_path):
+    folder = bert(tmp_path / "b")
+    exact = load_encoder(str(folder)).encode(["a paper of models", "b"], "PRX")
+    for dtype in ("bfloat16", "float16"):
+        rounded = load_encoder(str(folder), dtype=dtype).encode(["a paper of models", "b"], "PRX")
+        assert rounded.dtype == np.float32
+        assert 0 < np.abs(rounded - exact).max() < 0.1
+    with pytest.raises(ConfigError, match="unknown dtype 'float61'; did you mean 'float16'"):
+        load_encoder(str(folder), dtype="float61")
+
+
+def test_where_it_ran_is_part_of_the_fingerprint_in_half_precision_only(tmp_path, monkeypatch):
+    folder = str(bert(tmp_path / "b"))
+
+    def fingerprint(dtype, device):
+        monkeypatch.setattr(hub, "pick_device", lambda wanted: device)
+        return load_encoder(folder, dtype=dtype).fingerprint
+
+    for dtype, kinds in (("float32", 1), ("bfloat16", 2), ("float16", 2)):
+        prints = {device: fingerprint(dtype, device) for device in ("cpu", "cuda", "cuda:1")}
+        assert len(set(prints.values())) == kinds, dtype
+        assert prints["cuda"] == prints["cuda:1"]
+
+
+def test_max_length_cuts_texts(tmp_path):
+    folder = bert(tmp_path / "b")
+    cut = load_encoder(str(folder), max_length=4).encode(["a b c d", "a b"], "PRX")
+    assert cut[0] == pytest.approx(cut[1], abs=1e-6)
+    assert np.abs(np.diff(load_encoder(str(folder)).encode(["a b c d", "a b"], "PRX"), axis=0)).max() > 0.01
+
+
+def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path, monkeypatch):
+    import torch
+
+    folder = bert(tmp_path / "b")
+    assert load_encoder(str(folder), device="cpu").device == "cpu"
+    with pytest.raises(ConfigError, match=r"unknown device 'gpu7'\. Set SCIREP_DEVICE to cpu, cuda"):
+        load_encoder(str(folder), device="gpu7").encode(["a"], "PRX")
+    if not torch.cuda.is_available():
+        assert load_encoder(str(folder)).device == "cpu"
+        monkeypatch.setenv("SCIREP_DEVICE", "cuda")
+        with pytest.raises(
+            ConfigError, match=r"device 'cuda' was asked for, but torch sees none\. Set SCIREP_DEVICE=cpu"
+        ):
+            load_encoder(str(folder)).encode(["a"], "PRX")
+    monkeypatch.setenv("SCIREP_DEVICE", "cpu")
+    assert load_encoder(str(folder)).encode(["a"], "PRX").shape == (1, WIDTH)
+
+
+@pytest.mark.skipif("not __import__('torch').cuda.is_available()", reason="torch sees no GPU")
+def test_the_gpu_gives_the_cpus_vectors(tmp_path):
+    texts = ["a paper of models", "w1 w2 " * 200, "", "c"]
+    for name in (str(bert(tmp_path / "b")), "minilm"):
+        on = load_encoder(name)
+        assert on.device == "cuda"
+        assert on.encode(texts, "PRX") == pytest.approx(load_encoder(name, device="cpu").encode(texts, "PRX"), abs=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------- names of ensembles
+
+
+def test_signs_join_encoders_and_concatenation_joins_last(tmp_path):
+    a, b, c = (str(bert(tmp_path / name, seed)) for seed, name in enumerate("abc"))
+    alone = [load_encoder(name).encode(["a paper"], "PRX")[0] for name in (a, b, c)]
+    for name, expected in (
+        (f"{a}+{b}", (alone[0] + alone[1]) / 2),
+        (f"{a}+{b}+{c}", sum(alone) / 3),
+        (f"{a}++{b}", np.concatenate(alone[:2])),
+        (f"{a} + {b} ++ {c}", np.concatenate([(alone[0] + alone[1]) / 2, alone[2]])),
+    ):
+        joined = load_encoder(name)
+        assert isinstance(joined, Ensemble)
+        assert joined.dim == len(expected)
+        assert joined.encode(["a paper"], "PRX")[0] == pytest.approx(expected, abs=1e-6)
+    assert load_encoder("minilm+specter", max_length=100).members[1].settings.max_length == 100
+    for wrong in ("minilm+", "+minilm", "minilm+++specter"):
+        with pytest.raises(ConfigError, match="nothing on one side of"):
+            load_encoder(wrong)
+    with pytest.raises(ConfigError, match="did you mean 'minilm'"):
+        load_encoder("minilmm+specter")
+    pooled = load_encoder(f"{a}@mean+{b}@pooler+{c}")
+    assert [member.pooling for member in pooled.members] == ["mean", "pooler", "cls"]
+    assert load_encoder(f"minilm@cls++{a}").members[0].pooling == "cls"
+    plus = bert(tmp_path / "a+b")
+    assert not isinstance(load_encoder(str(plus)), Ensemble)  # a folder that is there is a folder
+    assert load_encoder(f"{plus}@mean").pooling == "mean"
+    odd = bert(tmp_path / "mine@mean")
+    assert (load_encoder(str(odd)).pooling, load_encoder(f"{odd}@pooler").pooling) == ("cls", "pooler")
+
+
+def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
+    folder = pipeline(bert(tmp_path / "b"))
+    code = (
+        "import sys; from scirep_core import load_encoder; e = load_encoder(sys.argv[1])\n"
+        "e.fingerprint, e.dim, e.length, e.recipe, load_encoder('minilm').fingerprint, load_encoder('minilm+specter2')\n"
+        "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub', 'tokenizers'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_batches_hold_at_most_their_budget_and_every_text_once():
+    lengths = [512, 7, 7, 300, 64, 1, 2000]
+    order = sorted(range(7), key=lambda i: -lengths[i])
+    batches = hub.token_batches(order, lengths, 1024)
+    assert sorted(i for batch in batches for i in batch) == list(range(7))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= 1024 for batch in batches)

@@ -1,0 +1,313 @@
+"""Tables 5, 7 and 10 of SciRepEval: complete and as printed; what the chapters say of them follows from their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scirep_core.exhibits import scirepeval_aspects as aspects
+from scirep_core.exhibits import scirepeval_kinds as kinds
+from scirep_core.exhibits import scirepeval_mdcr as mdcr
+from scirep_core.published import Printed, lookup, table
+from scirep_core.results import Result
+
+
+class Page:
+    """Stands for a chapter: collects what is said and shown."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = {"seed": 0, "papers": 300, "data": "embedded", "encoders": "bm25"} | parameters
+        self.said: list[str] = []
+        self.figures: list[str] = []
+
+    def show(self, *parts: str) -> None:
+        self.said += parts
+
+    def say(self, *parts: str) -> None:
+        self.said += parts
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+    def record(self, rows):
+        return list(rows)
+
+    def number(self, number, decimals=None, sign=False) -> str:
+        return number.value if isinstance(number, Printed) else f"{number.value:{'+' if sign else ''}.{decimals or 2}f}"
+
+    def figure(self, name, figure, data, caption, alt) -> None:
+        self.figures.append(name)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.said)
+
+
+# ---- the printed tables ----------------------------------------------------------------------------------------------
+
+
+def test_the_tables_are_complete():
+    assert len(table("V2-T10")) == 20 * 5 * 2
+    assert len(mdcr.fields()) == 19
+    assert len(table("V2-T5")) == 6 * 2
+    assert len(table("V2-T7")) == 6 * 3
+    assert len(table("V1-T7")) == 6 * 4
+    assert len(table("SR-MDCR")) == 20 * 2
+    for name in ("V2-T10", "V2-T5", "V2-T7", "V1-T7", "SR-MDCR"):
+        assert all(0 < printed.number < 100 for printed in table(name))
+    ten = lookup("V2-T10")
+    assert (ten["Geology", "SPECTER2 Adapters + MTL CTRL/MAP"].value, ten["Sociology", "BM25/R@5"].value) == (
+        "34.1",
+        "20.5",
+    )
+
+
+def test_averages_of_table_10_follow_from_its_fields_and_are_table_5s():
+    page = Page()
+    mdcr.sums(page)
+    assert (
+        "10 of 10 averages of Table 10 follow from their fields within rounding; 10 of 10 are the same in Table 5"
+        in page.text
+    )
+    assert "Table 5 alone has SPECTER2 MTL CLS" in page.text
+
+
+def test_averages_of_table_7_follow_in_the_publication_and_not_for_aspire_in_the_submission():
+    v2, v1 = Page(), Page()
+    aspects.sums(v2, "V2-T7")
+    aspects.sums(v1, "V1-T7")
+    assert "V2-T7: all 6 printed averages follow from their columns within rounding" in v2.text
+    assert "4 of 6 printed averages are further from their columns than rounding explains" in v1.text
+    assert "TS ASPIRE CS (-0.19)" in v1.text
+    assert "SciNCL + Adapters (" not in v1.text.partition("rounding explains")[2]
+
+
+def test_the_claim_of_appendix_e_is_false_as_printed():
+    page = Page()
+    mdcr.claim(page)
+    assert mdcr.below(mdcr.ENSEMBLE, "MAP") == mdcr.below(mdcr.ENSEMBLE, "R@5") == []
+    assert mdcr.below("SPECTER2 MTL CTRL", "MAP") == ["Geology", "History"]
+    assert (
+        "By the printed table it is below BM25 in no field. The two fields are those of SPECTER2 MTL CTRL by MAP"
+        in page.text
+    )
+
+
+def test_the_claim_would_be_called_right_if_the_table_said_so(monkeypatch):
+    page, printed = Page(), dict(lookup("V2-T10"))
+    for field in ("Geology", "History"):
+        printed[field, f"{mdcr.ENSEMBLE}/MAP"] = printed[field, f"{mdcr.ENSEMBLE}/MAP"]._replace(value="1.0")
+    monkeypatch.setattr(mdcr, "lookup", lambda name: printed if name == "V2-T10" else lookup(name))
+    mdcr.claim(page)
+    assert "The table says the same" in page.text
+
+
+def test_bold_print_that_is_not_the_highest_is_listed():
+    page = Page()
+    mdcr.table10(page)
+    assert "Psychology, SPECTER2 Adapters + MTL CTRL/MAP (39.4, bold)" in page.text
+    assert "differ from the highest number in 6 cells" in page.text
+
+
+def test_bm25_against_scincl_by_field():
+    page = Page()
+    mdcr.against_readme(page)
+    assert (
+        "by MAP 33.7 against 32.6, BM25 ahead in 15 of 19 fields, behind in 4 (Business, Computer Science, Medicine, "
+        "Psychology)" in page.text
+    )
+
+
+def test_section_5s_sentence_on_the_domains_is_checked_by_scincl():
+    page = Page()
+    mdcr.against_readme(page)
+    assert "these numbers do not say so: by MAP BM25 is behind in 2 (Business, Psychology) fields" in page.text
+    assert "not behind in 1 (Biology) that it does" in page.text
+    assert "by R@5 BM25 is behind in 5 (Business, Mathematics, Physics, Psychology, Sociology) fields" in page.text
+    assert "SPECTER’s numbers by field are not at hand" in page.text
+
+
+def test_section_5s_sentence_would_be_called_right_if_the_numbers_said_so(monkeypatch):
+    page, ten, theirs = Page(), dict(lookup("V2-T10")), dict(lookup("SR-MDCR"))
+    for field in mdcr.fields():
+        for metric in mdcr.METRICS.values():
+            shift = 1 if field in mdcr.EXEMPT else -1
+            key = (field, f"SciNCL/{metric}")
+            theirs[key] = theirs[key]._replace(value=f"{ten[field, f'BM25/{metric}'].number + shift:.1f}")
+    monkeypatch.setattr(mdcr, "lookup", {"V2-T10": ten, "SR-MDCR": theirs}.__getitem__)
+    mdcr.against_readme(page)
+    assert "these numbers say the same" in page.text
+
+
+# ---- ours ------------------------------------------------------------------------------------------------------------
+
+
+def row(task: str, metric: str, encoder: str, value: float, split: str = "test", n: int = 20, seed: int = 0) -> Result:
+    spread = (value + np.random.default_rng(seed).normal(0, 1, 1000)).astype(np.float32)
+    return Result(task, split, metric, "paper", value, n, encoder, value - 2, value + 2, source="embedded", data_hash="h",
+                  seed=0, replicates=spread)  # fmt: skip
+
+
+def of_system(encoder: str, shift: float) -> list[Result]:
+    units = {unit for columns in aspects.UNITS.values() for found in columns.values() for unit in found}
+    return [row(task, metric, encoder, 50 + shift + 10 * (task == "scirepeval/same_author"), seed=i)
+            for i, (task, metric) in enumerate(sorted(units))]  # fmt: skip
+
+
+def test_averages_weigh_units_as_table_7_does():
+    found = {(r.task, r.metric): r for r in aspects.averages(of_system("minilm", 0))}
+    assert found["average/V2-T7", "In-Train"].value == 55
+    assert found["average/V2-T7", "Out-of-Train"].value == 50
+    assert found["average/V2-T7", "Average"].value == pytest.approx(50 + 10 / 12)
+    assert found["average/V1-T7", "SciDocs"].n == 8
+    assert found["average/V1-T7", "Out-of-Train"].pool == "3 of 4 units"
+    assert found["average/V1-T7", "Average"].pool == "13 of 14 units"
+    assert found["average/V2-T7", "Average"].pool == "12 units"
+    assert found["average/V1-T7", "Average"].value == pytest.approx(50 + 10 / 13)
+    whole = found["average/V2-T7", "Average"]
+    assert whole.high - whole.low < 2  # of independent tasks the errors cancel
+    partial = [r for r in of_system("minilm", 0) if r.task != "scirepeval/relish"]
+    assert {(r.task, r.metric) for r in aspects.averages(partial)} == {
+        ("average/V2-T7", "In-Train"),
+        *(("average/V1-T7", c) for c in ("In-Train", "Out-of-Train", "SciDocs", "Average")),
+    }  # never of a silent subset
+
+
+def test_differences_are_paired_and_the_sentence_follows_their_intervals():
+    one, other = (rows + aspects.averages(rows) for rows in (of_system("ts:minilm", 3), of_system("minilm", 0)))
+    gaps = aspects.differences(one, other)
+    assert {round(r.value, 6) for r in gaps} == {3.0}
+    assert all(r.low == pytest.approx(3, abs=1e-4) for r in gaps)  # the same draws: no spread at all
+    page = Page()
+    aspects.verdict(page, gaps)
+    assert "MiniLM, best sentence pair against MiniLM, one vector. V2: over 12 units ahead (+3.0" in page.text
+    assert "ahead on 8, behind on 0, not told apart on 0 of 8 tasks. V1: over 13 of 14 units ahead" in page.text
+    assert "ahead on 9, behind on 0, not told apart on 0 of 9 tasks." in page.text
+    feeds = Page()
+    aspects.verdict(feeds, [replace(r, low=-9.0, high=-1.0) if "feeds" in r.task else r for r in gaps])
+    assert "ahead on 8, behind on 0, not told apart on 0 of 8 tasks" in feeds.text  # Feeds is none of v2's
+    assert "ahead on 7, behind on 2, not told apart on 0 of 9 tasks" in feeds.text
+    page = Page()
+    aspects.verdict(page, [replace(r, low=-1.0) for r in gaps])
+    assert "not told apart (+3.0" in page.text
+    assert aspects.compared(["minilm", "ts:minilm", "ot:minilm", "tfidf"]) == [
+        ("ts:minilm", "minilm"), ("ot:minilm", "minilm"), ("ot:minilm", "ts:minilm")]  # fmt: skip
+
+
+def test_tables_and_figures_take_rows_of_any_kind():
+    page = Page()
+    rows = [r for name, shift in (("random", -20), ("minilm", 0), ("oracle", 20)) for r in of_system(name, shift)]
+    rows += aspects.averages(of_system("minilm", 0))
+    aspects.table7(page, "V2-T7", rows)
+    aspects.draw(page, rows)
+    aspects.claim(page, "V2-T7")
+    aspects.facets_table(page, [])
+    assert "TS ASPIRE CS" in page.text
+    assert "0 to 100" in page.text
+    assert "Not ahead" not in page.text
+    assert "MiniLM, one vector" in page.text
+    assert page.figures == ["tasks-live"]
+    assert "Average: SPECTER2 MTL CTRL +0.5, SPECTER2 Adapters +0.8 over OT ASPIRE CS" in page.text
+
+
+def test_table_7_says_of_how_many_units_ours_are():
+    v2, v1 = Page(), Page()
+    rows = aspects.averages(of_system("minilm", 0))
+    aspects.table7(v2, "V2-T7", rows)
+    aspects.table7(v1, "V1-T7", rows)
+    assert "ours: 3 of 4 units" in v1.text
+    assert "our averages have 3 of 4 units (Out-of-Train) and 13 of 14 units (Average)" in v1.text
+    assert " of " not in v2.text.partition("<tbody>")[0].partition("</caption>")[2]
+    assert "our averages have" not in v2.text
+
+
+def test_claims_of_several_vectors_name_the_cells_in_which_they_are_not_ahead():
+    page = Page()
+    aspects.claim(page, "V1-T7")
+    assert "Not ahead: SciNCL + MTL CTRL in SciDocs (-0.2)." in page.text
+
+
+def test_the_oracle_is_named_where_it_is_beaten():
+    page, other = Page(), Page()
+    aspects.beside_oracle(page, [*of_system("oracle", 5), *of_system("minilm", 0)])
+    assert "nothing is above it on any of 10 tasks" in page.text
+    rows = [replace(r, value=99.0) if r.task == "scirepeval/relish" else r for r in of_system("minilm", 0)]
+    aspects.beside_oracle(other, [*of_system("oracle", 5), *rows])
+    assert "here above it: MiniLM, one vector on RELISH" in other.text
+
+
+def test_a_kind_without_numbers_has_no_column_and_is_named_once(monkeypatch):
+    rows = aspects.averages(of_system("minilm", 0))
+    page = Page()
+    monkeypatch.setattr(aspects, "kept", lambda profile="embedded": [])
+    aspects.table7(page, "V2-T7", rows)
+    kinds.recording(page, [])
+    assert ">recorded<" not in page.text
+    assert page.text.count("No run of ours is recorded") == 1
+    page = Page()
+    monkeypatch.setattr(aspects, "kept", lambda profile="embedded": [replace(r, kind="recorded") for r in rows])
+    aspects.table7(page, "V2-T7", rows)
+    kinds.recording(page, aspects.kept())
+    assert ">recorded<" in page.text
+    assert "recorded rows of the embedded literature" in page.text
+    assert "Recorded: our committed run on the embedded literature." in page.text
+    assert kinds.data_of([replace(r, source="real") for r in rows]) == "real data"
+
+
+def field_rows(encoder: str, art: float, law: float, n: int = 20) -> list[Result]:
+    return [
+        row(mdcr.TASK, metric, encoder, value, split, n, seed)
+        for metric in mdcr.METRICS
+        for split, value, seed in (("test/Art", art, 1), ("test/Law", law, 2), ("test", (art + law) / 2, 3))
+    ]
+
+
+def test_fields_are_told_apart_by_intervals_and_only_with_enough_queries():
+    page = Page()
+    gaps = mdcr.differences(field_rows("minilm", 40, 20), field_rows("bm25", 30, 25))
+    mdcr.by_field(page, gaps)
+    assert "MiniLM − BM25 in MAP: ahead (+2.5" in page.text
+    assert "above 0 in 1 (Art), below 0 in 1 (Law), and holds 0 in 0" in page.text
+    assert "2 of 2 fields have 10 queries or more and are told apart" in page.text
+    few = Page()
+    mdcr.by_field(few, mdcr.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
+    assert few.text.count("fields are not told apart: they have 3 queries each, and intervals are read from 10") == 1
+    assert "its interval lies above" not in few.text
+    mdcr.draw(page, gaps)
+    assert page.figures == ["fields-map-live"]
+
+
+def test_a_field_of_few_queries_has_no_interval_in_the_figure():
+    frames = []
+    page = Page()
+    page.figure = lambda name, figure, data, caption, alt: frames.append(data)
+    mdcr.draw(page, mdcr.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
+    shown = frames[0].set_index("field")
+    assert shown.loc[["test/Art", "test/Law"], ["low", "high"]].isna().all().all()
+    assert shown.loc["test", ["low", "high"]].notna().all()
+
+
+def test_the_oracle_may_lose_a_field_and_is_said_to():
+    page = Page()
+    mdcr.beside_oracle(page, [*field_rows("oracle", 50, 15, 3), *field_rows("minilm", 40, 20, 3)])
+    assert "happens in 1 of 2 fields (MiniLM in 1 (Law)), and over all fields for no system" in page.text
+    none = Page()
+    mdcr.beside_oracle(none, field_rows("minilm", 40, 20))
+    assert none.said == []
+
+
+def test_tables_of_ours():
+    page = Page()
+    rows = [r for name in ("random", "bm25", "minilm") for r in field_rows(name, 40, 20)]
+    mdcr.table5(page, rows)
+    mdcr.field_table(page, rows)
+    mdcr.field_table(page, [])
+    assert "BM25" in page.text
+    assert "mean over fields" in page.text
+    assert "ceiling" not in page.text
+    assert "20 queries" in page.text
+    assert page.text.count("0 to 100") >= 2
+    assert page.text.count(">33.7<") <= 1

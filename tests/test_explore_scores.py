@@ -1,0 +1,363 @@
+"""The score explorer: its data, its plain-HTML twin, and its behaviour in a browser from disk without network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chromium as chromium_
+import pytest
+
+from scirep_core.errors import ConfigError
+from scirep_core.explore.facets import encode
+from scirep_core.explore.scores import CSS, ESM, Gap, Run, ScoreExplorer, fallback, resolve, score_data
+from scirep_core.results import Result
+
+HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
+LABELS = {"tfidf": "TF-IDF", "minilm": "MiniLM"}
+SCORES = {  # task: (metric, split), then value of random, tfidf, minilm, mine
+    "sample/fos": (("f1_macro", "test"), (5.0, 40.0, 46.0, 30.0)),
+    "sample/search": (("ndcg", "test"), (60.0, 72.0, 71.5, 90.0)),
+    "sample/pub_year": (("kendall_tau", "test"), (0.0, 25.0, 31.0, 28.0)),
+    "scirepeval/drsm": (("f1_macro", "64-shot"), (10.0, 50.0, 44.0, None)),
+}
+SYSTEMS = ("random", "tfidf", "minilm", HOSTILE)
+
+
+def scores(protocol: str = "paper") -> list[Result]:
+    return [
+        Result(task, split, metric, protocol, value, 50, name, value - 3, value + 3)
+        for task, ((metric, split), values) in SCORES.items()
+        for name, value in zip(SYSTEMS, values, strict=True)
+        if value is not None
+    ]
+
+
+def gaps(protocol: str = "paper") -> list[Gap]:
+    """Differences of MiniLM with half-width 2, in the given order; of TF-IDF and random the other way round."""
+    by = {(r.task, r.encoder): r for r in scores(protocol)}
+    made = []
+    for first, second in (("minilm", "tfidf"), ("tfidf", "random")):
+        for task in SCORES:
+            a, b = by[task, first], by[task, second]
+            d = a.value - b.value
+            made.append(Gap(first, second, replace(a, value=d, low=d - 2, high=d + 1.5)))
+    return made
+
+
+def runs() -> list[Run]:
+    both = scores() + [r for r in scores("sound") if r.task != "sample/fos"]
+    return [
+        Run("recorded", "Real samples", "Recorded runs.", both, gaps()),
+        Run(
+            "live", "This build", f"Invented. {HOSTILE}", [r for r in scores() if r.encoder in ("tfidf", "minilm")], []
+        ),
+        Run("none", "Nothing", "", [], []),
+    ]
+
+
+@pytest.fixture(scope="module")
+def view() -> dict[str, Any]:
+    return score_data(runs(), LABELS)
+
+
+# ---- the data -------------------------------------------------------------------------------------------------------
+
+
+def test_scores_and_differences_are_kept_as_they_were_recorded(view: dict[str, Any]) -> None:
+    assert [name for name, _ in view["systems"]] == list(SYSTEMS) and view["systems"][1][1] == "TF-IDF"
+    assert [key for key, _, _ in view["runs"]] == ["recorded", "live"], "a run without scores is left out"
+    fos = view["rows"][0]
+    assert (fos["title"], fos["format"], fos["n"]) == ("Fields of study (FoS) (sample)", "CLF", 50)
+    assert fos["scores"]["minilm"] == [46.0, 43.0, 49.0]
+    assert fos["gaps"] == {"1|2": [-6.0, -7.5, -4.0], "0|1": [-35.0, -36.5, -33.0]}, "kept once, first system first"
+    assert json.loads(encode(view)) == json.loads(json.dumps(view, allow_nan=False))
+    assert HOSTILE not in next(r for r in view["rows"] if r["task"] == "scirepeval/drsm")["scores"]
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    kept = runs()[0]
+    with pytest.raises(ConfigError, match="a comparison needs two"):
+        score_data([kept._replace(scores=[r for r in scores() if r.encoder == "tfidf"], gaps=[])])
+    with pytest.raises(ConfigError, match="a comparison needs two"):
+        score_data([])
+    with pytest.raises(ConfigError, match="'recorded' is given twice"):
+        score_data([kept, kept])
+    with pytest.raises(ConfigError, match="two scores of random on sample/fos"):
+        score_data([kept._replace(scores=scores() * 2, gaps=[])])
+    lost = [row for row in scores() if (row.task, row.encoder) != ("sample/fos", "minilm")]
+    with pytest.raises(ConfigError, match="a difference of minilm and tfidf on sample/fos, but not both"):
+        score_data([kept._replace(scores=lost)])
+
+
+def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]) -> None:
+    widget = ScoreExplorer(view, first="minilm", second="tfidf")
+    start = {"first": "minilm", "second": "tfidf", "run": "recorded", "protocol": "paper", "order": "task"}
+    assert widget.selection == start
+    widget.selection = {"protocol": "sound", "order": "-difference"}
+    widget.selection = {"run": "live"}
+    assert widget.selection == start | {"run": "live", "order": "-difference"}, "live rows have protocol paper only"
+    for wrong, text in [
+        ({"frist": "tfidf"}, "did you mean 'first'"), ({"first": "tfdif"}, "did you mean 'tfidf'"),
+        ({"run": "recoded"}, "did you mean 'recorded'"), ({"protocol": "papre"}, "did you mean 'paper'"),
+        ({"order": "task "}, "did you mean 'task'"),
+    ]:  # fmt: skip
+        with pytest.raises(ConfigError, match=text):
+            widget.selection = wrong
+    assert resolve(view, {}, {}) == start | {"first": "random"}
+
+
+def test_the_plain_twin_holds_every_number_and_no_markup_of_the_data(view: dict[str, Any]) -> None:
+    widget = ScoreExplorer(view)
+    assert "<" not in widget.data
+    html = widget.static_fallback()
+    assert html == fallback(view) and "<img" not in html and "46.0 (43.0 to 49.0)" in html
+    assert html.count('<tr><th scope="row">') == 4 + 3 + 4 and "DRSM, 64-shot" in html and "<td>–</td>" in html
+
+
+# ---- in the browser -------------------------------------------------------------------------------------------------
+
+HARNESS = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
+<meta name="viewport" content="width=device-width">
+<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
+body{margin:20px auto;max-width:1000px;padding:0 8px} CSS</style>
+<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
+<script>
+const traits = TRAITS, heard = {};
+window.saved = 0;
+window.fake = {
+  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
+  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
+  on: (name, f) => { (heard[name] ||= []).push(f); },
+  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
+};
+import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
+  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
+  document.body.dataset.ready = "yes";
+});
+</script>"""
+
+
+def harness(folder: Path, view: dict[str, Any], **chosen: str) -> str:
+    """Write the page as the book would: module, data and style inline. Return its file address."""
+    widget = ScoreExplorer(view, **{"first": "minilm", "second": "tfidf"} | chosen)
+
+    def inline(value: Any) -> str:
+        return json.dumps(value).replace("</", "<\\/")
+
+    page = HARNESS.replace("THEME", "").replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
+    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
+    path = folder / "page.html"
+    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
+    return path.as_uri()
+
+
+class Browser:
+    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser, self.wrong = browser, list[str]()
+
+    def open(self, address: str, width: int = 1100) -> Any:
+        page = self.browser.new_context(viewport={"width": width, "height": 900}).new_page()
+        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
+        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    def only(self, route: Any, address: str) -> None:
+        url = route.request.url
+        if url.split("#")[0] == address or url.startswith("blob:"):
+            route.continue_()
+        else:
+            self.wrong.append(url)
+            route.abort()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with chromium_.browser() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    checked = Browser(chromium)
+    yield checked
+    for context in chromium.contexts:
+        context.close()
+    assert checked.wrong == [], "errors, warnings or requests in the page"
+
+
+def tasks(page: Any) -> list[str]:
+    return page.evaluate("[...document.querySelectorAll('.sco tbody tr')].map((row) => row.dataset.task)")
+
+
+def states(page: Any) -> dict[str, str]:
+    rows = "[...document.querySelectorAll('.sco tbody tr')].map((row) => [row.dataset.task, row.dataset.state])"
+    return dict(page.evaluate(rows))
+
+
+def told(page: Any) -> str:
+    return page.locator(".sco-verdict").inner_text()
+
+
+def selection(page: Any) -> dict[str, Any]:
+    page.wait_for_timeout(260)  # the widget reports when the reader pauses
+    return page.evaluate("fake.get('selection')")
+
+
+def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
+    page = browser.open(harness(tmp_path, view))
+    assert page.locator("details.sco-fallback").get_attribute("open") is None, "the static twin folds away"
+    assert states(page) == {
+        "sample/fos": "ahead",
+        "sample/search": "open",
+        "sample/pub_year": "ahead",
+        "scirepeval/drsm": "behind",
+    }
+    assert told(page) == "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 is not settled."
+    cell = page.locator("tr[data-task='sample/fos'] .sco-gap").inner_text().split("\n")
+    assert cell == ["+6.0", "+4.0 to +7.5", "ahead"]
+    page.get_by_role("button", name="Swap").click()
+    assert states(page)["sample/fos"] == "behind" and told(page).startswith("TF-IDF − MiniLM")
+    cell = page.locator("tr[data-task='sample/fos'] .sco-gap").inner_text().split("\n")
+    assert cell == ["−6.0", "−7.5 to −4.0", "behind"]
+    page.get_by_label("Second system").select_option("random")
+    assert told(page).startswith("TF-IDF − random: the interval lies above 0 on 4 of 4")
+    page.get_by_label("First system").select_option("minilm")
+    assert told(page) == "No paired difference of MiniLM and random was recorded here."
+    assert page.locator("tr[data-task='sample/fos'] .sco-gap").inner_text().startswith("+41.0\nno paired difference")
+    page.get_by_label("Second system").select_option("minilm")
+    assert told(page) == "Choose two different systems."
+    page.get_by_label("Scores").select_option("live")
+    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["paper"]
+    assert "Invented." in page.locator(".sco-note").inner_text()
+    assert selection(page) == {
+        "first": "minilm",
+        "second": "minilm",
+        "run": "live",
+        "protocol": "paper",
+        "order": "task",
+    }
+    assert page.evaluate("saved") >= 1 and page.evaluate("location.hash") == "#scores=minilm,minilm,live,paper,task"
+
+
+def test_headings_sort_and_say_so(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
+    page = browser.open(harness(tmp_path, view, second=HOSTILE))
+    assert tasks(page) == list(SCORES)
+    heading = page.locator(".sco thead button")
+    heading.nth(1).click()
+    assert tasks(page) == ["sample/search", "sample/fos", "scirepeval/drsm", "sample/pub_year"]
+    assert page.locator(".sco thead th").nth(1).get_attribute("aria-sort") == "descending"
+    heading.nth(3).click()
+    assert tasks(page) == ["sample/fos", "sample/pub_year", "sample/search", "scirepeval/drsm"], "without a number last"
+    heading.nth(3).click()
+    assert tasks(page) == ["sample/search", "sample/pub_year", "sample/fos", "scirepeval/drsm"]
+    assert page.evaluate("document.activeElement.dataset.by") == "difference", "the heading keeps the keyboard"
+    heading.nth(0).click()
+    heading.nth(0).click()
+    assert tasks(page) == list(SCORES)[::-1] and selection(page)["order"] == "-task"
+    assert HOSTILE in page.locator(".sco thead").inner_text()
+    assert page.evaluate("window.pwned") is None and page.locator(".sco img, .sco b").count() == 0
+
+
+def test_keyboard_alone_is_enough(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
+    page = browser.open(harness(tmp_path, view))
+    page.keyboard.press("Tab")  # the folded twin
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.selectedOptions[0].text") == "MiniLM"
+    page.keyboard.press("x")
+    assert told(page).startswith("TF-IDF − MiniLM")
+    page.keyboard.press("[")
+    page.keyboard.press("[")
+    assert told(page).startswith("TF-IDF − random")
+    assert selection(page)["second"] == "random" and page.locator("[aria-live]").inner_text() == told(page)
+    page.keyboard.press("]")
+    assert told(page) == "Choose two different systems."
+
+
+def test_address_restores_a_view_and_leaves_other_anchors_alone(
+    browser: Browser, tmp_path: Path, view: dict[str, Any]
+) -> None:
+    address = harness(tmp_path, view)
+    page = browser.open(f"{address}#scores=tfidf,random,recorded,sound,-difference")
+    assert selection(page) == {
+        "first": "tfidf",
+        "second": "random",
+        "run": "recorded",
+        "protocol": "sound",
+        "order": "-difference",
+    }
+    page.evaluate("location.hash = '#next'")
+    assert selection(page)["first"] == "tfidf" and page.evaluate("location.hash") == "#next"
+    for other in ("#scores=", "#scores=%E0%A4%A,1", "#scores=nobody,tfidf,recorded,paper,task", "#task=csfcube,1"):
+        page.evaluate("hash => { location.hash = hash; }", other)
+        page.wait_for_timeout(20)
+    assert selection(page)["first"] == "tfidf"
+    page.evaluate("location.hash = '#scores=tfidf,random,live,sound,task'")
+    assert selection(page)["protocol"] == "paper", "a protocol that is not there gives way"
+    before = told(page)
+    page.evaluate("cleanup(); fake.set('selection', {...fake.get('selection'), first: 'minilm'})")
+    assert told(page) == before, "a removed view is silent"
+
+
+CONTRAST = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
+  const back = (node) => {
+    for (; node; node = node.parentElement) {
+      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
+      if (a !== 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const root = document.querySelector('.sco'), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
+  let seen = 0;
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
+    if (!text || node.closest('.sco-sr')) continue;
+    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
+    seen += 1;
+    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
+  }
+  return {low, seen, back: back(root).join()};
+}"""
+
+
+def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
+    page = browser.open(harness(tmp_path, view))
+    backs = {}
+    for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
+        page.emulate_media(media="screen", color_scheme=scheme)
+        page.evaluate(
+            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
+        )
+        found = page.evaluate(CONTRAST)
+        assert found["low"] == [] and found["seen"] > 50, name
+        backs[name] = found["back"]
+        page.emulate_media(media="print")
+        assert page.evaluate(CONTRAST)["back"] == "255,255,255"
+    assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
+
+
+@pytest.mark.parametrize("width", [390, 700, 1200])
+def test_every_control_has_a_name_and_no_width_scrolls_sideways(
+    browser: Browser, tmp_path: Path, view: dict[str, Any], width: int
+) -> None:
+    page = browser.open(harness(tmp_path, view), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(".sco-plot").first.is_visible() == (width >= 700)
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
+    controls = [(role, name) for role, name in named if role in {"combobox", "button", "columnheader", "table"}]
+    assert len(controls) > 10 and [role for role, name in controls if not name.strip()] == []
+    zero, dot = (page.locator(f"tr[data-task='sample/fos'] {mark}") for mark in (".sco-zero", ".sco-dot"))
+    if width >= 700:
+        assert dot.bounding_box()["x"] > zero.bounding_box()["x"], "ahead is drawn to the right of zero"

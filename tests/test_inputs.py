@@ -1,0 +1,206 @@
+"""What an encoder is given per id: fields, prefixes, years, formats, ids that are query and candidate; who is asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_tasks import all_tasks, task
+
+from scirep_core import load_task
+from scirep_core.datasets.folder import read_folder, write_folder
+from scirep_core.datasets.task import Judged, LabelSpace, LabelText, Qrel
+from scirep_core.encoders import E5, ENCODERS
+from scirep_core.encoders.ensemble import Ensemble
+from scirep_core.errors import ConfigError, DataError
+from scirep_core.evaluators import reference
+from scirep_core.evaluators.inputs import QUERY, Input, inputs, prepare, vectors_of
+from scirep_core.records import Paper
+from scirep_core.text import Recipe
+
+PAPERS = (
+    Paper("1", "On swarms", "We count.", 2019, venue="Bee Days"),
+    Paper("2", "On hives", "", None, venue="Bee Days"),
+    Paper("3", "On wax", "We melt.", 0),
+    Paper("4", "", "No title here.", 2001),
+)
+SEARCH = replace(
+    task("adhoc_search", Judged((Qrel("q", "1", 1), Qrel("2", "3", 1)), True), ["ndcg"], format="QRY"),
+    texts=lambda: PAPERS,
+    queries={"q": "bees", "2": "hives in winter"},
+    fields=("title", "abstract", "venue", "year"),
+)
+BERT = Recipe(" [SEP] ")
+
+
+def test_search_has_venue_and_year_and_the_published_code_writes_years_as_floats():
+    found = inputs(SEARCH, BERT, "paper")
+    assert found["1"] == Input("On swarms [SEP] We count. [SEP] Bee Days [SEP] 2019.0", "PRX")
+    assert found["3"].text == "On wax [SEP] We melt."  # a year of 0 is no year
+    assert found["4"].text == "No title here. [SEP] 2001.0"
+    assert inputs(SEARCH, BERT, "sound")["1"].text == "On swarms [SEP] We count. [SEP] Bee Days [SEP] 2019"
+
+
+def test_other_tasks_have_title_and_abstract():
+    plain = replace(SEARCH, fields=("title", "abstract"))
+    assert inputs(plain, BERT)["1"].text == "On swarms [SEP] We count."
+
+
+def test_a_bare_query_is_encoded_as_one_and_its_candidates_as_papers_to_be_found():
+    found = inputs(SEARCH, E5, "sound")
+    assert found["q"] == Input("query: bees", "QRY")
+    assert found["1"] == Input("passage: On swarms [SEP] We count. [SEP] Bee Days [SEP] 2019", "PRX")
+    proximity = replace(all_tasks()["proximity"], texts=lambda: PAPERS)
+    assert inputs(proximity, E5)["1"] == Input("query: On swarms [SEP] We count.", "PRX")
+
+
+def test_an_id_that_is_query_and_candidate_is_a_query_under_paper_and_both_under_sound():
+    paper, sound = inputs(SEARCH, BERT, "paper"), inputs(SEARCH, BERT, "sound")
+    assert paper["2"] == Input("hives in winter", "QRY")
+    assert f"2{QUERY}" not in paper
+    assert sound["2"] == Input("On hives [SEP] Bee Days", "PRX")
+    assert sound[f"2{QUERY}"] == Input("hives in winter", "QRY")
+    assert set(paper) == {"q", "1", "2", "3", "4"}
+    assert set(sound) == {*paper, f"2{QUERY}"}
+
+
+def test_a_paper_listed_twice_keeps_its_first_text_and_the_query_its_own():
+    twice = replace(SEARCH, texts=lambda: (*PAPERS, Paper("2", "Another", "text"), Paper("1", "Another", "text")))
+    for protocol in ("paper", "sound"):
+        assert inputs(twice, BERT, protocol) == inputs(SEARCH, BERT, protocol)
+
+
+def test_a_task_has_its_own_format_everywhere_but_in_search():
+    for name, small in all_tasks().items():
+        formats = {key: value.format for key, value in inputs(small, BERT).items()}
+        if small.format == "QRY":
+            assert {formats.pop(key) for key in small.queries} == {"QRY"}, name
+            assert set(formats.values()) == {"PRX"}, name
+        else:
+            assert set(formats.values()) == {small.format}, name
+
+
+def test_alternative_self_asks_for_titles_and_for_titles_with_abstracts():
+    found = inputs(replace(all_tasks()["alternative_self"], texts=lambda: PAPERS), BERT)
+    assert found["1/t"].text == "On swarms"
+    assert found["1/ta"].text == "On swarms [SEP] We count."
+
+
+def test_labels_are_name_and_definition_and_never_share_a_papers_id():
+    found = inputs(all_tasks()["label_ranking"], E5)
+    assert found["L0"].text == "query: name 0"
+    assert found["L1"].text == "query: name 1 [SEP] what it is"
+    shared = LabelSpace({"p0": ("p1",)}, {"p1": LabelText("p1", "a name")})
+    with pytest.raises(DataError, match="label p1 has the id of a paper"):
+        inputs(replace(all_tasks()["label_ranking"], payload=shared), BERT)
+
+
+# --------------------------------------------------------------------------------------------------- who is asked
+
+
+class Lengths:
+    """A stand-in encoder: length of a text and number of its format; remembers what it was asked."""
+
+    formats = ("CLF", "RGN", "PRX", "QRY")
+
+    def __init__(self, name, recipe, dim=2):
+        self.name, self.recipe, self.dim, self.asked = name, recipe, dim, []
+        self.fingerprint = f"lengths-{name}-{dim}"
+
+    def encode(self, texts, format):
+        self.asked += [(format, text) for text in texts]
+        row = [[len(text), self.formats.index(format), *range(self.dim - 2)] for text in texts]
+        return np.array(row, dtype=np.float32)
+
+
+def test_vectors_are_made_under_the_format_of_each_id():
+    encoder = Lengths("each", BERT)
+    found = vectors_of(SEARCH, encoder, "sound")
+    wanted = inputs(SEARCH, BERT, "sound")
+    assert {key: (len(one.text), encoder.formats.index(one.format)) for key, one in wanted.items()} == {
+        key: tuple(vector) for key, vector in found.items()
+    }
+
+
+def test_texts_of_several_tasks_are_encoded_once_and_then_only_found():
+    encoder = Lengths("once", BERT)
+    prepare([SEARCH, replace(SEARCH, name="again")], encoder)
+    asked = len(encoder.asked)
+    assert asked == len(set(encoder.asked)) == len(inputs(SEARCH, BERT))
+    vectors_of(SEARCH, encoder)
+    assert len(encoder.asked) == asked
+
+
+def test_members_of_an_ensemble_read_their_own_texts():
+    one, two = Lengths("one", BERT), Lengths("two", E5)
+    alone = [vectors_of(SEARCH, member, "sound") for member in (one, two)]
+    for how, expected in (
+        ("mean", {key: (alone[0][key] + alone[1][key]) / 2 for key in alone[0]}),
+        ("concatenation", {key: np.concatenate([alone[0][key], alone[1][key]]) for key in alone[0]}),
+    ):
+        asked = len(one.asked)
+        both = Ensemble("both", (one, two), how)
+        prepare([SEARCH], both, "sound")
+        found = vectors_of(SEARCH, both, "sound")
+        assert set(found) == set(expected)
+        assert all(np.array_equal(found[key], expected[key]) for key in found), how
+        assert len(one.asked) == asked  # what members have encoded alone is found
+    assert ("QRY", "query: bees") in two.asked and ("QRY", "bees") in one.asked
+    with pytest.raises(ConfigError, match=r"cannot be averaged \(one 2, wide 3\)"):
+        vectors_of(SEARCH, Ensemble("no", (one, Lengths("wide", BERT, 3)), "mean"))
+
+
+def test_ensembles_are_named_by_their_members_in_order_and_by_how():
+    one, two = Lengths("one", BERT), Lengths("two", E5)
+    pairs = [(one, two), (two, one), (one, one)]
+    prints = {Ensemble("same", pair, how).fingerprint for pair in pairs for how in ("mean", "concatenation")}
+    assert len(prints) == 6
+    assert Ensemble("x", (one, two), "mean").fingerprint == Ensemble("y", (one, two), "mean").fingerprint
+    assert Ensemble("x", (one, two), "concatenation").dim == 4
+    with pytest.raises(ConfigError, match="members read different texts"):
+        _ = Ensemble("x", (one, two), "mean").recipe
+    same = Ensemble("x", (one, Lengths("three", BERT)), "mean")
+    assert same.encode(["abc"], "RGN").tolist() == [[3, 1]]
+
+
+def test_tfidf_has_a_row_per_id_of_length_one():
+    small = all_tasks()["search"]
+    rows = reference.tfidf_vectors(small)
+    assert set(rows) == set(inputs(small, ENCODERS["minilm"].recipe))
+    assert {round(float(np.linalg.norm(row)), 5) for row in rows.values()} <= {0.0, 1.0}
+
+
+# ------------------------------------------------------------------------------------------------- fields in folders
+
+
+def test_a_task_folder_keeps_the_fields_of_its_texts(tmp_path):
+    write_folder(SEARCH, tmp_path / "search")
+    assert json.loads((tmp_path / "search" / "task.json").read_text())["fields"] == [*SEARCH.fields]
+    back = read_folder(tmp_path / "search")
+    assert back.fields == SEARCH.fields
+    assert inputs(back, BERT) == inputs(SEARCH, BERT)
+    write_folder(all_tasks()["proximity"], tmp_path / "plain")
+    assert "fields" not in json.loads((tmp_path / "plain" / "task.json").read_text())
+    assert read_folder(tmp_path / "plain").fields == ("title", "abstract")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [(["title", "yaer"], "unknown field 'yaer'. did you mean 'year'"), ([], "Name each of title"), ("title", "fields"),
+     (["title", "title"], "Name each of title"), ([1], "unknown field 1")],
+)  # fmt: skip
+def test_wrong_fields_are_one_line(tmp_path, fields, message):
+    write_folder(SEARCH, tmp_path)
+    config = json.loads((tmp_path / "task.json").read_text())
+    (tmp_path / "task.json").write_text(json.dumps(config | {"fields": fields}))
+    with pytest.raises(DataError, match=message):
+        read_folder(tmp_path)
+
+
+def test_the_embedded_search_keeps_venue_and_year_through_a_folder(tmp_path):
+    search = load_task("scirepeval/search", "embedded", 300, 0)
+    assert search.fields == ("title", "abstract", "venue", "year")
+    write_folder(search, tmp_path)
+    assert inputs(read_folder(tmp_path), BERT) == inputs(search, BERT)

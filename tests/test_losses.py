@@ -1,0 +1,218 @@
+"""Losses equal torch's own, agree with finite differences, and mask exactly what is no negative."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from scirep_core import losses
+from scirep_core.errors import ConfigError
+from scirep_core.losses import LOSSES
+
+N, DIM, CLASSES = 6, 5, 4
+
+
+def drawn(*shape: int, seed: int = 0, scale: float = 1.0) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * scale
+
+
+def inputs(name: str, seed: int = 0, scale: float = 1.0) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Of each loss: the tensors that are learned, and those that are given."""
+    whole = torch.Generator().manual_seed(seed + 100)
+    vectors = [drawn(N, DIM, seed=seed + i, scale=scale) for i in range(3)]
+    return {
+        "cross_entropy": ([drawn(N, CLASSES, seed=seed, scale=scale)], [torch.randint(CLASSES, (N,), generator=whole)]),
+        "binary_cross_entropy": (
+            [drawn(N, CLASSES, seed=seed, scale=scale)],
+            [torch.randint(2, (N, CLASSES), generator=whole).double()],
+        ),
+        "mean_squared_error": ([drawn(N, seed=seed, scale=scale)], [drawn(N, seed=seed + 1)]),
+        "triplet_margin": (vectors, []),
+        "contrastive": ([vectors[0], torch.cat(vectors[1:])], [torch.arange(N)]),
+        "in_batch_margin": (vectors, []),
+    }[name]
+
+
+ORACLES = {
+    "cross_entropy": F.cross_entropy,
+    "binary_cross_entropy": F.binary_cross_entropy_with_logits,
+    "mean_squared_error": F.mse_loss,
+    "triplet_margin": F.triplet_margin_loss,
+    "contrastive": lambda q, c, t: F.cross_entropy(q @ c.T, t),
+    "in_batch_margin": lambda q, p, n: F.triplet_margin_loss(q, p, n) + sum(
+        F.relu((q[i] - p[i]).norm() - (q[i] - c[j]).norm() + 1) for c in (p, n) for i in range(N) for j in range(N) if i != j
+    ) / (2 * N * (N - 1)),
+}  # fmt: skip
+
+
+def test_every_loss_has_an_oracle():
+    assert set(ORACLES) == set(LOSSES)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
+def test_value_and_gradient_are_torchs_own(name: str, scale: float):
+    learned, given_ = inputs(name, scale=scale)
+    grads = []
+    for function in (LOSSES[name], ORACLES[name]):
+        for tensor in learned:
+            tensor.requires_grad_().grad = None
+        value = function(*learned, *given_)
+        assert value.shape == ()
+        grads.append((value.detach(), *torch.autograd.grad(value, learned)))
+    for ours, theirs in zip(*grads, strict=True):
+        # in-batch distances of the oracle carry no eps: 1e-6 in a distance, and its slope is 1e-6 / distance away
+        loose = 1e-4 if name == "in_batch_margin" and scale < 1 else 2e-5 if name == "in_batch_margin" else 1e-12
+        torch.testing.assert_close(ours, theirs, rtol=loose, atol=loose)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient_agrees_with_finite_differences(name: str, seed: int):
+    learned, given_ = inputs(name, seed)
+    assert torch.autograd.gradcheck(
+        lambda *tensors: LOSSES[name](*tensors, *given_), tuple(tensor.requires_grad_() for tensor in learned)
+    )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_half_precision_counts_in_32_bits_under_autocast_too(name: str):
+    """On the very numbers that bf16 holds, the loss is that of 32 bits: BERT's inner products are in the hundreds."""
+    learned, given_ = inputs(name, scale=8.0)
+    held = [tensor.bfloat16() for tensor in learned]
+    given_ = [tensor.float() if tensor.is_floating_point() else tensor for tensor in given_]
+    exact = LOSSES[name](*(tensor.float() for tensor in held), *given_)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for tensors in (held, [tensor.float() for tensor in held]):
+            found = LOSSES[name](*tensors, *given_)
+            assert found.dtype == torch.float32
+            torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "binary_cross_entropy", "contrastive"])
+def test_large_numbers_stay_finite(name: str):
+    learned, given_ = inputs(name, scale=1e4)
+    value = LOSSES[name](*(tensor.float().requires_grad_() for tensor in learned), *given_)
+    assert torch.isfinite(value)
+
+
+def test_identical_vectors_have_a_finite_gradient():
+    """At distance 0 a Euclidean norm has no slope: one NaN here would spoil every weight."""
+    for name in ("triplet_margin", "in_batch_margin"):
+        same = torch.ones(3, 4, requires_grad=True)
+        value = LOSSES[name](same, same, same)
+        value.backward()
+        assert torch.isfinite(same.grad).all(), name
+    assert losses.triplet_margin(same, same, same).item() == 1.0
+
+
+def test_triplet_by_hand():
+    """Distances 3 and 5, then 1 and 5: 3 - 5 + 1 < 0 and 1 - 5 + 1 < 0; with margin 3 they are 1 and 0."""
+    query = torch.zeros(2, 2, dtype=torch.float64)
+    positive = torch.tensor([[3.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    negative = torch.tensor([[3.0, 4.0], [4.0, 3.0]], dtype=torch.float64)
+    assert losses.triplet_margin(query, positive, negative).item() == 0.0
+    assert losses.triplet_margin(query, positive, negative, margin=3.0).item() == pytest.approx(0.5, abs=1e-5)
+
+
+def test_temperature_divides_the_inner_products():
+    (queries, contexts), (targets,) = inputs("contrastive")
+    found = losses.contrastive(queries, contexts, targets, temperature=0.01)
+    torch.testing.assert_close(found, F.cross_entropy(queries @ contexts.T / 0.01, targets))
+    for wrong in (0.0, -1.0, math.nan):
+        with pytest.raises(ConfigError, match="temperature"):
+            losses.contrastive(queries, contexts, targets, temperature=wrong)
+
+
+def test_one_label_in_a_whole_batch_costs_nothing_once_it_is_masked():
+    """SciMult's coarse pairs: n copies of the right label as negatives hold the published loss at ln n."""
+    queries, label = drawn(8, 4), drawn(1, 4, seed=1)
+    contexts, targets = label.expand(8, 4), torch.arange(8)
+    published = losses.contrastive(queries, contexts, targets, mask_duplicates=False)
+    assert published.item() == pytest.approx(math.log(8))
+    assert losses.contrastive(queries, contexts, targets).item() == pytest.approx(0.0, abs=1e-12)
+    through_dropout = contexts + 0.01 * drawn(8, 4, seed=2)
+    assert losses.contrastive(queries, through_dropout, targets).item() > 1.0  # nothing says that they are the same
+    assert losses.contrastive(queries, through_dropout, targets, context_ids=["x"] * 8).item() == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_masking_leaves_each_query_its_positive_and_its_real_negatives(as_tensor: bool):
+    """Contexts a b a | c d b, positives 0 1 2; c is relevant to query 1: query 0 keeps a b c d b, query 1 a b a d."""
+    queries, contexts = drawn(3, 4), drawn(6, 4, seed=1)
+    ids = torch.tensor([7, 8, 7, 9, 5, 8]) if as_tensor else ["a", "b", "a", "c", "d", "b"]
+    relevant = torch.zeros(3, 6, dtype=torch.bool)
+    relevant[1, [1, 3]] = True  # its own positive is relevant to it, and stays
+    kept = {0: [0, 1, 3, 4, 5], 1: [0, 1, 2, 4], 2: [1, 2, 3, 4, 5]}
+    scores = queries @ contexts.T
+    by_hand = sum(scores[i, cs].logsumexp(0) - scores[i, i] for i, cs in kept.items()) / 3
+    found = losses.contrastive(queries, contexts, torch.arange(3), context_ids=ids, relevant=relevant)
+    torch.testing.assert_close(found, by_hand)
+    as_published = losses.contrastive(queries, contexts, torch.arange(3), 1.0, False, ids, relevant)
+    torch.testing.assert_close(as_published, F.cross_entropy(scores, torch.arange(3)))
+
+
+def test_masking_has_no_gradient_through_what_it_leaves_out():
+    queries, contexts = drawn(2, 3).requires_grad_(), drawn(3, 3, seed=1).requires_grad_()
+    losses.contrastive(queries, contexts, torch.tensor([0, 1]), context_ids=["a", "b", "a"]).backward()
+    # the third context is a's double: no negative of the first query, but one of the second
+    scores = queries.detach() @ contexts.detach().T
+    share = scores[1].softmax(0)[2]
+    torch.testing.assert_close(contexts.grad[2], share * queries.detach()[1] / 2)
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=6), st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_without_ids_equal_vectors_are_the_same_context(names: list[int], seed: int):
+    vectors = drawn(4, 3, seed=seed)
+    queries, contexts, targets = drawn(len(names), 3, seed=seed + 1), vectors[names], torch.arange(len(names))
+    found = losses.contrastive(queries, contexts, targets)
+    torch.testing.assert_close(found, losses.contrastive(queries, contexts, targets, context_ids=names))
+    if len(set(names)) == len(names):
+        torch.testing.assert_close(found, losses.contrastive(queries, contexts, targets, mask_duplicates=False))
+
+
+def test_in_batch_margin_leaves_out_what_is_the_same_paper():
+    """Two queries of one positive: it is no negative of the other, so with ids only the given negatives are left."""
+    queries, paper, negatives = drawn(2, 3), drawn(1, 3, seed=1), drawn(2, 3, seed=2)
+    positives = paper.expand(2, 3)
+    found = losses.in_batch_margin(queries, positives, negatives, margin=50.0, context_ids=["p", "p", "m", "n"])
+    own = losses.triplet_margin(queries, positives, negatives, margin=50.0)
+    crossed = losses.triplet_margin(queries, positives, negatives.flip(0), margin=50.0)
+    torch.testing.assert_close(found, own + crossed, rtol=1e-6, atol=1e-5)
+    everything = losses.in_batch_margin(queries, positives, negatives, margin=50.0, mask_duplicates=False)
+    torch.testing.assert_close(everything, own + (crossed + 50.0) / 2, rtol=1e-6, atol=1e-5)
+
+
+def test_one_triplet_has_no_batch_beside_it():
+    one = [drawn(1, 3, seed=i) for i in range(3)]
+    torch.testing.assert_close(losses.in_batch_margin(*one), losses.triplet_margin(*one))
+
+
+def test_shapes_that_would_broadcast_are_refused():
+    """A head's (n, 1) against targets (n,) would be the mean over all pairs: a number, and a wrong one."""
+    column, row = torch.zeros(4, 1), torch.zeros(4)
+    with pytest.raises(ConfigError, match=r"mean_squared_error: shapes \(4, 1\) and \(4,\)"):
+        losses.mean_squared_error(column, row)
+    with pytest.raises(ConfigError, match="binary_cross_entropy"):
+        losses.binary_cross_entropy(torch.zeros(4, 3), torch.zeros(3))
+    with pytest.raises(ConfigError, match="triplet_margin"):
+        losses.triplet_margin(torch.zeros(4, 3), torch.zeros(4, 3), torch.zeros(1, 3))
+    with pytest.raises(ConfigError, match="cross_entropy"):
+        losses.cross_entropy(torch.zeros(4, 3), torch.zeros(4, 1, dtype=torch.int64))
+    with pytest.raises(ConfigError, match="contrastive"):
+        losses.contrastive(torch.zeros(4, 3), torch.zeros(4, 3), torch.arange(3))
+    with pytest.raises(ConfigError, match="context_ids"):
+        losses.contrastive(torch.zeros(4, 3), torch.zeros(4, 3), torch.arange(4), context_ids=["a", "b"])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_mean_of_nothing_is_refused(name: str):
+    learned, given_ = inputs(name)
+    with pytest.raises(ConfigError, match="do not fit together"):
+        LOSSES[name](*(tensor[:0] for tensor in learned), *(tensor[:0] for tensor in given_))

@@ -1,0 +1,364 @@
+"""Trained models as folders: what was saved is what is loaded, transformers reads it too, and damage is noticed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import VOCAB
+
+from scirep_core.embed import embed
+from scirep_core.encoders import load_encoder
+from scirep_core.encoders.bert import Shape, Trunk
+from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
+from scirep_core.encoders.model_store import MARK, describe, is_saved, load_model, save_model
+from scirep_core.encoders.tokens import of_words
+from scirep_core.errors import ConfigError, DataError, NumericError
+from scirep_core.formats import FORMATS
+from scirep_core.store import stable_hash
+from scirep_core.text import Recipe
+
+SHAPE = Shape(len(VOCAB), 32, 2, 2, 32, 64)
+RECIPE = Recipe(" [SEP] ", "query: ", "found: ", "paper: ")
+TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "query : w7 w8 w9 w10 [PRX] c d", "w1 " * 30]
+
+
+def made_here():
+    """Kinds whose file is there."""
+    return [
+        kind for kind, way in CONDITIONINGS.items() if importlib.util.find_spec(f"scirep_core.encoders.{way.module}")
+    ]
+
+
+TOLD = {"instructions": {format: [2, 7 + i, 9, 3] for i, format in enumerate(FORMATS)}}
+OPTIONS = {"prefix": TOLD, "instruction": TOLD}
+
+
+def tokens():
+    return of_words({word: i for i, word in enumerate(VOCAB)})
+
+
+def model(kind="plain", seed=0, pooling="cls", **options):
+    torch.manual_seed(seed)
+    trunk = Trunk(SHAPE)
+    told = conditioning(kind, trunk, FORMATS, **{**OPTIONS.get(kind, {}), **options})
+    for parameter in (*trunk.parameters(), *told.parameters()):  # as after training: nothing is where it began
+        torch.nn.init.normal_(parameter, std=0.2)
+    return Conditioned(trunk, told, pooling).eval()
+
+
+def vectors(model, tokens, texts=TEXTS, length=24):
+    """(formats, texts, dim); of a shared pass (formats, texts, routes, dim)."""
+    with torch.inference_mode():
+        ids = tokens.ids(texts, length)
+        return torch.stack([model(model.pack(ids, [format] * len(ids))) for format in FORMATS])
+
+
+# ----------------------------------------------------------------------------------------------------------- round trip
+
+
+@pytest.mark.parametrize("kind", made_here())
+def test_every_kind_comes_back_as_it_was(tmp_path, kind):
+    first = model(kind)
+    save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seed": 3, "steps": 10})
+    saved = load_model(tmp_path / "m")
+    assert saved.described[:8] == (
+        kind, FORMATS, first.conditioning.options, "cls", RECIPE, 24, False, {"seed": 3, "steps": 10}
+    )  # fmt: skip
+    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
+    assert not saved.model.training
+    before, after = first.state_dict(), saved.model.state_dict()
+    assert list(before) == list(after)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    save_model(saved.model, saved.tokens, tmp_path / "again", RECIPE, 24, {"seed": 3, "steps": 10})
+    assert describe(tmp_path / "again") == describe(tmp_path / "m")  # to the byte
+
+
+@pytest.mark.parametrize("kind", ["plain", "control_codes"])
+def test_plain_transformers_reads_the_folder(tmp_path, kind):
+    import transformers
+
+    first = model(kind)
+    save_model(first, tokens(), tmp_path / "m", RECIPE, 24)
+    theirs = transformers.AutoModel.from_pretrained(tmp_path / "m").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    told = kind == "control_codes"
+    assert len(tokenizer) == theirs.config.vocab_size == len(VOCAB) + 4 * told
+    for number, format in enumerate(FORMATS):
+        text = "a paper of w1 w2 [SEP] a model . w3"
+        batch = tokenizer(f"[{format}] {text}" if told else text, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = theirs(**batch).last_hidden_state[0, 1 if told else 0]
+        assert (hidden - vectors(first, tokens(), [text])[number, 0]).abs().max() < 1e-5
+
+
+def test_a_code_written_in_a_text_is_letters_as_it_was_in_training(tmp_path):
+    save_model(model("control_codes"), tokens(), tmp_path / "m", RECIPE, 24)
+    assert load_model(tmp_path / "m").tokens.ids(TEXTS, 24) == tokens().ids(TEXTS, 24)
+
+
+def test_options_and_pooling_are_kept(tmp_path):
+    first = model("bottleneck", pooling="mean", reduction=4, leave_out=[0])
+    save_model(first, tokens(), tmp_path / "m", Recipe(". "), 20)
+    saved = load_model(tmp_path / "m")
+    assert saved.described.options == {"reduction": 4, "leave_out": [0]}
+    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
+
+
+def test_codes_take_spare_rows_where_the_model_has_more_words_than_its_tokenizer(tmp_path):
+    torch.manual_seed(0)
+    trunk = Trunk(replace(SHAPE, vocab_size=len(VOCAB) + 9))
+    first = Conditioned(trunk, conditioning("control_codes", trunk)).eval()
+    save_model(first, tokens(), tmp_path / "m", RECIPE, 24)
+    saved = load_model(tmp_path / "m")
+    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
+
+
+@pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
+def test_adapters_lie_in_the_folder_as_their_library_saves_them(tmp_path, kind):
+    from adapters import AutoAdapterModel
+
+    first = model(kind, seed=2)
+    place = save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"base": "tiny"})
+    ids = torch.tensor(tokens().ids(TEXTS[:1], 24))
+    theirs = AutoAdapterModel.from_pretrained(place)
+    for format in FORMATS:
+        theirs.load_adapter(str(place / format), load_as=format, use_safetensors=True)
+    for number, format in enumerate(FORMATS):
+        if kind == "fusion":
+            theirs.load_adapter_fusion(str(place / f"{format}_fusion"), set_active=True, use_safetensors=True)
+        else:
+            theirs.set_active_adapters(format)
+        with torch.inference_mode():
+            hidden = theirs.eval()(input_ids=ids).last_hidden_state[0, 0]
+        assert (hidden - vectors(first, tokens(), TEXTS[:1])[number, 0]).abs().max() < 1e-5
+
+
+# ------------------------------------------------------------------------------------------------------------ encoders
+
+
+@pytest.mark.parametrize("kind", made_here())
+def test_a_folder_is_an_encoder(tmp_path, kind):
+    first = model(kind)
+    place = save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seconds": 3.5})
+    encoder = load_encoder(str(place))
+    assert (encoder.dim, encoder.formats, encoder.recipe) == (32, FORMATS, RECIPE)
+    length = 24 - first.conditioning.added()
+    for format, exact in zip(FORMATS, vectors(first, tokens(), TEXTS, length), strict=True):
+        exact = exact[:, FORMATS.index(format)] if exact.ndim == 3 else exact
+        assert np.abs(encoder.encode(TEXTS, format) - exact.numpy()).max() < 1e-5
+    elsewhere = shutil.copytree(place, tmp_path / "elsewhere")
+    assert load_encoder(str(elsewhere)).fingerprint == encoder.fingerprint
+    assert encoder.by_format == (kind != "plain")
+    assert encoder.shared_pass == (kind == "one_pass")
+
+
+def test_routes_of_tasks_stand_for_formats(tmp_path):
+    def formats(kind, *routes):
+        trunk = Trunk(SHAPE)
+        made = Conditioned(trunk, conditioning(kind, trunk, routes))
+        return load_encoder(str(save_model(made, tokens(), tmp_path / "m", RECIPE, 24))).formats
+
+    assert formats("ffn_experts", "classification", "link", "search") == ("CLF", "PRX", "QRY")
+    assert formats("bottleneck", "PRX") == ("PRX",)
+
+
+def test_vectors_are_scaled_where_the_folder_says_so(tmp_path):
+    save_model(model(), tokens(), tmp_path / "m", RECIPE, 24, normalised=True)
+    assert np.allclose(np.linalg.norm(load_encoder(str(tmp_path / "m")).encode(TEXTS, "PRX"), axis=1), 1)
+
+
+def test_held_to_a_format_a_model_gives_its_vectors_for_every_task(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    place = str(save_model(model("control_codes"), tokens(), tmp_path / "a+b@c", RECIPE, 24))
+    free, held = load_encoder(place), load_encoder(f"{place}#RGN")
+    wanted = embed(free, TEXTS, "RGN")
+    assert not np.array_equal(wanted, embed(free, TEXTS, "CLF"))
+    for format in FORMATS:
+        assert np.array_equal(embed(held, TEXTS, format), wanted)
+    assert (held.name, held.dim, held.formats, held.recipe) == (f"{place}#RGN", 32, FORMATS, RECIPE)
+
+
+def test_ensembles_of_saved_models(tmp_path):
+    places = [save_model(model("control_codes", seed=i), tokens(), tmp_path / f"m{i}", RECIPE, 24) for i in range(2)]
+    both = [load_encoder(str(place)).encode(TEXTS, "CLF") for place in places]
+    mean, beside = (load_encoder(sign.join(map(str, places))) for sign in ("+", "++"))
+    assert np.allclose(mean.encode(TEXTS, "CLF"), (both[0] + both[1]) / 2)
+    assert np.array_equal(beside.encode(TEXTS, "CLF"), np.hstack(both))
+    crossed = load_encoder(f"{places[0]}#CLF++{places[1]}#CLF")
+    assert np.array_equal(crossed.encode(TEXTS, "PRX"), np.hstack(both))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("{m}@mean", "pools as it was trained"),
+        ("{m}#PRXX", "unknown format 'PRXX'.*PRX"),
+        ("{m}#", "unknown format ''"),
+        ("{m}#QRY", "has no QRY; it has PRX"),
+        ("#PRX", "no name is given"),
+        ("{m}+{m}#ABC", "unknown format 'ABC'"),
+    ],
+)
+def test_a_name_that_asks_for_what_is_not_there_is_one_clear_line(tmp_path, name, said):
+    trunk = Trunk(SHAPE)
+    only = Conditioned(trunk, conditioning("bottleneck", trunk, ("PRX",)))
+    place = save_model(only, tokens(), tmp_path / "m", RECIPE, 24)
+    with pytest.raises(ConfigError, match=said):
+        load_encoder(name.format(m=place))
+
+
+def test_settings_of_the_caller_change_the_fingerprint(tmp_path):
+    place = str(save_model(model(), tokens(), tmp_path / "m", RECIPE, 24))
+    made = [load_encoder(place), load_encoder(place, max_length=12), load_encoder(place, dtype="bfloat16")]
+    assert len({encoder.fingerprint for encoder in made}) == 3
+    assert load_encoder(place, max_length=24).fingerprint == made[0].fingerprint
+    long = ["w1 " * 30]
+    assert np.abs(made[1].encode(long, "PRX") - made[0].encode(["w1 " * 10], "PRX")).max() < 1e-6
+    with pytest.raises(ConfigError, match="max_length 65 is outside 3-64"):
+        load_encoder(place, max_length=65)
+
+
+# ---------------------------------------------------------------------------------------------------------- fingerprint
+
+
+def test_the_fingerprint_names_what_decides_vectors_and_no_more(tmp_path):
+    def made(name, first=None, recipe=RECIPE, length=24, normalised=False, **more):
+        told = more.pop("tokens", tokens())
+        save_model(first or model(), told, tmp_path / name, recipe, length, more, normalised)
+        return describe(tmp_path / name).fingerprint
+
+    other = tokens()
+    other.add(["w40"])  # not among the words of the first
+    wide = Conditioned(Trunk(replace(SHAPE, vocab_size=len(VOCAB) + 1)), model().conditioning)
+    prints = {
+        "as it is": made("a"), "weights": made("b", model(seed=1)), "pooling": made("c", model(pooling="mean")),
+        "kind": made("d", model("control_codes")), "recipe": made("e", recipe=Recipe(". ")),
+        "length": made("f", length=23), "normalised": made("i", normalised=True), "tokenizer": made("g", wide, tokens=other),
+        "eps": made("h", Conditioned(Trunk(replace(SHAPE, layer_norm_eps=1e-5)), model().conditioning)),
+    }  # fmt: skip
+    assert len(set(prints.values())) == len(prints), prints
+    assert made("elsewhere", seconds=3.5) == prints["as it is"]  # neither its place nor how it was made
+
+
+# ------------------------------------------------------------------------------------------------------ whole or absent
+
+
+def test_a_model_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path):
+    place = tmp_path / "m"
+    save_model(model(seed=0), tokens(), place, RECIPE, 24)
+    save_model(model("control_codes", seed=1), tokens(), place, RECIPE, 24)
+    assert load_model(place).described.kind == "control_codes"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]  # nothing half-written stays
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds something else"):
+        save_model(model(), tokens(), tmp_path / "mine", RECIPE, 24)
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    assert is_saved(save_model(model(), tokens(), tmp_path / "empty", RECIPE, 24))
+
+
+def test_what_cannot_be_saved_leaves_the_earlier_model(tmp_path):
+    place = save_model(model(), tokens(), tmp_path / "m", RECIPE, 24)
+    before = describe(place)
+    broken = model()
+    with torch.no_grad():
+        broken.trunk.words.weight[3, 3] = float("nan")
+    with pytest.raises(NumericError, match=r"word_embeddings\.weight is not finite"):
+        save_model(broken, tokens(), place, RECIPE, 24)
+    with pytest.raises(ConfigError, match="must be JSON"):
+        save_model(model(), tokens(), place, RECIPE, 24, {"path": tmp_path})
+    with pytest.raises(ConfigError, match="pooling is cls"):
+        save_model(model("one_pass", pooling="mean"), tokens(), place, RECIPE, 24)
+    more = tokens()
+    more.add(["w40"])
+    with pytest.raises(ConfigError, match="do not belong together"):
+        save_model(model(), more, place, RECIPE, 24)
+    with pytest.raises(ConfigError, match="do not belong together"):
+        save_model(model("control_codes"), more, place, RECIPE, 24)
+    assert describe(place) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_killed_save_leaves_the_earlier_model(tmp_path):
+    place = save_model(model(), tokens(), tmp_path / "m", RECIPE, 24)
+    before = describe(place)
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_model_store as t
+from pathlib import Path
+from scirep_core.encoders import model_store
+plain = model_store.write_json
+def kill(path, value):
+    plain(path, value)
+    if path.name == {MARK!r}:
+        os.kill(os.getpid(), 9)
+model_store.write_json = kill
+model_store.save_model(t.model(seed=1), t.tokens(), Path({str(place)!r}), t.RECIPE, 24)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    assert describe(place) == before
+    save_model(model(seed=1), tokens(), place, RECIPE, 24)
+    assert load_model(place).described.fingerprint != before.fingerprint
+
+
+# --------------------------------------------------------------------------------------------------------------- damage
+
+
+def test_a_bit_that_flipped_in_any_file_is_noticed(tmp_path):
+    place = save_model(model("control_codes"), tokens(), tmp_path / "m", RECIPE, 24)
+    for path in [path for path in sorted(place.rglob("*")) if path.is_file()]:
+        good = path.read_bytes()
+        for content in (good[: len(good) // 2], bytes([*good[:-9], good[-9] ^ 1, *good[-8:]])):
+            path.write_bytes(content)
+            with pytest.raises((ConfigError, DataError), match=str(path) if path.name != MARK else MARK):
+                load_model(place)
+        path.unlink()
+        with pytest.raises(ConfigError, match=r"missing|no scirep\.json"):
+            load_model(place)
+        path.write_bytes(good)
+    load_model(place)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": "control_code"}, "control_codes"),
+        ({"kind": 3}, "'kind' must be str"),
+        ({"layout": 2}, "Update scirep"),
+        ({"routes": []}, "routes must be"),
+        ({"routes": ["CLF", "CLF"]}, "routes must be"),
+        ({"pooling": "max"}, "unknown pooling 'max'"),
+        ({"max_length": 2}, "max_length must be 3"),
+        ({"options": {"redaction": 4}}, "redaction"),
+        ({"files": {"../config.json": "00"}}, "none of this folder's"),
+        ({"files": {}}, "files must name config.json"),
+        ({"prompts": {}}, "'query' is missing"),
+        ({"made": None}, "'made' must be dict"),
+    ],
+)
+def test_a_mark_that_says_nonsense_is_one_clear_line(tmp_path, change, said):
+    place = save_model(model("bottleneck"), tokens(), tmp_path / "m", RECIPE, 24)
+    mark = json.loads((place / MARK).read_text())
+    del mark["sha256"]
+    mark |= change
+    (place / MARK).write_text(json.dumps(mark | {"sha256": stable_hash(mark)}))
+    with pytest.raises((ConfigError, DataError), match=said) as error:
+        load_model(place)
+    assert MARK in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_a_mark_is_no_saved_model(tmp_path):
+    with pytest.raises(ConfigError, match="no model saved by scirep train"):
+        load_model(tmp_path)

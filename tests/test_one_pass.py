@@ -1,0 +1,231 @@
+"""One pass: the document is the plain trunk's, each format's token sees itself and the document, and four cost little."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch.nn import functional as F
+
+from scirep_core.encoders import one_pass
+from scirep_core.encoders.bert import Shape, Trunk, config_of, tensors_of
+from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.trunk_encoder import ready
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+
+SHAPE = Shape(200, 48, 3, 4, 96, 520)
+LENGTHS = [1, 2, 3, 17, 17, 64, 300, 512, 2]
+
+
+def model(shape=SHAPE, routes=FORMATS, seed=0, scale=0.1):
+    torch.manual_seed(seed)
+    trunk = Trunk(shape)
+    made = Conditioned(trunk, conditioning("one_pass", trunk, routes)).eval()
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=scale)
+    return made
+
+
+def documents(lengths=LENGTHS, seed=0, words=SHAPE.vocab_size):
+    rng = np.random.default_rng(seed)
+    return [[2, *rng.integers(5, words, length - 1).tolist()] for length in lengths]
+
+
+def packed(model, documents, format="PRX"):
+    return model.pack(documents, [format] * len(documents))
+
+
+def by_one_masked_pass(model, ids):
+    """The same by transformers' BERT over [formats; document] with a mask: (routes, dim), and the document's (tokens, dim)."""
+    trunk, own = model.trunk, model.conditioning.own
+    theirs = transformers.BertModel(
+        transformers.BertConfig(**config_of(trunk.shape), attn_implementation="eager"), add_pooling_layer=False
+    )
+    theirs.load_state_dict(tensors_of(trunk), strict=False)
+    routes, length = len(own), len(ids)
+    words = trunk.words(torch.tensor(ids))
+    sees = torch.zeros(routes + length, routes + length)
+    sees[:routes, :routes] = torch.eye(routes)
+    sees[:, routes:] = 1
+    places = torch.tensor([0] * routes + list(range(length)))
+    with torch.no_grad():
+        hidden = theirs.eval()(
+            inputs_embeds=torch.cat([words[:1] + own, words])[None], attention_mask=sees[None],
+            position_ids=places[None], token_type_ids=torch.zeros_like(places)[None],
+        ).last_hidden_state[0]  # fmt: skip
+    return hidden[:routes], hidden[routes:]
+
+
+def test_it_is_bert_over_formats_and_document_under_one_mask():
+    made, given = model(), documents()
+    batch = packed(made, given)
+    with torch.inference_mode():
+        vectors, states = made(batch), made.hidden(batch)
+    for ids, vector, rows in zip(given, vectors, documents_of(states, batch), strict=True):
+        formats, document = by_one_masked_pass(made, ids)
+        assert (vector - formats).abs().max() < 1e-5
+        assert (rows - document).abs().max() < 1e-5
+
+
+def documents_of(states, batch):
+    """Rows of each document, in the order they were given in."""
+    starts = batch.starts.tolist()
+    rows = {i: states[starts[n] : starts[n + 1]] for n, i in enumerate(batch.order.tolist())}
+    return [rows[i] for i in range(batch.docs)]
+
+
+def test_the_document_does_not_see_the_formats():
+    made, given = model(), documents()
+    plain = Conditioned(made.trunk, conditioning("plain", made.trunk))
+    with torch.inference_mode():
+        assert (made.hidden(packed(made, given)) - plain.hidden(packed(plain, given))).abs().max() < 1e-6
+
+
+def test_a_format_does_not_see_another():
+    made, given = model(), documents()
+    with torch.inference_mode():
+        before = made(packed(made, given))
+        made.conditioning.own[1] += torch.randn(48)
+        after = made(packed(made, given))
+    changed = (after - before).abs().amax((0, 2)) > 1e-3
+    assert changed.tolist() == [False, True, False, False]
+    one = Conditioned(made.trunk, conditioning("one_pass", made.trunk, ("RGN",)))
+    with torch.inference_mode():
+        one.conditioning.own.copy_(made.conditioning.own[1:2])
+        assert (one(packed(one, given, "RGN"))[:, 0] - after[:, 1]).abs().max() < 1e-6
+
+
+def test_which_format_is_asked_for_does_not_matter_nor_do_neighbours_or_their_order():
+    made, given = model(), documents()
+    with torch.inference_mode():
+        vectors = made(packed(made, given))
+        assert vectors.shape == (len(given), 4, 48)
+        mixed = made(made.pack(given[::-1], ["CLF", "QRY", "PRX"] * 3))
+        alone = torch.cat([made(packed(made, [ids])) for ids in given])
+    assert (mixed.flip(0) - vectors).abs().max() < 1e-6
+    assert (alone - vectors).abs().max() < 1e-6
+
+
+def test_before_training_all_formats_ask_the_same_and_each_learns_from_its_own_losses():
+    torch.manual_seed(0)
+    trunk = Trunk(SHAPE)
+    made = Conditioned(trunk, conditioning("one_pass", trunk)).eval()
+    vectors = made(packed(made, documents()))
+    assert (vectors - vectors[:, :1]).abs().max() < 1e-6
+    (vectors[:, 2] ** 3).sum().backward()
+    assert [bool(row.abs().sum() > 0) for row in made.conditioning.own.grad] == [False, False, True, False]
+    assert all(parameter.grad is not None for name, parameter in trunk.named_parameters())
+
+
+def test_gradients_are_those_of_the_masked_pass():
+    made, (ids,) = model(), documents([23])
+    made.double()
+    vectors = made(packed(made, [ids]))[0]
+    weights = torch.linspace(-1, 1, vectors.numel(), dtype=torch.float64).view_as(vectors)
+    (vectors * weights).sum().backward()
+    found = {name: parameter.grad.clone() for name, parameter in made.named_parameters()}
+    made.zero_grad()
+    (plainly(made, ids) * weights).sum().backward()
+    for name, parameter in made.named_parameters():
+        assert (found[name] - parameter.grad).abs().max() < 1e-10, name
+
+
+def plainly(made, ids):
+    """The same in one readable pass over a dense mask, differentiable: (routes, dim)."""
+    trunk, own = made.trunk, made.conditioning.own
+    words = trunk.words(torch.tensor(ids))
+    routes, length = len(own), len(ids)
+    x = trunk.embed(torch.cat([words[:1] + own, words]), torch.tensor([0] * routes + list(range(length))))
+    sees = torch.ones(routes + length, routes + length, dtype=torch.bool)
+    sees[:routes, :routes] = torch.eye(routes, dtype=torch.bool)
+    sees[routes:, :routes] = False
+    for layer in trunk.layers:
+        q, k, v = (layer.split(part(x)).transpose(0, 1) for part in (layer.query, layer.key, layer.value))
+        p = F.softmax((q @ k.transpose(1, 2) / q.shape[-1] ** 0.5).masked_fill(~sees, -torch.inf), -1)
+        h = layer.norm1(x + layer.dense((p @ v).transpose(0, 1).flatten(1)))
+        x = layer.norm2(h + layer.feed(h))
+    return x[:routes]
+
+
+def test_padded_as_on_a_gpu_is_the_same(monkeypatch):
+    """The one block that a GPU gets, computed here."""
+
+    class OnGPU(torch.Tensor):
+        is_cuda = True
+
+    made, batch, plain, seen = model(), packed(model(), documents()), one_pass.blocks, []
+
+    def padded(batch):
+        seen.extend(plain(replace(batch, ids=batch.ids.as_subclass(OnGPU))))
+        yield seen[-1]
+
+    with torch.inference_mode():
+        by_runs = made(batch)
+        monkeypatch.setattr(one_pass, "blocks", padded)
+        assert (made(batch) - by_runs).abs().max() < 1e-6
+    assert len(seen) == made.trunk.shape.num_hidden_layers
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_it_trains_with_dropout_and_in_half_precision(half):
+    made, given = model(scale=0.05).train(), documents([5, 9, 9, 30])
+    context = torch.autocast("cpu", torch.bfloat16) if half else nullcontext()
+    with context:
+        first = made(packed(made, given))
+        assert not torch.equal(first, made(packed(made, given)))  # dropout
+        first.float().square().sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in made.parameters())
+    made.eval()
+    with torch.inference_mode():
+        exact = made(packed(made, given))
+        with context:
+            near = made(packed(made, given)).float()
+        assert (1 - F.cosine_similarity(exact, near, -1)).max() < (1e-3 if half else 1e-6)
+        bf16 = made.bfloat16()(packed(made, given)).float()
+        assert (1 - F.cosine_similarity(exact, bf16, -1)).max() < 2e-3
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_four_formats_cost_little_more_than_one():
+    """Interleaved, in processor time: at most 1.15 times a plain pass on documents of about 270 tokens; said for 50."""
+    shape = Shape(1000, 384, 4, 12, 1536)
+    trunk = Trunk(shape)
+    plain, four = (Conditioned(trunk, conditioning(kind, trunk)).eval() for kind in ("plain", "one_pass"))
+    ready(plain, "float32", "cpu")
+    found = {}
+    for tokens in (270, 50):
+        lengths = np.clip(np.random.default_rng(0).lognormal(np.log(tokens), 0.35, 2000 // tokens), 8, 512).astype(int)
+        given = documents(lengths, words=1000)
+        batches = plain.pack(given, ["PRX"] * len(given)), four.pack(given, ["PRX"] * len(given))
+        ratios = []
+        with torch.inference_mode():
+            for _ in range(9):
+                marks = [time.process_time()]
+                for made, batch in zip((plain, four), batches, strict=True):
+                    made(batch)
+                    marks.append(time.process_time())
+                ratios.append((marks[2] - marks[1]) / (marks[1] - marks[0]))
+        found[tokens] = float(np.median(ratios))
+    print(f"one pass / plain pass: {found[270]:.3f} at 270 tokens, {found[50]:.3f} at 50")
+    assert found[270] <= 1.15, found
+    assert found[50] <= 1.4, found
+
+
+def test_one_pass_has_no_mean_over_tokens():
+    trunk = Trunk(SHAPE)
+    with pytest.raises(ConfigError, match="pooling is cls, not mean"):
+        Conditioned(trunk, conditioning("one_pass", trunk), "mean")

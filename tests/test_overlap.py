@@ -1,0 +1,279 @@
+"""The leak check: ids, titles, queries and pairs by hand; files, memory, the command; what the embedded literature keeps apart."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from small_tasks import all_tasks
+
+from scirep_core import cli
+from scirep_core.datasets.overlap import (
+    Share,
+    Sought,
+    Text,
+    Unit,
+    check,
+    overlap,
+    sought,
+    sought_in,
+    title_key,
+    training_units,
+    units_in,
+)
+from scirep_core.errors import ConfigError, DataError
+
+LONG = {
+    "a": "Swarms of small robots",
+    "b": "Parsing with two stacks",
+    "c": "Bird song in winter towns",
+    "d": "Editorial",
+}
+TASK = Sought(
+    "hand",
+    LONG,
+    frozenset("a"),
+    {"q": "stack"},
+    (("a", "b", True), ("a", "c", False), ("q", "b", True), ("q", "d", False)),
+)
+
+
+def one(*units: Unit, task: Sought = TASK):
+    return overlap("train", units, [task])[0]
+
+
+def unit(query: Text | None, *positives: Text, negative: Text | None = None) -> Unit:
+    return Unit(query, (*((p, True) for p in positives), *(((negative, False),) if negative else ())))
+
+
+def counted(found) -> dict[str, tuple[int, int]]:
+    return {name: value[:2] for name, value in found._asdict().items() if isinstance(value, Share)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [("Pre-training  of BERTs: A Survey", "pretraining of berts — a survey.", True),
+     ("Étude des réseaux neuronaux", "Etude des reseaux neuronaux", True),
+     ("STRASSE und Brücke heute", "straße und brücke heute", True),
+     ("On the growth of trees", "On the growth of tree", False)],
+)  # fmt: skip
+def test_titles_are_compared_by_letters_and_digits(first, second, same):
+    assert (title_key(first) == title_key(second)) is same
+
+
+def test_short_titles_say_nothing():
+    assert title_key("Introduction") == ""
+    found = one(unit(Text("x", "Editorial"), Text("y", "EDITORIAL!")))
+    assert found.papers.seen == 0
+    assert found.short_titles == 1
+    assert one(unit(None, Text("d"))).papers == Share(1, 4, ("d",))  # by id it can still be told
+
+
+def test_a_paper_is_seen_by_id_or_by_title():
+    found = one(unit(Text("z", "swarms of SMALL robots"), Text("b"), negative=Text("zz", "Nothing of the kind here")))
+    assert counted(found) == {
+        "papers": (2, 4), "by_id": (1, 4), "by_title": (1, 4), "queries": (1, 2), "asked": (1, 2),
+        "both_seen": (1, 4), "trained_on": (1, 4), "as_positive": (1, 2), "other_title": (0, 4),
+    }  # fmt: skip
+    assert found.rows == 1
+    assert found.trained_on.first == ("a b",)
+
+
+def test_an_id_under_another_title_is_of_another_collection():
+    found = one(unit(Text("a", "Something else entirely, on bread"), Text("b", "Parsing with two stacks")))
+    assert found.papers.first == ("b",)
+    assert found.other_title.first == ("a",)
+    assert found.trained_on.seen == 0
+
+
+def test_both_seen_is_not_yet_trained_on():
+    found = one(unit(Text("a"), Text("x")), unit(Text("y"), Text("b"), negative=Text("c")))
+    assert counted(found)["both_seen"] == (2, 4)
+    assert counted(found)["trained_on"] == (0, 4)
+
+
+def test_a_negative_pair_is_trained_on_but_not_as_a_positive_and_direction_does_not_matter():
+    found = one(unit(Text("b"), Text("x"), negative=Text("a")))
+    assert counted(found)["trained_on"] == (1, 4)
+    assert counted(found)["as_positive"] == (0, 2)
+    assert one(unit(Text("b"), Text("a"))).as_positive.first == ("a b",)
+    irrelevant = one(unit(Text("a"), Text("c")))
+    assert irrelevant.trained_on.seen == 1
+    assert irrelevant.as_positive.seen == 0
+
+
+def test_a_positive_pair_stays_one_when_it_is_a_negative_elsewhere():
+    assert one(unit(Text("a"), Text("b")), unit(Text("a"), Text("x"), negative=Text("b"))).as_positive.seen == 1
+
+
+def test_a_bare_query_is_told_by_its_text():
+    found = one(unit(Text("", " STACK "), Text("b")))
+    assert found.queries.first == ("q",)
+    assert found.asked.first == ("q",)
+    assert found.as_positive.first == ("q b",)
+    assert one(unit(Text("q"), Text("b"))).queries.seen == 0  # ids of queries belong to no one
+
+
+def test_papers_of_equal_title_are_all_seen():
+    twins = Sought("twins", {"1": "One and the same long title", "2": "One and the same long title!"})
+    assert one(unit(None, Text("", "one and the same LONG title")), task=twins).papers.seen == 2
+
+
+def test_several_tasks_are_counted_in_one_pass_each_for_itself():
+    other = Sought("other", {"b": "Parsing with two stacks", "e": ""})
+    first, second = overlap("train", iter([unit(Text("a"), Text("b"))]), [TASK, other])
+    assert (first.papers.seen, second.papers.seen) == (2, 1)
+    assert second.trained_on.of == 0
+
+
+def test_nothing_to_read_is_an_error():
+    with pytest.raises(DataError, match="no training row"):
+        overlap("empty", [], [TASK])
+
+
+# ---- tasks and files -------------------------------------------------------------------------------------------------
+
+
+def test_every_type_of_task_has_an_evaluation_side():
+    tasks = all_tasks()
+    for name, task in tasks.items():
+        if task.type == "triplets":
+            with pytest.raises(ConfigError, match="is training data"):
+                sought(task)
+            continue
+        found = sought(task)
+        assert found.titles, name
+        places = found.titles.keys() | found.bare.keys()
+        assert all(q in places and c in places for q, c, _ in found.pairs), name
+        assert found.queries <= found.titles.keys(), name
+    assert sought(tasks["classification"]).titles.keys() == {f"p{i}" for i in range(3, 9)}  # the test split
+    assert sought(tasks["adhoc_search"]).bare == {"q1": "how to pop"}
+    assert sought(tasks["proximity"]).pairs == (
+        ("p0", "p1", True), ("p0", "p2", False), ("p0", "p3", True), ("p4", "p5", False), ("p4", "p6", True),
+    )  # fmt: skip
+
+
+ROWS = [
+    {"query": {"doc_id": "a", "title": LONG["a"]}, "pos": {"doc_id": "b"}, "neg": {"corpus_id": 7, "title": "n"}},
+    {"query": "a", "positive": "c", "negative": "x"},
+    {"query": "stack", "candidates": [{"doc_id": "b", "score": 2, "title": None}, {"doc_id": "d", "score": 0}]},
+    {"paper_id": 9, "title": "T"},
+]
+UNITS = [
+    Unit(Text("a", LONG["a"]), ((Text("b"), True), (Text("7", "n"), False))),
+    Unit(Text("a"), ((Text("c"), True), (Text("x"), False))),
+    Unit(Text("", "stack"), ((Text("b"), True), (Text("d"), False))),
+    Unit(None, ((Text("9", "T"), False),)),
+]
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_files_of_every_form(tmp_path):
+    path = write(tmp_path / "train.jsonl", ROWS)
+    assert list(units_in(path)) == UNITS
+    packed = tmp_path / "train.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(training_units(str(packed))) == UNITS
+    assert sought_in(path).titles.keys() == {"a", "b", "7", "c", "x", "stack", "d", "9"}
+
+
+def test_parquet_as_the_hub_has_it(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    part = {"doc_id": "a", "title": "T", "abstract": "not read", "corpus_id": 3}
+    pq.write_table(pa.Table.from_pylist([{"query": part, "pos": part, "neg": part}]), tmp_path / "x.parquet")
+    text = Text("a", "T")
+    assert list(units_in(tmp_path / "x.parquet")) == [Unit(text, ((text, True), (text, False)))]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [({"abstract": "x"}, r"train.jsonl:2: neither"), ({"query": {"abstract": "x"}, "pos": "a"}, r":2: query has neither"),
+     ({"query": 1.5, "pos": "a"}, r":2: field 'query' must be")],
+)  # fmt: skip
+def test_malformed_rows_are_named(tmp_path, row, says):
+    path = write(tmp_path / "train.jsonl", [ROWS[1], row])
+    with pytest.raises(DataError, match=says):
+        list(units_in(path))
+
+
+def test_what_is_no_training_data_is_refused():
+    with pytest.raises(ConfigError, match="scirepeval/relish is no training data"):
+        training_units("scirepeval/relish")
+    with pytest.raises(ConfigError, match="did you mean 'scirepeval/cite_prediction'"):
+        training_units("scirepeval/cite_predicton")
+
+
+def test_memory_does_not_grow_with_the_training_set():
+    def rows(n):
+        return (unit(Text(f"q{i}", f"A title of training paper {i}"), Text(f"p{i}")) for i in range(n))
+
+    def peak(n):
+        title_key.cache_clear()
+        tracemalloc.start()
+        overlap("train", rows(n), [TASK])
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    few = peak(20_000)  # the cache of titles is full by then
+    assert peak(80_000) < 1.1 * few
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def run(capsys, *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["data", "overlap", *words])
+    out, err = capsys.readouterr()
+    return left.value.code, out, err
+
+
+def test_the_command_prints_counts_and_json(tmp_path, capsys):
+    train, papers = (
+        write(tmp_path / "train.jsonl", ROWS),
+        write(tmp_path / "mine.jsonl", [{"paper_id": "b", "title": "X"}]),
+    )
+    code, out, _ = run(capsys, str(train), str(papers))
+    assert code == 0
+    assert "1 of 1 (100.0 %)" in out
+    code, out, _ = run(capsys, str(train), str(papers), "--json")
+    (row,) = json.loads(out)
+    assert row["task"] == "mine.jsonl"
+    assert row["rows"] == 4
+    assert row["papers"] == {"seen": 1, "of": 1, "percent": 100.0, "first": ["b"]}
+    code, _, err = run(capsys, str(train), "scirepeval/relsh")
+    assert code == 2
+    assert "did you mean 'scirepeval/relish'" in err
+    assert "Traceback" not in err
+
+
+# ---- the embedded literature -----------------------------------------------------------------------------------------
+
+RANKED = ("same_author", "high_influence_cite", "scidocs_cite", "scidocs_cocite", "relish", "search", "mdcr")
+
+
+def test_triplets_of_the_embedded_literature_ask_no_query_of_evaluation_but_show_its_candidates():
+    found = check("scirepeval/cite_prediction", [f"scirepeval/{name}" for name in RANKED], papers=600)
+    for one_ in found:
+        assert one_.queries.seen == 0, one_.task
+        assert one_.both_seen.seen == one_.trained_on.seen == 0, one_.task
+        assert one_.other_title.seen == 0, one_.task
+        assert one_.by_id.seen == one_.by_title.seen == one_.papers.seen, one_.task
+        assert one_.papers.seen > 0, one_.task  # candidates may be of any split
+
+
+def test_scimult_pairs_are_told_by_title_as_their_ids_are_hashes():
+    (found,) = check("scimult/pretrain_citation", ["scirepeval/scidocs_cite"], papers=600)
+    assert found.by_id.seen == 0
+    assert found.by_title.seen > 0
+    assert found.queries.seen == 0

@@ -1,0 +1,402 @@
+"""Probes against scikit-learn called directly: same folds, same solver (`paper`), same problem (`sound`), every format."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+from sklearn.base import BaseEstimator
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, LinearSVR
+
+from scirep_core.datasets.task import Example, FewShot, Labelled, Qrel, Task
+from scirep_core.datasets.task import Judged as Pairs
+from scirep_core.errors import ConfigError
+from scirep_core.evaluators import linear_fit, probe_search, sound_probes
+from scirep_core.scoring import as_mapping, evaluate
+
+SEEDS = range(3)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """The oracle's solvers warn where ours count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def data(seed, n=150, n_test=60, dim=12, kind="classes", classes=4):
+    """Return x, y, x_test, y_test: correlated features far from 0 and of unlike scale, noisy labels."""
+    rng = np.random.default_rng(seed)
+    mixed = rng.standard_normal((n + n_test, dim)) @ rng.standard_normal((dim, dim)) + rng.standard_normal(dim)
+    x = (mixed * rng.uniform(0.2, 3, dim)).astype(np.float32)  # as encoders give them
+    found = x @ rng.standard_normal((dim, classes)) / x.std() / dim**0.5 + rng.standard_normal((n + n_test, classes))
+    y = {
+        "classes": found.argmax(axis=1),
+        "labels": (found > 0.4).astype(int),
+        "targets": np.round(3 * found[:, 0] + 7, 1),
+    }[kind]
+    return x[:n], y[:n], x[n:], y[n:]
+
+
+def scored(parts, metric, protocol="paper", type_="classification", few_shot=(), **more):
+    x, y, x_test, y_test = parts
+    told = [(tuple(label.tolist()) if y.ndim == 2 else label.item()) for label in [*y, *y_test]]
+    rows = [Example(f"d{i}", label) for i, label in enumerate(told)]
+    payload = Labelled({"train": tuple(rows[: len(y)]), "test": tuple(rows[len(y) :])}, y.ndim == 2, few_shot)
+    task = Task("t", type_, "CLF", (metric,), payload, "folder", "")
+    table = {f"d{i}": row for i, row in enumerate([*x, *x_test])}
+    return {row.split: row for row in evaluate(task, table, protocol, **more)}
+
+
+def wide(parts):
+    return tuple(part.astype(np.float64) if i % 2 == 0 else part for i, part in enumerate(parts))
+
+
+# ------------------------------------------------------------------------------------------------------------- paper
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_classes_are_a_grid_search_by_accuracy_on_unshuffled_folds(seed, classes, intercept):
+    parts = data(seed, classes=classes)
+    x, y, x_test, y_test = wide(parts)
+    svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept)
+    grid = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy").fit(x, y)
+    metric = "f1" if classes == 2 else "f1_macro"
+    wanted = f1_score(y_test, grid.predict(x_test), average="binary" if classes == 2 else "macro")
+    row = scored(parts, metric, intercept=intercept)["test"]
+    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
+    assert row.parameters == ({} if intercept else {"intercept": False})
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_several_labels_are_one_against_the_rest_of_grid_searches(seed, intercept):
+    parts = data(seed, n=90, dim=6, kind="labels", classes=3)
+    x, y, x_test, y_test = wide(parts)
+    svm = LinearSVC(loss="hinge", max_iter=10_000, random_state=42, fit_intercept=intercept)
+    model = OneVsRestClassifier(GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=3))
+
+    def fitted(rows):
+        return 100 * f1_score(y_test, model.fit(x[rows], y[rows]).predict(x_test), average="macro")
+
+    drawn = []
+    for repeat in range(2):
+        np.random.seed(42 + repeat)
+        chosen: set[int] = set()
+        for label in range(3):
+            chosen.update(np.random.choice(np.where(y[:, label] == 1)[0], 8, replace=False).tolist())
+        drawn.append(fitted(list(chosen)))
+    rows = scored(parts, "f1_macro", few_shot=(FewShot(8, 2),), intercept=intercept)
+    assert rows["test"].value == pytest.approx(fitted(np.arange(len(y))), abs=1e-6)
+    assert rows["8-shot"].value == pytest.approx(np.mean(drawn), abs=1e-6)
+    assert rows["8-shot"].parameters.get("intercept", True) is intercept
+
+
+@pytest.mark.parametrize("given", [1, 2, 5])
+def test_folds_of_one_class_have_no_score_as_in_a_grid_search(given):
+    """One or two examples of a label: a fold's training part may be of one class, which no SVM is fitted to."""
+    x, y, x_test, y_test = data(3, n=90, dim=6, kind="labels", classes=3)
+    rare = np.random.default_rng(given).permutation(len(y))
+    y[:, 1] = 0
+    y[rare[:given], 1] = 1
+    y_test[:4, 1] = 1
+    svm = LinearSVC(loss="hinge", max_iter=10_000, random_state=42)
+    model = OneVsRestClassifier(GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3)))
+    model.fit(x.astype(float), y)
+    searches = [one.cv_results_ for one in model.estimators_]
+    failed = sum(int(np.isnan(found[f"split{k}_test_score"]).sum()) for found in searches for k in range(3))
+    assert failed == (5 if given == 1 else 0)  # every cost of the label: the first is taken
+    wanted = f1_score(y_test, model.predict(x_test.astype(float)), average="macro")
+    row = scored((x, y, x_test, y_test), "f1_macro")["test"]
+    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
+    said = re.search(r"(\d+) fits on a fold failed and have no score \(This solver needs samples", row.note)
+    assert int(said[1]) == failed if failed else said is None
+
+
+class Moody(BaseEstimator):
+    """Scores as told at each fold; "fit" fails there, and "score" cannot be scored there."""
+
+    def __init__(self, told=()):
+        self.told = told
+
+    def fit(self, x, y):
+        self.mood_ = self.told[int(({0, 1, 2} - set(x[:, 0].astype(int))).pop())]  # the fold that is missing
+        if self.mood_ == "fit":
+            raise ValueError("this solver is moody")
+        return self
+
+    def predict(self, x):
+        return x
+
+
+def moody(model, x, y):
+    if model.mood_ == "score":
+        raise RuntimeError("no")
+    return float(model.mood_)
+
+
+MOODS = st.tuples(*[st.sampled_from([0.0, 0.5, 0.5, 1.0, math.nan, "fit", "score"])] * 3)
+
+
+@given(told=st.lists(MOODS, min_size=1, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_the_search_is_scikit_learns_whatever_fails(told):
+    fold = np.repeat([0, 1, 2], 2)
+    cuts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    x, y, said = fold[:, None].astype(float), np.zeros(6), Counter()
+    models = [Moody(one) for one in told]
+    grid = GridSearchCV(Moody(), {"told": told}, cv=cuts, scoring=moody, refit=False)
+    if all(mood == "fit" for one in told for mood in one):
+        with pytest.raises(ValueError, match="fits failed"):
+            grid.fit(x, y)
+        with pytest.raises(ValueError, match="every fit of the search failed: this solver is moody"):
+            probe_search.best_of(models, x, y, cuts, moody, said)
+        return
+    grid.fit(x, y)
+    best = int(np.argmin(grid.cv_results_["rank_test_score"]))
+    assert probe_search.best_of(models, x, y, cuts, moody, said) == best
+    flat = [mood for one in told for mood in one]
+    assert said["fits on a fold failed and have no score (this solver is moody)"] == flat.count("fit")
+    assert said["scorings of a fold failed (RuntimeError)"] == flat.count("score")
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_targets_are_a_grid_search_by_r2_on_unshuffled_folds(seed, intercept):
+    parts = data(seed, kind="targets")
+    x, y, x_test, y_test = wide(parts)
+    svm = LinearSVR(random_state=42, fit_intercept=intercept)
+    grid = GridSearchCV(svm, {"C": np.logspace(-4, 2, 7)}, cv=KFold(3), scoring="r2").fit(x, y)
+    row = scored(parts, "kendall_tau", type_="regression", intercept=intercept)["test"]
+    assert row.value == pytest.approx(100 * kendalltau(y_test, grid.predict(x_test)).statistic, abs=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@given(seed=st.integers(0, 10_000), size=st.integers(6, 40), iterations=st.integers(1, 12))
+@settings(max_examples=6, deadline=None)
+def test_k_shot_trains_on_each_left_out_fold_with_c_1(seed, size, iterations, intercept):
+    parts = data(seed, classes=3)
+    x, y, x_test, y_test = wide(parts)
+    wanted, alone = [], 0
+    cut = (
+        StratifiedKFold(math.ceil(len(x) / size)).split(x, y) if max(np.bincount(y)) >= math.ceil(len(x) / size) else []
+    )
+    for _, (_, fold) in zip(range(iterations), cut, strict=False):
+        if len(np.unique(y[fold])) == 1:
+            alone += 1
+            continue
+        svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept).fit(x[fold], y[fold])
+        wanted.append(100 * f1_score(y_test, svm.predict(x_test), average="macro"))
+    rows = scored(parts, "f1_macro", few_shot=(FewShot(size, iterations),), intercept=intercept)
+    if not wanted:
+        assert f"{size}-shot left out" in rows["test"].note
+        return
+    few = rows[f"{size}-shot"]
+    assert few.value == pytest.approx(np.mean(wanted), abs=1e-6)
+    assert few.parameters["repeats"] == len(wanted)
+    assert (f"{alone} repeats with one class only left out" in few.note) is (alone > 0)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "sound"])
+def test_sparse_rows_longer_than_many_give_what_dense_ones_do(protocol):
+    """TF-IDF: liblinear drops zeros anyway (`paper`), rows are turned into the space they span (`sound`)."""
+    rng = np.random.default_rng(0)
+    x, y, x_test, y_test = data(0, n=90, dim=300, classes=3)
+    x, x_test = x * (rng.random(x.shape) < 0.1), x_test * (rng.random(x_test.shape) < 0.1)
+    parts = (x, y, x_test, y_test)
+    if protocol == "paper":
+        svm = LinearSVC(loss="squared_hinge", random_state=42)
+        model = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy")
+    else:
+        folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+        model = oracle(LinearSVC, "f1_macro", folds)
+    wanted = f1_score(y_test, model.fit(x.astype(float), y).predict(x_test.astype(float)), average="macro")
+    assert scored(parts, "f1_macro", protocol)["test"].value == pytest.approx(100 * wanted, abs=1e-6)
+
+
+def test_no_intercept_is_told_apart_and_only_of_the_paper_protocol():
+    parts = data(1, kind="targets")  # around 7: without an intercept features have to make up for it
+    with_, without = (
+        scored(parts, "kendall_tau", type_="regression", intercept=given)["test"].value for given in (True, False)
+    )
+    assert with_ != without
+    with pytest.raises(ConfigError, match="fits an intercept"):
+        scored(parts, "kendall_tau", "sound", type_="regression", intercept=False)
+
+
+# ------------------------------------------------------------------------------------------------------------- sound
+
+
+def oracle(kind, scoring, folds, **more):
+    """The sound protocol in scikit-learn's own words, run to convergence."""
+    svm = kind(dual=False, tol=1e-9, max_iter=100_000, **more)
+    grid = GridSearchCV(svm, {"C": np.logspace(-5, -1, 5)}, cv=folds, scoring=scoring)
+    return make_pipeline(StandardScaler(), grid)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sound_classes_are_a_pipeline_of_scikit_learns(seed, classes):
+    parts = data(seed, classes=classes)
+    x, y, x_test, y_test = wide(parts)
+    metric, average = ("f1", "binary") if classes == 2 else ("f1_macro", "macro")
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
+    wanted = f1_score(y_test, oracle(LinearSVC, metric, folds).fit(x, y).predict(x_test), average=average)
+    assert scored(parts, metric, "sound", seed=seed)["test"].value == pytest.approx(100 * wanted, abs=1e-6)
+
+
+def test_sound_chooses_by_the_tasks_own_metric_whatever_is_asked():
+    """What is asked first decides nothing: values of a metric are the same beside any other."""
+    x, y, x_test, y_test = data(1, n=90, classes=3, dim=8)
+    rows = np.flatnonzero((y > 0) | (np.arange(len(y)) % 7 == 0))  # rare classes: F1 and accuracy differ over costs
+    task_rows = [Example(f"d{i}", label.item()) for i, label in enumerate([*y[rows], *y_test])]
+    payload = Labelled({"train": tuple(task_rows[: len(rows)]), "test": tuple(task_rows[len(rows) :])}, False)
+    table = {f"d{i}": row for i, row in enumerate([*x[rows], *x_test])}
+    used = []
+    for own in ("f1_macro", "accuracy"):
+        task = Task("t", "classification", "CLF", (own, "accuracy"), payload, "folder", "")
+        seen = [{r.metric: r.value for r in evaluate(task, table, "sound", metrics=asked)}
+                for asked in (("f1_macro", "accuracy"), ("accuracy", "f1_macro"))]  # fmt: skip
+        assert seen[0] == seen[1]
+        used.append(seen[0])
+    assert used[0] != used[1], "these data tell the two choices apart"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sound_labels_are_such_a_pipeline_each(seed):
+    parts = data(seed, kind="labels", classes=3)
+    x, y, x_test, y_test = wide(parts)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+    guess = [oracle(LinearSVC, "f1", folds).fit(x, y[:, label]).predict(x_test) for label in range(3)]
+    wanted = f1_score(y_test, np.stack(guess, axis=1), average="macro")
+    assert scored(parts, "f1_macro", "sound")["test"].value == pytest.approx(100 * wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sound_targets_are_a_pipeline_of_scikit_learns(seed):
+    parts = data(seed, kind="targets")
+    x, y, x_test, y_test = wide(parts)
+    tau = make_scorer(lambda a, b: kendalltau(a, b).statistic)
+    folds = RepeatedKFold(n_splits=5, n_repeats=2, random_state=0)
+    model = oracle(LinearSVR, tau, folds, loss="squared_epsilon_insensitive", epsilon=0.1)
+    wanted = kendalltau(y_test, model.fit(x, (y - y.mean()) / y.std()).predict(x_test)).statistic
+    row = scored(parts, "kendall_tau", "sound", type_="regression")["test"]
+    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("several", [False, True])
+def test_sound_k_shot_draws_k_of_every_class(seed, several):
+    parts = data(seed, kind="labels" if several else "classes", classes=3)
+    x, y, x_test, y_test = wide(parts)
+    wanted = []
+    for repeat in range(3):
+        stream = np.random.default_rng([seed, repeat])
+        columns = [y[:, k] == 1 for k in range(3)] if several else [y == k for k in range(3)]
+        rows = sorted({int(i) for column in columns for i in stream.choice(np.flatnonzero(column), 7, replace=False)})
+        svm = LinearSVC(dual=False, tol=1e-9, max_iter=100_000)
+        model = make_pipeline(StandardScaler(), OneVsRestClassifier(svm) if several else svm)
+        wanted.append(f1_score(y_test, model.fit(x[rows], y[rows]).predict(x_test), average="macro"))
+        if not several:
+            assert np.bincount(y[rows]).tolist() == [7, 7, 7]
+    rows = scored(parts, "f1_macro", "sound", few_shot=(FewShot(7, 3),), seed=seed)
+    assert rows["7-shot"].value == pytest.approx(100 * np.mean(wanted), abs=1e-6)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(5, 80),
+    dim=st.integers(1, 20),
+    cost=st.sampled_from([1e-5, 1e-2, 1.0, 10.0]),
+)
+@settings(max_examples=10, deadline=None)
+def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, dim)) @ rng.standard_normal((dim, dim)) / dim**0.5
+    y = np.where(x[:, :1] + rng.standard_normal((n, 3)) > 0, 1.0, -1.0)
+    y[:2] = [[1], [-1]]  # both kinds in every column
+    mask = rng.random((n, 3)) < 0.8
+    mask[:2] = True
+    rows = linear_fit.with_constant(x)
+    for loss in ("hinge", "tube"):
+        found, unfinished = linear_fit.fit(rows, y, mask, np.full(3, cost), loss)
+        assert unfinished == 0
+        for k in range(3):
+            a, b = x[mask[:, k]], y[mask[:, k], k]
+            svm = (
+                LinearSVC(C=cost, dual=False, tol=1e-10, max_iter=10**5)
+                if loss == "hinge"
+                else LinearSVR(
+                    C=cost, dual=False, tol=1e-10, max_iter=10**5, loss="squared_epsilon_insensitive", epsilon=0.1
+                )
+            ).fit(a, b)
+            theirs = np.append(np.ravel(svm.coef_), svm.intercept_)
+            assert found[:, k] == pytest.approx(theirs, abs=1e-4 * max(1, np.abs(theirs).max()))
+
+
+def test_a_fit_that_does_not_converge_is_said(monkeypatch):
+    monkeypatch.setattr(linear_fit, "STEPS", 1)
+    assert "fits that did not converge" in scored(data(0), "f1_macro", "sound")["test"].note
+
+
+def test_folds_in_groups_are_folds_at_once(monkeypatch):
+    whole = scored(data(2, classes=5), "f1_macro", "sound")["test"]
+    monkeypatch.setattr(sound_probes, "CELLS", 1)
+    assert scored(data(2, classes=5), "f1_macro", "sound")["test"].value == whole.value
+
+
+# ------------------------------------------------------------------------------------------------------------ scoring
+
+
+class Lengths:
+    """A scorer of pairs: nearness of the numbers that ids end in."""
+
+    name, fingerprint, similarity = "lengths", "f00d", "number"
+
+    def __contains__(self, key: object) -> bool:
+        return str(key)[1:].isdigit()
+
+    def scores(self, query_id, cand_ids):
+        return np.array([-abs(int(query_id[1:]) - int(key[1:])) for key in cand_ids], dtype=float)
+
+
+def test_scorers_of_pairs_rank_and_are_refused_elsewhere():
+    judged = Pairs((Qrel("q5", "c4", 1), Qrel("q5", "c9", 0), Qrel("q5", "c7", 1)))
+    task = Task("t", "proximity", "PRX", ("map", "mrr"), judged, "folder", "")
+    rows = evaluate(task, Lengths())
+    assert [row.value for row in rows] == [100, 100]
+    assert {(row.encoder, row.fingerprint, row.similarity) for row in rows} == {("lengths", "f00d", "number")}
+    probed = Task("t", "classification", "CLF", ("f1_macro",), Labelled({"train": (), "test": ()}), "folder", "")
+    with pytest.raises(ConfigError, match="lengths scores pairs and has no vectors: t is a classification task"):
+        evaluate(probed, Lengths())
+
+
+def test_ids_no_one_asks_for_do_no_harm():
+    judged = Pairs((Qrel("q5", "c4", 1), Qrel("q5", "c9", 0)))
+    task = Task("t", "proximity", "PRX", ("map",), judged, "folder", "")
+    table = {"q5": np.array([5.0]), "c4": np.array([4.0]), "c9": np.array([9.0])}
+    assert evaluate(task, table)[0].value == evaluate(task, table | {"other/q": np.array([0.0])})[0].value
+
+
+def test_many_vectors_are_checked_in_little_time():
+    import time
+
+    ids, array = [str(i) for i in range(200_000)], np.ones((200_000, 16), dtype=np.float32)
+    start = time.process_time()
+    assert len(as_mapping((ids, array))) == 200_000
+    assert time.process_time() - start < 4

@@ -1,0 +1,117 @@
+"""A race gives all ways the same texts and weights, in turn, and says of each what it computed beside what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core.encoders import race as race_
+from scirep_core.encoders.race import (
+    APART,
+    CPU_TIMES,
+    FORWARD,
+    LANES,
+    LOOP,
+    PADDING,
+    RATE,
+    SHARE,
+    THEIRS,
+    TIMES,
+    Lane,
+    main,
+    race,
+    run,
+)  # fmt: skip
+from scirep_core.encoders.shapes import filled, words
+from scirep_core.errors import ConfigError
+from scirep_core.explain import recompute
+from scirep_core.results import read_results
+
+TEXTS = [" ".join(f"w{i * 7 % 90}" for i in range(5 + 3 * n)) for n in range(40)]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return race("bert-tiny", TEXTS, "own", rounds=2, max_length=64)
+
+
+def cells(rows, metric):
+    return {row.encoder: row.value for row in rows if row.metric == metric}
+
+
+def test_all_ways_give_the_same_vectors(rows):
+    assert list(cells(rows, APART)) == [THEIRS, LOOP, "ours, float32", "ours, bfloat16"]
+    assert all(value < 1e-10 for name, value in cells(rows, APART).items() if "bfloat16" not in name)
+    assert 0 < cells(rows, APART)["ours, bfloat16"] < 1e-3
+
+
+def test_padding_is_that_of_each_ways_batches(rows):
+    lengths = [min(len(text.split()) + 2, 64) for text in TEXTS]
+    assert words(600).ids(TEXTS, 64)[3] and [len(ids) for ids in words(600).ids(TEXTS, 64)] == lengths
+    found = cells(rows, PADDING)
+    assert found["ours, float32"] == 0
+    first, last = lengths[:32], lengths[32:]
+    computed = 32 * max(first) + 8 * max(last)
+    assert found[LOOP] == pytest.approx(100 * (1 - sum(lengths) / computed))
+    ordered = sorted(range(40), key=lambda i: -len(TEXTS[i]))
+    theirs = 32 * max(lengths[i] for i in ordered[:32]) + 8 * max(lengths[i] for i in ordered[32:])
+    assert found[THEIRS] == pytest.approx(100 * (1 - sum(lengths) / theirs))
+
+
+def test_ratios_are_over_the_first_way_and_shares_of_what_vectors_need(rows):
+    for metric in (TIMES, CPU_TIMES):
+        assert cells(rows, metric)[THEIRS] == 1
+    assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
+    for name, share in cells(rows, SHARE).items():
+        assert 0 < share < 100, name
+    assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
+    assert len({row.id for row in rows}) == len(rows)
+
+
+def test_ways_take_turns_and_run_once_before_the_clock():
+    ran: list[str] = []
+
+    def lane(name):
+        return Lane(lambda texts: (ran.append(name), np.ones((len(texts), 2), np.float32))[1], None, "float32")
+
+    laps, found = run({"a": lane("a"), "b": lane("b")}, ["x", "y"], 2)
+    assert ran == ["a", "b"] * 3
+    assert {name: len(mine) for name, mine in laps.items()} == {"a": 2, "b": 2}
+    assert found["a"].shape == (2, 2)
+
+
+def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys):
+    out = tmp_path / "race.jsonl"
+    given = ["--model", "bert-tiny", "--texts", "filled", "--number", "6", "--lengths", "16", "--rounds", "1",
+             "--ways", "ours, float32; ours, bfloat16", "--out", str(out)]  # fmt: skip
+    assert main(given) == 0
+    rows = read_results(out)
+    assert cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
+    assert rows[0].parameters["mean_tokens"] == 16
+    assert recompute(rows[0]).startswith("python -m scirep_core.encoders.race --model bert-tiny")
+    assert f"{THEIRS}: not run" in capsys.readouterr().err
+
+
+def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(race_.importlib.util, "find_spec", lambda name: None)
+    assert race_.known("cpu") == ["ours, float32", "ours, bfloat16"]
+    assert race_.known("cuda:0") == ["ours, float32", "ours, bfloat16", "ours, bfloat16, compiled"]
+    with pytest.raises(ConfigError, match="sentence_transformers is not there"):
+        race("bert-tiny", TEXTS, names=[THEIRS])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [({"names": ["ours, float23"]}, "did you mean 'ours, float32'"), ({"texts": []}, "0 texts"),
+     ({"rounds": 0}, "rounds = 0"), ({"names": ["ours, bfloat16, compiled"]}, "cuda is not there")],
+)  # fmt: skip
+def test_bad_input_is_refused(more, said):
+    with pytest.raises(ConfigError, match=said):
+        race("bert-tiny", **{"texts": TEXTS, **more})
+
+
+def test_random_texts_fill_their_length():
+    assert {len(ids) for ids in words(600).ids(filled(3, 20, 500), 20)} == {20}
+    assert len(LANES) == 6

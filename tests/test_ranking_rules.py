@@ -1,0 +1,327 @@
+"""Ranking as the notes on the published code say, case by case with values worked out by hand; and as trec_eval itself has it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scirep_core.datasets.task import Judged, Qrel, Reviewers, Task
+from scirep_core.errors import ConfigError, DataError
+from scirep_core.evaluators import pairs, ranking, reviewers, triplets
+from scirep_core.results import Result
+
+LOG3 = math.log2(3)
+
+
+def task(rows, metrics=("map", "ndcg", "r@5"), **more) -> Task:
+    return Task(
+        "t", "proximity", "PRX", tuple(metrics), Judged(tuple(Qrel(*row) for row in rows)), "folder", "h", **more
+    )
+
+
+def line(**at: float) -> dict[str, np.ndarray]:
+    """Vectors on a line: the distance to `q` at 0 is the number given."""
+    return {"q": np.zeros(1)} | {name: np.array([float(x)]) for name, x in at.items()}
+
+
+def values(rows: list[Result], split: str = "test") -> dict[str, float]:
+    return {row.metric: row.value for row in rows if row.split == split}
+
+
+def test_by_distance_with_graded_gain_and_no_cut():
+    """Order d (2), a (0), b (1), c (0): AP = (1/1 + 2/3) / 2, DCG = 2/1 + 1/log2(4), ideal 2/1 + 1/log2(3)."""
+    found = ranking.evaluate(
+        task([("q", "a", 0), ("q", "b", 1), ("q", "c", 0), ("q", "d", 2)]), line(a=2, b=3, c=4, d=1)
+    )
+    assert values(found) == pytest.approx(
+        {"map": 100 * 5 / 6, "ndcg": 100 * 2.5 / (2 + 1 / LOG3), "r@5": 100.0}, abs=1e-5
+    )
+    assert {row.similarity for row in found} == {"l2"}
+
+
+def test_recall_counts_all_relevant_and_ndcg_is_not_cut_at_five():
+    rows = [("q", f"c{i}", int(i in (0, 6))) for i in range(7)]
+    found = ranking.evaluate(task(rows), line(**{f"c{i}": i + 1 for i in range(7)}))
+    assert values(found) == pytest.approx(
+        {"map": 100 * (1 + 2 / 7) / 2, "ndcg": 100 * (1 + 1 / 3) / (1 + 1 / LOG3), "r@5": 50.0}, abs=1e-5
+    )  # rank 7 is discounted by log2(8) = 3
+
+
+@pytest.mark.parametrize(("protocol", "rank_of_b"), [("paper", 1), ("sound", 2)])
+def test_ties_go_by_descending_id_in_trec_eval_and_by_a_hash_when_sound(protocol, rank_of_b):
+    """a and b are equally near; only b is relevant. Descending ids: b, a; SHA-256 of "q\\na" is below that of "q\\nb"."""
+    rows = [("q", "a", 0), ("q", "b", 1)]
+    found = ranking.evaluate(task(rows, ["map"]), line(a=1, b=-1), protocol)
+    assert found[0].value == pytest.approx(100 / rank_of_b, abs=1e-5)
+    assert found[0].ties == ranking.TIES[protocol]
+
+
+def test_ties_favour_nothing_when_sound():
+    """What is relevant stands first in the file, all are equally near: half of 400 queries have it first, as by chance."""
+    rows = [(f"q{i}", cand, int(cand == "a")) for i in range(400) for cand in ("a", "b")]
+    vectors = {name: np.zeros(2) for name in ("a", "b", *(f"q{i}" for i in range(400)))}
+    found = ranking.evaluate(task(rows, ["map"]), vectors, "sound")
+    assert found[0].value == pytest.approx(75, abs=3.75)  # three standard errors of a fair coin
+
+
+def test_ties_are_ties_in_single_precision():
+    """1 and 1 + 1e-9 are one number to trec_eval: the later id goes first though it lies farther away."""
+    found = ranking.evaluate(task([("q", "a", 1), ("q", "b", 0)], ["map"]), line(a=1.0, b=1.0 + 1e-9))
+    assert found[0].value == pytest.approx(50)
+
+
+def test_a_query_without_vector_leaves_the_mean_only_where_dropping_is_asked_for():
+    rows = [("q", "a", 1), ("gone", "a", 0), ("gone", "b", 1)]
+    with pytest.raises(DataError, match="1 of the 4 ids of t have no vector: gone"):
+        ranking.evaluate(task(rows), line(a=1, b=2))
+    found = ranking.evaluate(task(rows, ["map"]), line(a=1, b=2), "paper", "drop")[0]
+    assert (found.value, found.n) == (100.0, 1)
+    assert found.pool == "1 of 3 judged pairs scored, 1 of 2 queries"
+    assert found.coverage == pytest.approx(1 / 3)
+
+
+def test_a_candidate_without_vector_leaves_the_ranking_but_not_the_ideal():
+    """Ranked: b (1). gone (2) counts in the ideal, 2 + 1/log2(3), among the relevant (AP = (1/1) / 2) and in recall."""
+    rows = [("q", "gone", 2), ("q", "b", 1), ("q", "c", 0)]
+    found = ranking.evaluate(task(rows), line(b=1, c=2), "paper", "drop")
+    assert values(found) == pytest.approx({"map": 50.0, "ndcg": 100 / (2 + 1 / LOG3), "r@5": 50.0}, abs=1e-5)
+
+
+def test_a_query_none_of_whose_candidates_has_a_vector_leaves_the_mean():
+    found = ranking.evaluate(
+        task([("q", "x", 1), ("r", "a", 1)], ["map"]), line(a=1) | {"r": np.ones(1)}, "paper", "drop"
+    )
+    assert (found[0].value, found[0].n) == (100.0, 1)
+    with pytest.raises(DataError, match="no query of t has a vector and a candidate"):
+        ranking.evaluate(task([("q", "x", 1)], ["map"]), line(a=1), "paper", "drop")
+
+
+def test_of_a_pair_judged_twice_the_first_row_counts_and_sound_refuses():
+    """a is judged 2, then 0; b 1. Ranked b, a: DCG = 1 + 2/log2(3), ideal 2 + 1/log2(3)."""
+    rows = [("q", "a", 2), ("q", "b", 1), ("q", "a", 0)]
+    found = ranking.evaluate(task(rows, ["ndcg"]), line(a=2, b=1))[0]
+    assert found.value == pytest.approx(100 * (1 + 2 / LOG3) / (2 + 1 / LOG3), abs=1e-5)
+    assert "1 pairs judged twice, the first row counts" in found.note
+    with pytest.raises(DataError, match=r"pair \(q, a\) is judged twice"):
+        ranking.evaluate(task(rows), line(a=2, b=1), "sound")
+
+
+def test_a_query_with_nothing_relevant_scores_zero_and_stays_or_is_left_out_when_sound():
+    rows, vectors = [("q", "a", 1), ("r", "a", 0)], line(a=1) | {"r": np.ones(1)}
+    paper = ranking.evaluate(task(rows, ["map"]), vectors)[0]
+    assert (paper.value, paper.n, paper.note) == (50.0, 2, "1 queries with nothing relevant score 0")
+    sound = ranking.evaluate(task(rows, ["map"]), vectors, "sound")[0]
+    assert (sound.value, sound.n, sound.note) == (100.0, 1, "1 queries with nothing relevant left out")
+
+
+def test_only_judged_candidates_are_ranked():
+    """`near` has a vector at the query itself and would come first; it is not judged and changes nothing."""
+    rows = [("q", "a", 1), ("q", "b", 0), ("r", "near", 1)]
+    vectors = line(a=1, b=2, near=0) | {"r": np.zeros(1)}
+    assert values(ranking.evaluate(task(rows, ["map"]), vectors)) == {"map": 100.0}
+
+
+def test_a_query_that_is_a_candidate_too_is_asked_for_by_its_own_vector():
+    """`q` as a paper lies at 0 next to a, as a query (`q/q`) at 10 next to b."""
+    rows = [("q", "a", 1), ("q", "b", 0), ("r", "q", 1), ("r", "b", 0)]
+    vectors = line(a=1, b=9) | {"r": np.array([-1.0])}
+    assert ranking.evaluate(task(rows, ["map"]), vectors)[0].value == 100.0
+    assert ranking.evaluate(task(rows, ["map"]), vectors | {"q/q": np.array([10.0])})[0].value == 75.0
+
+
+def test_fields_count_alike_however_many_queries_they_have():
+    """Art: 1 query, AP 1. Law: 3 queries, AP 1/2 each. Mean over fields 75, over queries it would be 62.5; R@5 is 1."""
+    rows = [("q", "a", 1, "Art"), ("q", "b", 0, "Art")]
+    rows += [(f"l{i}", x, int(x == "b"), "Law") for i in range(3) for x in ("a", "b")]
+    vectors = line(a=1, b=2) | {f"l{i}": np.zeros(1) for i in range(3)}
+    found = ranking.evaluate(task(rows, ["map", "r@5"]), vectors)
+    assert values(found) == {"map": 75.0, "r@5": 100.0}
+    assert values(found, "test/Art")["map"] == 100.0
+    assert values(found, "test/Law")["map"] == 50.0
+    whole = next(row for row in found if row.split == "test" and row.metric == "map")
+    assert (whole.n, whole.note) == (4, "mean of 2 groups")
+    parts = {row.split: row for row in found if row.metric == "map"}
+    assert whole.replicates is not None
+    assert whole.replicates == pytest.approx((parts["test/Art"].replicates + parts["test/Law"].replicates) / 2)
+
+
+def test_replicates_give_the_interval_and_pair_two_encoders():
+    rng = np.random.default_rng(0)
+    rows = [(f"q{i}", f"c{j}", int(j == i % 4)) for i in range(40) for j in range(6)]
+    names = {row[0] for row in rows} | {row[1] for row in rows}
+    one = {name: rng.standard_normal(3) for name in sorted(names)}
+    first = ranking.evaluate(task(rows, ["map"]), one)[0]
+    assert first.replicates.shape == (1000,)
+    assert first.replicates.dtype == np.float32
+    assert (first.low, first.high) == pytest.approx(tuple(np.quantile(first.replicates, [0.025, 0.975])), abs=1e-3)
+    assert first.low < first.value < first.high
+    same = ranking.evaluate(task(rows, ["map"]), one)[0]
+    assert np.array_equal(first.replicates, same.replicates)
+    aside = ranking.evaluate(replace(task(rows, ["map"]), name="u"), one)[0]
+    assert not np.array_equal(first.replicates, aside.replicates)  # another task draws for itself
+    shared = ranking.evaluate(task(rows, ["map", "mrr"]), one)
+    assert np.array_equal(
+        shared[0].replicates, shared[1].replicates
+    )  # one relevant candidate: AP is the reciprocal rank
+
+
+# ------------------------------------------------------------------------------------------- against trec_eval itself
+
+scores = st.sampled_from([0.0, 0.5, 1.0, 1.0 + 1e-9, 2.0, -1.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_protocol_paper_is_trec_eval_called_directly(data):
+    """Random judgements, ties, missing queries and candidates: the mean of pytrec_eval on the same run, to 1e-6."""
+    queries, cands = [f"q{i}" for i in range(4)], [f"c{i}" for i in range(7)]
+    rows = [
+        (query, cand, data.draw(st.integers(0, 3)))
+        for query in queries
+        for cand in data.draw(st.lists(st.sampled_from(cands), min_size=1, max_size=7))
+    ]
+    vectors = {"q0": np.zeros(2)} | {
+        query: np.array([data.draw(scores), 0.0]) for query in data.draw(st.sets(st.sampled_from(queries)))
+    }
+    vectors |= {
+        cand: np.array([data.draw(scores), data.draw(scores)])
+        for cand in data.draw(st.sets(st.sampled_from(cands), min_size=1))
+    }
+    metrics = {"map": "map", "ndcg": "ndcg", "r@5": "recall_5", "ndcg@10": "ndcg_cut_10", "mrr": "recip_rank"}
+    qrels: dict[str, dict[str, int]] = {}
+    for query, cand, score in rows:
+        qrels.setdefault(query, {}).setdefault(cand, score)
+    run = {
+        query: {c: -float(np.linalg.norm(vectors[c] - vectors[query])) for c in judged if c in vectors}
+        for query, judged in qrels.items()
+        if query in vectors and any(c in vectors for c in judged)
+    }
+    if not run:
+        with pytest.raises(DataError):
+            ranking.evaluate(task(rows, list(metrics)), vectors, "paper", "drop")
+        return
+    direct = pytrec_eval.RelevanceEvaluator(qrels, {"map", "ndcg", "recall.5", "ndcg_cut.10", "recip_rank"}).evaluate(
+        run
+    )
+    found = values(ranking.evaluate(task(rows, list(metrics)), vectors, "paper", "drop"))
+    for name, theirs in metrics.items():
+        assert found[name] == pytest.approx(100 * np.mean([one[theirs] for one in direct.values()]), abs=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------------- reviewers
+
+
+def angle(degrees: float) -> np.ndarray:
+    return np.array([math.cos(math.radians(degrees)), math.sin(math.radians(degrees))])
+
+
+def match(hard, soft, papers, metrics=("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10", "mean_of_four")) -> Task:
+    payload = Reviewers(tuple(Qrel(*r) for r in hard), tuple(Qrel(*r) for r in soft), papers)
+    return Task("r", "reviewer_matching", "PRX", tuple(metrics), payload, "folder", "h", similarity="cosine")
+
+
+def test_a_reviewer_is_the_mean_of_the_three_best_cosines():
+    """r1: cosines 1, 1/2, 1/2, -1 -> mean of three 2/3. r2: .7, .6 -> mean of two .65. Length of vectors is nothing."""
+    vectors = {"s": angle(0), "a": 5 * angle(0), "b": angle(60), "c": angle(-60), "d": angle(180)}
+    vectors |= {"e": 0.1 * angle(math.degrees(math.acos(0.7))), "f": angle(math.degrees(math.acos(0.6)))}
+    one = match(
+        [("s", "r1", 0), ("s", "r2", 1)],
+        [("s", "r1", 0), ("s", "r2", 1)],
+        {"r1": ("a", "b", "c", "d"), "r2": ("e", "f")},
+    )
+    asked = pairs.ask(one, vectors, "paper", "error", one.metrics, None, "cosine", 0)
+    assert reviewers.top_mean(asked, "s", ("a", "b", "c", "d")) == pytest.approx(2 / 3)
+    assert reviewers.top_mean(asked, "s", ("e", "f")) == pytest.approx(0.65)
+    found = reviewers.evaluate(one, vectors, metrics=["hard_p@1"])
+    assert found[0].value == 0.0  # r1 before r2
+    assert found[0].similarity == "cosine"
+
+
+def test_precision_divides_by_k_and_the_run_of_hard_pairs_serves_soft():
+    """Hard judges r0..r5; r6 is judged softly alone and is never ranked. Order r0, r1, ..., r5.
+
+    Hard: r0 relevant -> P@5 1/5, P@10 1/10. Soft: r0, r4, r5, r6 -> P@5 2/5, P@10 3/10 (r6 is missing). Mean of four 1/4.
+    """
+    hard = [("s", f"r{i}", int(i == 0)) for i in range(6)]
+    soft = [("s", f"r{i}", int(i in (0, 4, 5, 6))) for i in range(7)]
+    vectors = {"s": angle(0)} | {f"p{i}": angle(10 * i + 1) for i in range(7)}
+    found = values(reviewers.evaluate(match(hard, soft, {f"r{i}": (f"p{i}",) for i in range(7)}), vectors))
+    assert found == pytest.approx(
+        {"hard_p@5": 20.0, "hard_p@10": 10.0, "soft_p@5": 40.0, "soft_p@10": 30.0, "mean_of_four": 25.0}
+    )
+
+
+def test_mean_of_four_under_sound_is_the_mean_of_four_means_on_different_submissions():
+    """s: as relevant as can be (P@5 hard 1/5, soft 1/5); u has nothing hard, soft 2/5. Paper keeps u's zeros in the mean."""
+    hard = [("s", "r0", 1), ("s", "r1", 0), ("u", "r0", 0), ("u", "r1", 0)]
+    soft = [("s", "r0", 1), ("s", "r1", 0), ("u", "r0", 1), ("u", "r1", 1)]
+    one = match(hard, soft, {"r0": ("a",), "r1": ("b",)})
+    vectors = {"s": angle(0), "u": angle(0), "a": angle(5), "b": angle(50)}
+    paper, sound = (reviewers.evaluate(one, vectors, protocol) for protocol in ("paper", "sound"))
+    assert values(paper)["mean_of_four"] == pytest.approx(100 * (0.1 + 0.05 + 0.3 + 0.15) / 4)
+    assert values(sound)["mean_of_four"] == pytest.approx(100 * (0.2 + 0.1 + 0.3 + 0.15) / 4)
+    row = next(r for r in sound if r.metric == "mean_of_four")
+    assert row.replicates.shape == (1000,)
+    assert row.low <= row.value <= row.high
+    assert set(np.round(next(r for r in paper if r.metric == "mean_of_four").replicates, 3)) <= {11.25, 15.0, 18.75}
+
+
+def test_a_missing_paper_of_a_reviewer_is_an_error_as_in_the_published_code():
+    one = match([("s", "r0", 1)], [("s", "r0", 1)], {"r0": ("a", "gone")})
+    with pytest.raises(DataError, match="have no vector: gone"):
+        reviewers.evaluate(one, {"s": angle(0), "a": angle(1)})
+    found = reviewers.evaluate(one, {"s": angle(0), "a": angle(1)}, "paper", "drop")
+    assert found[0].value == pytest.approx(20.0)
+    assert found[0].coverage == pytest.approx(0.5)
+
+
+# -------------------------------------------------------------------------------------------- systems that score pairs
+
+
+class ByName:
+    """Scores a candidate by the number in its name; has no vectors."""
+
+    name, fingerprint, similarity = "by name", "f", "number in the name"
+
+    def __init__(self, *ids: str) -> None:
+        self.ids = set(ids)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.ids
+
+    def scores(self, query_id, cand_ids):
+        return np.array([float(name[1:]) for name in cand_ids])
+
+
+def test_a_scorer_takes_the_place_of_vectors_and_names_its_similarity():
+    scorer = ByName("q", "c1", "c2", "c3")
+    assert isinstance(scorer, pairs.PairScorer)
+    assert not isinstance({"q": 1}, pairs.PairScorer)
+    found = ranking.evaluate(task([("q", "c1", 1), ("q", "c3", 0), ("q", "c2", 0)], ["map"]), scorer)
+    assert found[0].value == pytest.approx(100 / 3)
+    assert found[0].similarity == "number in the name"
+    with pytest.raises(ConfigError, match="scores pairs itself"):
+        ranking.evaluate(task([("q", "c1", 1)]), scorer, similarity="cosine")
+    with pytest.raises(DataError, match="have no vector: c9"):
+        ranking.evaluate(task([("q", "c9", 1), ("q", "c1", 0)]), scorer)
+
+
+def test_reviewers_and_triplets_by_a_scorer():
+    from scirep_core.datasets.task import Triple, Triples
+
+    one = match(
+        [("s", "r0", 1), ("s", "r1", 0)], [("s", "r0", 1), ("s", "r1", 0)], {"r0": ("c1", "c9"), "r1": ("c4", "c5")}
+    )
+    found = reviewers.evaluate(one, ByName("s", "c1", "c4", "c5", "c9"), metrics=["hard_p@1"])
+    assert found[0].value == 100.0  # (1 + 9) / 2 before (4 + 5) / 2
+    rows = [Triple("q", "c2", "c1"), Triple("q", "c1", "c2"), Triple("q", "c2", "c2")]
+    three = Task("x", "triplets", "PRX", ("accuracy",), Triples(lambda split: iter(rows)), "folder", "h")
+    row = triplets.evaluate(three, ByName("q", "c1", "c2"))[0]
+    assert row.value == pytest.approx(100 / 3)  # a tie is wrong
+    assert row.replicates.shape == (1000,)

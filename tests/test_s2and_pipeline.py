@@ -1,0 +1,384 @@
+"""S2AND's pipeline: features by hand, B-cubed by brute force, splits, leaks, order of random, metadata and oracle."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core.datasets import s2and
+from scirep_core.datasets.folder import read_folder, write_folder
+from scirep_core.datasets.inventory import TASKS
+from scirep_core.datasets.task import Byline, Signature, Signatures, Task
+from scirep_core.errors import DataError
+from scirep_core.evaluators import author_blocks, author_features, author_model, authors
+from scirep_core.evaluators.author_features import FEATURES, NAMES
+from scirep_core.records import Paper
+from scirep_core.scoring import evaluate
+
+MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
+PEOPLE = ("Ada", "Ana", "Alba")
+
+
+def world(blocks: int = 24, seed: int = 0, sets: int = 2) -> tuple[Task, dict[str, np.ndarray]]:
+    """Return a task of invented mentions, three persons a block, and vectors that know who is who."""
+    rng = np.random.default_rng(seed)
+    rows, papers, bylines, truth = [], [], {}, {}
+    for b in range(blocks):
+        family = f"Pebble{chr(97 + b)}"
+        for c, first in enumerate(PEOPLE):
+            centre = np.eye(8)[c]
+            for i in range(int(rng.integers(2, 5))):
+                key = f"{b}-{c}-{i}"
+                short = rng.random() < 0.5
+                rows.append(Signature(
+                    f"s{key}", f"p{key}", f"set{b % sets}/a {family}", f"{b}:{c}", "", f"Quarry {c}" if rng.random() < 0.5 else "",
+                    first[0] if short else first, "", family, position=0))  # fmt: skip
+                team = (f"{first} {family}", f"Friend{c} Of{b}") if rng.random() < 0.5 else (f"{first} {family}",)
+                papers.append(Paper(f"p{key}", f"On stones {i}", "Text.", 2000 + i, venue="J. Stones"))
+                bylines[f"p{key}"] = Byline(f"p{key}", team, "J. Stones", (f"r{rng.integers(40)}",))
+                truth[f"p{key}"] = centre
+    task = Task("small/authors", "author_disambiguation", "PRX", ("b3_f1", "b3_p", "b3_r"), Signatures(tuple(rows), bylines),
+                "folder", "", texts=lambda: papers)  # fmt: skip
+    return task, truth
+
+
+@pytest.fixture()
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Smaller forests, where a test is not of how well they do."""
+    monkeypatch.setitem(author_model.SETTINGS, "max_iter", 20)
+
+
+def values(rows):
+    return {(row.split, row.metric): row.value for row in rows}
+
+
+TASK, TRUTH = world()
+NOISE = {key: np.random.default_rng(i).standard_normal(8) for i, key in enumerate(TRUTH)}
+
+
+# ------------------------------------------------------------------------------------------------------------ features
+
+
+def pair(one: Signature, other: Signature, papers=(), bylines=()) -> dict[str, float]:
+    known = author_features.table([one, other], {p.paper_id: p for p in papers}, {b.paper_id: b for b in bylines})
+    found = author_features.metadata(known, [np.array([0, 1])])
+    assert found.shape == (1, len(FEATURES) - 1)
+    return dict(zip(NAMES, found[0].tolist(), strict=False))
+
+
+def test_features_by_hand():
+    one = Signature("1", "a", "x/a o", "k", "", "Dept of Stones, Quarry", "Dr Adá", "B.", "O'Pebble", "ada@q.org", 1)
+    other = Signature("2", "b", "x/a o", "m", "", "Quarry University", "Adam", "Bea", "OPebble", "ada@sand.org", 4)
+    papers = (Paper("a", "Stones in sand", "Text.", 2001, venue="Stone Conf."), Paper("b", "Sand castles", "", 2003))
+    bylines = (
+        Byline("a", ("C Sand", "Adá O'Pebble", "Eve Grain"), "J. Stones", ("b", "r1", "r2")),
+        Byline("b", ("Carl Sand", "Eve Grain", "X Y", "Z Z", "Adam OPebble"), "J. Stones", ("r1",)),
+    )
+    got = pair(one, other, papers, bylines)
+    assert got["first_names_equal"] == 0 and got["single_char_first"] == 0
+    assert got["levenshtein"] == pytest.approx(1 / 4) and got["prefix"] == 0  # ada, adam
+    assert got["middle_initials_overlap"] == 1 and got["middle_names_equal"] == 1  # b, bea
+    assert got["middle_one_missing"] == 0 and got["single_char_middle"] == 1
+    assert got["affiliation_overlap"] == pytest.approx(1 / 3)  # quarry of dept, stones, quarry
+    assert (got["email_prefix_equal"], got["email_suffix_equal"]) == (1, 0)
+    assert got["coauthor_overlap"] == pytest.approx(2 / 4)  # c sand, e grain of c sand, e grain, x y, z z
+    assert got["coauthor_match"] == pytest.approx(1 / 2)  # eve grain; carl sand is named once, initials are no names
+    assert np.isnan(got["venue_overlap"]) and got["journal_overlap"] == 1
+    assert got["year_diff"] == 2 and got["position_diff"] == 3 and got["abstract_count"] == 1
+    assert got["title_overlap_words"] == pytest.approx(1 / 3)  # sand of stones, sand, castles
+    assert got["references_self_citation"] == 1 and got["references_overlap"] == pytest.approx(1 / 3)
+    assert got["last_name_count_min"] == 2 and got["last_first_initial_count_min"] == 2
+    assert got["first_name_count_min"] == got["first_name_count_max"] == 1
+    swapped = pair(other, one, papers, bylines)
+    np.testing.assert_array_equal([*got.values()], [*swapped.values()])
+
+
+def test_what_is_unknown_is_missing():
+    got = pair(Signature("1", "a", "x/a o", "k", "A Ode"), Signature("2", "b", "x/a o", "k", "Anna Ode"))
+    assert got["first_names_equal"] == 0 and got["prefix"] == 0 and got["single_char_first"] == 1
+    known = {name for name, value in got.items() if not np.isnan(value)}
+    assert known == {"first_names_equal", "middle_one_missing", "single_char_first", "levenshtein", "prefix",
+                     "last_name_count_min", "last_first_initial_count_min"}  # fmt: skip
+    assert all(np.isnan(value) for name, value in pair(
+        Signature("1", "a", "x", "k"), Signature("2", "b", "x", "k")).items() if name != "middle_one_missing")  # fmt: skip
+
+
+def test_edit_distance_and_overlaps_by_brute_force():
+    def edits(a: str, b: str) -> int:
+        line = list(range(len(b) + 1))
+        for i, x in enumerate(a, start=1):
+            line = [i] + [0] * len(b) if not i else _row(line, x, b, i)
+        return line[-1]
+
+    def _row(line, x, b, i):
+        new = [i]
+        for j, y in enumerate(b, start=1):
+            new.append(min(line[j] + 1, new[-1] + 1, line[j - 1] + (x != y)))
+        return new
+
+    rng = np.random.default_rng(0)
+    names = ["".join(rng.choice(list("abc"), int(rng.integers(1, 9)))) for _ in range(30)]
+    rows = [Signature(str(k), str(k), "x", "k", "", " ".join(rng.choice(list("pqrstu") , 3)) if k % 4 else "", name)
+            for k, name in enumerate(names)]  # fmt: skip
+    found = author_features.metadata(author_features.table(rows, {}, {}), [np.arange(30)])
+    for (i, j), line in zip(combinations(range(30), 2), found, strict=True):
+        got = dict(zip(NAMES, line, strict=False))
+        a, b = names[i], names[j]
+        assert got["levenshtein"] == pytest.approx(edits(a, b) / max(len(a), len(b)))
+        common = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        assert got["prefix"] == pytest.approx(1 - common / min(len(a), len(b)))
+        s, t = (set(rows[k].affiliation.split()) for k in (i, j))
+        assert got["affiliation_overlap"] == pytest.approx(len(s & t) / len(s | t) if s and t else np.nan, nan_ok=True)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "l2"])
+def test_likeness_of_vectors_misses_zeros_and_gaps(similarity):
+    x = np.array([[1.0, 2], [3, 1], [0, 0], [np.nan, np.nan], [-1, 0.5]])
+    got = author_features.likeness(x, [np.array([0, 1, 2]), np.array([4, 0, 3])], similarity)
+    wanted = {"cosine": lambda a, b: a @ b / np.linalg.norm(a) / np.linalg.norm(b), "dot": lambda a, b: a @ b,
+              "l2": lambda a, b: -np.linalg.norm(a - b)}[similarity]  # fmt: skip
+    assert got == pytest.approx([wanted(x[0], x[1]), np.nan, np.nan, wanted(x[4], x[0]), np.nan, np.nan], nan_ok=True)
+
+
+def test_clusters_are_not_among_the_inputs_and_blocks_may_come_together():
+    data = TASK.payload
+    order = np.random.default_rng(1).permutation(len(data.rows))
+    mixed = [row._replace(cluster=data.rows[k].cluster) for row, k in zip(data.rows, order, strict=True)]
+    papers = TASK.papers
+    known, other = (author_features.table(rows, papers, data.bylines) for rows in (data.rows, mixed))
+    blocks = [*authors.mentions_of(TASK, data.rows).blocks.values()]
+    together = author_features.metadata(known, blocks)
+    np.testing.assert_array_equal(together, author_features.metadata(other, blocks))
+    apart = np.concatenate([author_features.metadata(known, [block]) for block in blocks])
+    np.testing.assert_array_equal(together, apart)
+
+
+# -------------------------------------------------------------------------------------------------- splits and B-cubed
+
+
+@pytest.mark.parametrize("protocol", ["paper", "sound"])
+def test_no_block_is_learnt_from_and_scored(protocol):
+    names = [f"{s}/{k}" for s in ("big", "other") for k in range(40)] + [f"tiny/{k}" for k in range(5)]
+    found = author_blocks.splits(names, protocol, 3)
+    assert found == author_blocks.splits(names, protocol, 3) != author_blocks.splits(names, protocol, 4)
+    for split in found:
+        parts = [set(part) for part in split]
+        assert not any(a & b for a, b in combinations(parts, 2)) and set.union(*parts) == set(names)
+        if protocol == "paper":
+            assert [len([b for b in part if b.startswith("big")]) for part in split] == [32, 4, 4]
+            assert {b for b in names if b.startswith("tiny")} <= parts[2]
+    tested = [b for split in found for b in split.test]
+    assert protocol == "paper" or sorted(tested) == sorted(names)  # every block once
+    assert protocol == "sound" or len({split.test for split in found}) == author_blocks.REPEATS
+
+
+def test_b_cubed_by_brute_force_over_blocks_scored_together():
+    rng = np.random.default_rng(0)
+    blocks = []
+    for k in range(6):
+        gold = [f"person {c}" for c in rng.integers(0, 7, size=9)]  # persons are in several blocks
+        blocks.append(author_blocks.linked(f"x/{k}", gold, rng.random(36)))
+    found = author_model.scored(blocks, 0.4)
+    mentions = [(person, (b.name, group)) for b in blocks for person, group in zip(b.gold, b.cut(0.4), strict=True)]
+    p = r = 0.0
+    for person, group in mentions:
+        same_group = [one for one in mentions if one[1] == group]
+        same_person = [one for one in mentions if one[0] == person]
+        both = sum(one[0] == person for one in same_group)
+        p, r = p + both / len(same_group), r + both / len(same_person)
+    p, r = p / len(mentions), r / len(mentions)
+    assert author_blocks.b3(np.array([*found.values()])).tolist() == pytest.approx([p, r, 2 * p * r / (p + r)])
+
+
+def test_average_linkage_is_scikit_learns():
+    from scipy.spatial.distance import squareform
+    from sklearn.cluster import AgglomerativeClustering
+
+    distances = np.random.default_rng(2).random(28)
+    block = author_blocks.linked("x/y", list("abcdabcd"), distances)
+    for threshold in (0.2, 0.35, 0.5, 0.65):
+        model = AgglomerativeClustering(None, metric="precomputed", linkage="average", distance_threshold=threshold)
+        theirs = model.fit_predict(squareform(distances))
+        cut = block.cut(threshold)
+        assert all((cut[i] == cut[j]) == (theirs[i] == theirs[j]) for i, j in combinations(range(8), 2))
+
+
+def test_threshold_is_the_middle_of_the_best_of_a_grid_by_brute_force():
+    rng = np.random.default_rng(5)
+    blocks = [
+        author_blocks.linked(f"{'ab'[k % 2]}/{k}", [f"{k}:{c}" for c in rng.integers(0, 3, 6)], rng.random(15))
+        for k in range(6)
+    ]
+    grid = np.linspace(0.01, 0.99, 99)
+    scores = []
+    for t in grid:
+        found = author_model.scored(blocks, t)
+        scores.append(
+            np.mean([author_blocks.b3(np.array([v for b, v in found.items() if b[0] == s]))[2] for s in "ab"])
+        )
+    best = np.flatnonzero(np.array(scores) >= max(scores) - 1e-12)
+    assert author_blocks.tune(blocks, grid) == grid[best[len(best) // 2]]
+
+
+# ------------------------------------------------------------------------------------------------------------ the model
+
+
+def test_training_pairs_are_capped_seeded_and_those_of_the_blocks():
+    mentions = authors.mentions_of(TASK, TASK.payload.rows)
+    names = sorted(mentions.blocks)[:16]
+    whole, same = author_model.training(mentions, names, 0)
+    assert len(whole) == len(same) == sum(len(mentions.blocks[b]) * (len(mentions.blocks[b]) - 1) // 2 for b in names)
+    some, of_some = author_model.training(mentions, names, 0, most=50)
+    assert len(some) == len(of_some) == 100  # of each of two collections
+    again, _ = author_model.training(mentions, names[::-1], 0, most=50)
+    np.testing.assert_array_equal(some, again)
+    assert not np.array_equal(some, author_model.training(mentions, names, 1, most=50)[0], equal_nan=True)
+    table = {(*map(float, np.nan_to_num(line, nan=-9)), bool(y)) for line, y in zip(whole, same, strict=True)}
+    assert {(*map(float, np.nan_to_num(line, nan=-9)), bool(y)) for line, y in zip(some, of_some, strict=True)} <= table
+
+
+def test_a_feature_moves_the_probability_its_way_only():
+    rng = np.random.default_rng(0)
+    pairs = rng.random((1500, len(FEATURES))).astype(np.float32)
+    pairs[rng.random(pairs.shape) < 0.2] = np.nan
+    year = NAMES.index("year_diff")
+    same = np.nan_to_num(pairs[:, year], nan=0.5) + 0.3 * rng.standard_normal(1500) > 0.5  # against its direction
+    model = author_model.fit(pairs, same, 0)
+    line = np.repeat(pairs[:1], 50, axis=0)
+    line[:, year] = np.linspace(0, 1, 50)
+    assert (np.diff(model.distances(line)) >= -1e-9).all()  # farther apart in time, never more likely one person
+    assert np.isfinite(model.distances(np.full((2, len(FEATURES)), np.nan, dtype=np.float32))).all()
+    with pytest.raises(DataError, match="nothing to learn"):
+        author_model.fit(pairs, np.ones(1500, dtype=bool), 0)
+
+
+def test_the_threshold_is_tuned_on_validation_blocks_only(monkeypatch):
+    seen = []
+    whole = author_blocks.tune
+
+    def watch(blocks, candidates=None):
+        seen.append({block.name for block in blocks})
+        return whole(blocks, candidates)
+
+    monkeypatch.setattr(author_model, "tune", watch)
+    mentions = authors.mentions_of(TASK, TASK.payload.rows)
+    split = author_blocks.splits(mentions.blocks, "paper", 0)[0]
+    before = author_model.run(mentions, split, 0)
+    assert seen == [set(split.validation)]
+    gold = mentions.gold.copy()
+    for name in split.test:  # other labels in the test blocks change no threshold and no cut
+        gold[mentions.blocks[name]] = "one"
+    after = author_model.run(replace(mentions, gold=gold), split, 0)
+    assert after.threshold == before.threshold and after.sums != before.sums
+
+
+# --------------------------------------------------------------------------------------------------------- the evaluator
+
+
+@pytest.mark.parametrize("protocol", ["paper", "sound"])
+def test_noise_scores_about_metadata_and_truth_scores_100(protocol):
+    noise, truth = (values(evaluate(TASK, table, protocol)) for table in (NOISE, TRUTH))
+    plain = noise["test", "b3_f1_metadata"]
+    assert plain == truth["test", "b3_f1_metadata"] and 60 < plain < 99
+    assert truth["test", "b3_f1"] == pytest.approx(100) and truth["test", "b3_f1_vectors"] == pytest.approx(100)
+    assert abs(noise["test", "b3_f1"] - plain) < 6
+    assert noise["test", "b3_f1_vectors"] < plain - 10
+    keys = list(TRUTH)
+    shuffled = dict(zip(keys, [TRUTH[k] for k in np.random.default_rng(3).permutation(keys)], strict=True))
+    assert abs(values(evaluate(TASK, shuffled, protocol))["test", "b3_f1"] - plain) < 6
+
+
+def test_rows_say_what_they_are_and_equal_seeds_give_equal_rows(quick: None):
+    found = evaluate(TASK, NOISE, "sound", metrics=("b3_f1",))
+    assert [(row.split, row.metric) for row in found if row.split == "test"] == [
+        ("test", "b3_f1"), ("test", "b3_f1_metadata"), ("test", "b3_f1_vectors")]  # fmt: skip
+    assert {row.split for row in found} == {"test", "test/set0", "test/set1"}
+    by = values(found)
+    for name in ("b3_f1", "b3_f1_metadata", "b3_f1_vectors"):
+        assert by["test", name] == pytest.approx((by["test/set0", name] + by["test/set1", name]) / 2)
+    for row in found:
+        assert row.replicates is not None and row.replicates.shape == (1000,)
+        assert row.low <= row.value <= row.high
+    main = found[2]
+    assert main.parameters["method"] == "pairwise model" and len(main.parameters["thresholds"]) == 5
+    assert main.n == len(TASK.payload.rows)  # every block once
+    again = evaluate(TASK, NOISE, "sound", metrics=("b3_f1",))
+    assert [row.to_json() for row in again] == [row.to_json() for row in found]
+    assert all(np.array_equal(a.replicates, b.replicates) for a, b in zip(found, again, strict=True))
+    assert values(evaluate(TASK, NOISE, "sound", metrics=("b3_f1",), seed=1)) != by
+
+
+def test_few_blocks_are_clustered_by_vectors_and_the_row_says_so():
+    task, truth = world(blocks=6)
+    rows = evaluate(task, truth, metrics=("b3_f1",))
+    assert {row.metric for row in rows} == {"b3_f1"} and rows[-1].parameters["method"] == "vectors alone"
+    assert "fewer than 10 blocks" in rows[-1].note and rows[-1].value == pytest.approx(100)
+
+
+def test_a_mention_without_a_vector_is_a_missing_value_and_one_of_nobody_known_is_left_out(quick: None):
+    some = {key: value for k, (key, value) in enumerate(TRUTH.items()) if k % 3}
+    with pytest.raises(DataError, match="have no vector"):
+        evaluate(TASK, some)
+    found = {
+        row.metric: row for row in evaluate(TASK, some, on_missing="drop", metrics=("b3_f1",)) if row.split == "test"
+    }
+    whole = {row.metric: row for row in evaluate(TASK, TRUTH, metrics=("b3_f1",)) if row.split == "test"}
+    assert found["b3_f1"].coverage == pytest.approx(len(some) / len(TRUTH))
+    assert found["b3_f1"].n == whole["b3_f1"].n > found["b3_f1_vectors"].n
+    assert whole["b3_f1_metadata"].value <= found["b3_f1"].value <= whole["b3_f1"].value
+    data = TASK.payload
+    rows = tuple(row._replace(cluster="") if k % 7 == 0 else row for k, row in enumerate(data.rows))
+    row = evaluate(replace(TASK, payload=replace(data, rows=rows)), TRUTH, "sound", metrics=("b3_f1",))[-1]
+    left = sum(not row.cluster for row in rows)
+    assert f"{left} mentions of nobody known left out" in row.note and row.n == len(rows) - left
+
+
+def test_what_is_kept_of_a_task_is_kept_of_the_same_mentions_only():
+    """Same name, same data, as many mentions: other mentions, blocks or clusters are another table."""
+    task = replace(TASK, name="t", data_hash="d")
+    rows = task.payload.rows
+    first = authors.mentions_of(task, rows)
+    assert authors.mentions_of(task, rows).table is first.table
+    turned = rows[::-1]
+    moved = [row._replace(block=f"{row.block}x") for row in rows]
+    other = [row._replace(cluster=f"{row.cluster}{k % 2}") for k, row in enumerate(rows)]
+    for these in (turned, moved, other):
+        assert authors.mentions_of(task, these).table is not first.table
+
+
+@pytest.mark.parametrize("task", [TASK, world(blocks=6)[0]])
+def test_vectors_of_nobody_known_are_refused_in_one_line(task):
+    data = task.payload
+    rows = tuple(row._replace(cluster="") if k < 3 else row for k, row in enumerate(data.rows))
+    some = {row.paper_id: np.ones(3) for row in rows[:3]}
+    with pytest.raises(DataError, match="small/authors: no mention of a person known has a vector"):
+        evaluate(replace(task, payload=replace(data, rows=rows)), some, on_missing="drop")
+    rows = tuple(row._replace(cluster="") for row in rows)
+    with pytest.raises(DataError, match="nobody is known"):
+        evaluate(replace(task, payload=replace(data, rows=rows)), some, on_missing="drop")
+
+
+def test_a_folder_keeps_what_the_pipeline_needs(tmp_path: Path, quick: None):
+    write_folder(TASK, tmp_path)
+    back = read_folder(tmp_path)
+    assert back.payload == TASK.payload
+    before = {r.metric: r.value for r in evaluate(TASK, NOISE) if r.split == "test"}
+    assert {r.metric: r.value for r in evaluate(back, NOISE) if r.split == "test"} == before
+
+
+@pytest.mark.skipif(not MIRROR, reason="SCIREP_DATA_MIRROR is not set: no real data on this machine")
+def test_real_blocks_are_compared_in_full():
+    task = s2and.read(TASKS["scirepeval/s2and"], "scirepeval/s2and", Path(MIRROR or ""), "real")
+    rows = [row for row in task.payload.rows if row.block.startswith("qian/") and row.cluster]
+    mentions = authors.mentions_of(task, rows)
+    largest = max(mentions.blocks, key=lambda name: len(mentions.blocks[name]))
+    found = author_features.metadata(mentions.table, [mentions.blocks[largest]])
+    assert found.shape == (320 * 319 // 2, 29)
+    known = {name for name, column in zip(NAMES, found.T, strict=False) if not np.isnan(column).all()}
+    assert {"first_names_equal", "affiliation_overlap", "position_diff"} <= known
+    assert not {"year_diff", "coauthor_overlap", "references_overlap"} & known  # there is no papers file

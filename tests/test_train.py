@@ -1,0 +1,418 @@
+"""The loop: what a step computes, what it moves, what it refuses, and that it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import small_training as small
+import torch
+from torch.nn import functional as F
+
+from scirep_core import train as loop
+from scirep_core.encoders.bert import Shape, Trunk
+from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
+from scirep_core.errors import CacheError, ConfigError, NumericError
+from scirep_core.train import train
+from scirep_core.training.checkpoint import BEST, CHECKPOINT, LOG, read_checkpoint, read_log
+from scirep_core.training.config import EXAMPLE, TrainConfig, TrainFile, from_params, read_config
+from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer
+
+SHORT = replace(small.CONFIG, steps=12, warmup=3, checkpoint_every=5)
+DRY = replace(SHORT, dropout=0.0)
+
+
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+# ---- what a step computes --------------------------------------------------------------------------------------------
+
+
+def alone(model: Conditioned, task, document: int, format: str) -> torch.Tensor:
+    """A document's vector in a batch of its own."""
+    vector = model(model.pack(task.documents.of([document]), [format]))[0]
+    return vector[model.conditioning.route(format)] if model.conditioning.shared_pass else vector
+
+
+def by_hand(model: Conditioned, tasks, config: TrainConfig) -> dict[str, torch.Tensor]:
+    """The same training written without batches: every example encoded alone, losses and AdamW as torch has them."""
+    torch.manual_seed(drawn(config.seed, "heads"))
+    heads = make_heads(tasks, small.SHAPE.hidden_size, 0.0)
+    told = model.conditioning.trained(model.trunk)
+    inner = {id(p) for p in model.trunk.parameters()}
+    own = [p for p in told if id(p) not in inner]
+    groups = [
+        ([p for p in told if id(p) in inner], config.learning_rate),
+        (own, config.conditioning_lr if own else 0.0),
+        (list(heads.parameters()), config.head_lr),
+    ]
+    optimizer = torch.optim.AdamW(
+        [{"params": found, "lr": rate, "peak": rate} for found, rate in groups if found], eps=1e-8, weight_decay=0.0
+    )
+    moved = [p for group in optimizer.param_groups for p in group["params"]]
+    for step in range(config.steps):
+        losses = []
+        rows = loop.plan({t.name: len(t) for t in tasks}, config.batch, config.mixing, config.seed, step)
+        for task in tasks:
+            mine = rows[task.name]
+            if task.kind == "triplet":
+                q, p, n = (
+                    torch.stack([alone(model, task, d, format) for d in task.rows[mine, i]])
+                    for i, format in enumerate(("QRY", "PRX", "PRX"))
+                )
+                losses.append(F.triplet_margin_loss(q, p, n, margin=1.0))
+                continue
+            x = torch.stack([alone(model, task, d, task.format) for d in task.rows[mine]])
+            z, y = heads[key_of(task.name)](x), torch.from_numpy(task.targets[mine])
+            if task.kind == "classification":
+                losses.append(F.cross_entropy(z, y))
+            elif task.kind == "multi_label":
+                losses.append(F.binary_cross_entropy_with_logits(z, y))
+            else:
+                losses.append(F.mse_loss(z[:, 0], y))
+        optimizer.zero_grad()
+        sum(losses).backward()
+        torch.nn.utils.clip_grad_norm_(moved, config.clip)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * config.share(step, config.steps)
+        optimizer.step()
+    return weights(model)
+
+
+@pytest.mark.parametrize("kind", ["plain", "control_codes", "bottleneck", "one_pass"])
+def test_a_training_is_that_of_examples_encoded_one_by_one(kind, tmp_path):
+    # a large epsilon, or Adam makes a whole step of the last digit of a gradient that is nearly 0
+    config = replace(DRY, steps=4, warmup=1)
+    model, other = small.model(kind, dropout=0.0), small.model(kind, dropout=0.0)
+    before = weights(model)
+    train(model, small.tasks(), config, tmp_path)
+    expected = by_hand(other.train(), small.tasks(), config)
+    assert max(float((expected[n] - before[n]).abs().max()) for n in before) > 1e-3
+    # a coordinate that got no gradient but rounding may go either way: nearly all of them agree
+    far = torch.cat([(weights(model)[n] - expected[n]).abs().ravel() for n in expected])
+    assert float((far > 1e-4).float().mean()) < 0.01
+
+
+def test_accumulation_is_a_larger_batch(tmp_path):
+    found = []
+    for batch, accumulation in ((16, 1), (4, 4)):
+        model = small.model(dropout=0.0)
+        # without clipping, which would hide that a sum was not a mean
+        config = replace(
+            DRY, batch=batch, accumulation=accumulation, epsilon=1.0, learning_rate=0.05, head_lr=0.1, clip=0.0
+        )
+        train(model, small.tasks(), config, tmp_path / str(batch))
+        found.append(weights(model))
+    for name, value in found[0].items():
+        torch.testing.assert_close(found[1][name], value, rtol=0, atol=1e-5)
+    assert not same(found[0], weights(small.model(dropout=0.0)))
+
+
+def test_dense_labels_take_every_label_in_the_batch(tmp_path):
+    tasks, model = small.tasks(), small.model("one_pass").eval()
+    config = replace(DRY, dense=True)
+    known = loop.known_of(tasks, config)
+    rows = loop.plan({t.name: len(t) for t in tasks}, 12, "equal", 0, 0)
+    batch = loop.gather(model, tasks, rows, known)
+    there = np.unique(np.concatenate([task.rows[rows[task.name]].ravel() for task in tasks]))
+    assert batch.packed.docs == len(there)
+    for task in tasks[:3]:
+        labelled = np.intersect1d(there, task.rows)
+        np.testing.assert_array_equal(np.sort(task.rows[batch.rows[task.name]]), labelled)
+    losses = loop.losses_of(model, tasks, make_heads(tasks, 16, 0.0).eval(), batch, known, config)
+    assert set(losses) == {task.name for task in tasks}
+    with pytest.raises(ConfigError, match="dense"):
+        train(small.model("control_codes"), tasks, config, tmp_path)
+
+
+def test_a_document_is_encoded_once_for_all_who_ask():
+    tasks = small.tasks()[::2]
+    rows = {tasks[0].name: np.array([3, 5, 3]), tasks[1].name: np.array([5, 7])}
+    nothing = loop.Known({}, {})
+    assert loop.gather(small.model(), tasks, rows, nothing).packed.docs == 3
+    assert loop.gather(small.model("one_pass"), tasks, rows, nothing).packed.docs == 3
+    assert loop.gather(small.model("control_codes"), tasks, rows, nothing).packed.docs == 4  # 5 under CLF and RGN
+
+
+def test_in_batch_negatives_leave_out_what_is_known_to_belong(monkeypatch):
+    task = replace(small.tasks()[3], rows=np.array([[0, 1, 2], [0, 2, 9], [4, 5, 0]]))
+    told = {}
+    monkeypatch.setitem(loop.LOSSES, "contrastive", lambda *args, **masks: told.update(masks) or torch.zeros(()))
+    config = replace(DRY, triplet_loss="contrastive")
+    loop.triplet_loss([torch.zeros(3, 4)] * 3, task, np.arange(3), loop.known_of([task], config), config)
+    assert told["context_ids"].tolist() == [1, 2, 5, 2, 9, 0]
+    #            positives 1 2 5, negatives 2 9 0; query 0 has 1 and 2, but 2 is what its first triplet names its negative;
+    #            the last triplet's negative is query 0 itself
+    assert told["relevant"].tolist() == [[True, True, False, False, False, True],
+                                         [True, True, False, True, False, True],
+                                         [False, False, True, False, False, False]]  # fmt: skip
+
+
+# ---- what it moves ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+def test_every_conditioning_learns_and_moves_what_it_trains_alone(kind, dense, tmp_path):
+    model = small.model(kind, dropout=0.0)
+    if dense and loop.apart(model):
+        return
+    model.trunk.words.weight.requires_grad_(False)
+    before, moved = weights(model), {id(p) for p in model.conditioning.trained(model.trunk)}
+    config = replace(small.CONFIG, steps=60, batch=32, learning_rate=1e-2, conditioning_lr=3e-2, warmup=6, dense=dense)
+    done = train(model, small.tasks(), config, tmp_path, small.tasks())
+    for name, parameter in model.named_parameters():
+        changed = not torch.equal(parameter, before[name])
+        assert changed == (id(parameter) in moved), name
+        assert parameter.requires_grad == (name != "trunk.words.weight")
+        assert parameter.grad is None
+    # at first ln 3 + ln 2 + 1 + 1 = 3.8; a frozen trunk that was never trained has little to give its adapters
+    frozen = not moved & {id(p) for p in model.trunk.parameters()}
+    assert done.best["loss"] < (3.7 if frozen else 1.0)
+    assert not model.training
+    assert done.steps == 60 and set(done.losses) == {task.name for task in small.tasks()}
+    assert done.seconds > 0 and done.documents_per_second > 0 and 0 < done.mfu < 1
+
+
+def test_rates_of_groups():
+    trunk = Trunk(Shape(20, 8, 12, 2, 8))
+    model = Conditioned(trunk, conditioning("control_codes", trunk))
+    heads = make_heads(small.tasks(), 8, 0.0)
+    config = TrainConfig(layer_decay=0.8, learning_rate=1.0, conditioning_lr=3.0, head_lr=10.0, weight_decay=0.01)
+    optimizer = make_optimizer(model, list(model.parameters()), heads, config)
+    of = {p: group for group in optimizer.param_groups for p in group["params"]}
+    assert set(of) == {*model.parameters(), *heads.parameters()}
+    peaks = [of[p]["peak"] for p in (trunk.words.weight, trunk.layers[0].query.weight, trunk.layers[11].query.weight)]
+    assert [round(peak, 3) for peak in peaks] == [0.044, 0.055, 0.64]  # those of SciMult's code
+    assert of[model.conditioning.codes.weight]["peak"] == 3.0
+    assert {of[p]["peak"] for p in heads.parameters()} == {10.0}
+    assert of[trunk.layers[0].query.weight]["weight_decay"] == 0.01
+    assert of[trunk.layers[0].query.bias]["weight_decay"] == of[trunk.norm.weight]["weight_decay"] == 0.0
+    with pytest.raises(ConfigError, match="nothing to train"):
+        make_optimizer(model, [], torch.nn.ModuleDict(), config)
+
+
+def test_schedules():
+    paper = TrainConfig()
+    assert [paper.share(step - 1, 10_000) for step in (1, 350, 700, 2800)] == pytest.approx([1 / 700, 0.5, 1.0, 0.5])
+    shipped = TrainConfig(warmup_from=2.0)  # comes down from 1e-4 to 5e-5
+    assert 5e-5 * shipped.share(349, 10_000) == pytest.approx(7.5e-5)
+    line = TrainConfig(schedule="linear", warmup=10, final=0.05)
+    assert [line.share(step - 1, 110) for step in (5, 10, 60, 110)] == pytest.approx([0.5, 1.0, 0.525, 0.05])
+    assert TrainConfig(schedule="constant", warmup=0).share(5, 10) == 1.0
+    assert TrainConfig(epochs=2, batch=10, accumulation=4).total({"a": 100, "b": 30}) == 7
+
+
+def test_bfloat16_computes_and_weights_stay_float32(tmp_path):
+    model = small.model()
+    train(model, small.tasks(), replace(SHORT, precision="bfloat16"), tmp_path)
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+    other = small.model()
+    train(other, small.tasks(), SHORT, tmp_path / "f")
+    assert not same(weights(model), weights(other))
+
+
+# ---- going on, validation, what goes wrong ---------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    pass
+
+
+def test_what_was_stopped_goes_on_to_the_same_bits_and_what_is_done_is_read(tmp_path):
+    whole, model = small.model(), small.model()
+    state = torch.get_rng_state()
+    done = train(whole, small.tasks(), SHORT, tmp_path / "whole")
+
+    def stop(told):
+        if told.step >= 10:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(model, small.tasks(), SHORT, tmp_path / "two", progress=stop)
+    assert torch.equal(torch.get_rng_state(), state)  # nobody else's random numbers are touched
+    assert read_checkpoint(tmp_path / "two" / CHECKPOINT).meta["at"]["step"] == 5
+    model = small.model()
+    again = train(model, small.tasks(), replace(SHORT, checkpoint_every=4), tmp_path / "two")
+    assert same(weights(whole), weights(model))
+    assert (tmp_path / "whole" / CHECKPOINT).read_bytes() == (tmp_path / "two" / CHECKPOINT).read_bytes()
+    assert [row["step"] for row in read_log(tmp_path / "two")] == list(range(1, 13))
+    assert again.losses == done.losses
+
+    third, log = small.model(), (tmp_path / "two" / LOG).read_bytes()
+    assert train(third, small.tasks(), SHORT, tmp_path / "two") == again
+    assert same(weights(third), weights(whole))
+    assert (tmp_path / "two" / LOG).read_bytes() == log
+
+
+def test_two_threads_give_the_same_bits_twice(tmp_path):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = []
+        for name in "ab":  # sizes at which torch splits sums between threads
+            torch.manual_seed(0)
+            trunk = Trunk(replace(small.SHAPE, hidden_size=256, intermediate_size=256))
+            model = Conditioned(trunk, conditioning("one_pass", trunk))
+            config = replace(SHORT, steps=3, warmup=1, batch=160, dense=True)
+            train(model, small.tasks(docs=200), config, tmp_path / name)
+            found.append((tmp_path / name / CHECKPOINT).read_bytes())
+        assert found[0] == found[1]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_a_folder_of_another_training_is_refused(tmp_path):
+    train(small.model(), small.tasks(), SHORT, tmp_path)
+    for what, given in {
+        "settings": (small.model(), small.tasks(), replace(SHORT, seed=1)),
+        "tasks": (small.model(), small.tasks(1), SHORT),
+        "model": (small.model(seed=1), small.tasks(), SHORT),
+    }.items():
+        with pytest.raises(ConfigError, match=f"other {what}"):
+            train(*given, tmp_path)
+    with pytest.raises(ConfigError, match="other model"):
+        train(small.model("pals"), small.tasks(), SHORT, tmp_path)
+
+
+def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path):
+    train(small.model(), small.tasks(), replace(SHORT, steps=3), tmp_path)
+    path, rng = tmp_path / CHECKPOINT, random.Random(0)
+    whole = path.read_bytes()
+    for _ in range(60):
+        place = rng.randrange(len(whole))
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        with pytest.raises(CacheError, match=r"checkpoint\.shard.*Delete it"):
+            read_checkpoint(path)
+    path.write_bytes(whole)
+    (tmp_path / LOG).write_text("")
+    with pytest.raises(CacheError, match="ends before line 3"):
+        train(small.model(), small.tasks(), replace(SHORT, steps=3), tmp_path)
+
+
+def test_training_stops_where_validation_gets_worse_and_the_best_weights_stay(tmp_path, monkeypatch):
+    given = iter([3.0, 2.0, 2.5, 2.5, 1.0])
+    monkeypatch.setattr(loop, "look_at", lambda *_: {"t/fos": next(given)})
+    model, config = small.model(), replace(SHORT, steps=12, validate_every=2, patience=2)
+    done = train(model, small.tasks(), config, tmp_path, small.tasks(1)[:1])
+    assert done.steps == 8 and done.best == {"step": 4, "loss": 2.0, "losses": {"t/fos": 2.0}}
+    assert same(weights(model), read_checkpoint(tmp_path / BEST).tensors)
+    last = read_checkpoint(tmp_path / CHECKPOINT).tensors
+    assert not torch.equal(last["model.trunk.words.weight"], model.trunk.words.weight)
+    again = small.model()
+    assert train(again, small.tasks(), config, tmp_path, small.tasks(1)[:1]) == done  # and it stays stopped
+    assert same(weights(again), weights(model))
+    assert [row["loss"] for row in read_log(tmp_path) if "validation" in row] == [3.0, 2.0, 2.5, 2.5]
+
+
+def test_any_name_is_a_tasks_name(tmp_path):
+    tasks = [
+        replace(task, name=name) for task, name in zip(small.tasks(), ("values", "a.b", "a_b", "items"), strict=False)
+    ]
+    told = train(small.model(), tasks, replace(SHORT, steps=3), tmp_path)
+    assert set(told.losses) == {task.name for task in tasks}
+
+
+def test_validation_is_the_mean_loss_without_dropout(tmp_path):
+    tasks, model = small.tasks(), small.model()
+    heads = make_heads(tasks, 16, 0.5)
+    found = loop.look_at(model, tasks[:1], heads, replace(SHORT, validation_rows=10), 0, 1)
+    model.eval(), heads.eval()
+    z = heads[key_of("t/fos")](torch.stack([alone(model, tasks[0], d, "CLF") for d in range(10)]))
+    assert found["t/fos"] == pytest.approx(F.cross_entropy(z, torch.from_numpy(tasks[0].targets[:10])).item(), abs=1e-5)
+
+
+def test_a_loss_that_is_no_number_ends_it_with_task_and_step(tmp_path):
+    tasks = small.tasks()
+    targets = tasks[2].targets.copy()
+    targets[:] = np.nan
+    with pytest.raises(NumericError, match=r"t/year: the loss is nan at step 1\b"):
+        train(small.model(), [*tasks[:2], replace(tasks[2], targets=targets)], SHORT, tmp_path)
+    assert not (tmp_path / CHECKPOINT).exists()
+
+
+def test_tasks_that_do_not_fit_are_refused(tmp_path):
+    tasks, model = small.tasks(), small.model()
+    for given, validation, reason in (
+        ([], [], "none"), (tasks[:1] * 2, [], "none twice"), (tasks, [replace(tasks[0], name="t/fox")], "did you mean 't/fos'"),
+        ([tasks[0], small.tasks()[1]], [], "one collection"),
+        (tasks, [replace(tasks[0], classes=("a", "b", "d"))], "other classes"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=reason):
+            train(model, given, SHORT, tmp_path, validation)
+    for shape, reason in (({"max_position_embeddings": 10}, "14 tokens.*10 places"), ({"vocab_size": 30}, "tokenizer")):
+        trunk = Trunk(replace(small.SHAPE, **shape))
+        with pytest.raises(ConfigError, match=reason):
+            train(Conditioned(trunk, conditioning("plain", trunk)), tasks, SHORT, tmp_path)
+    with pytest.raises(ConfigError, match="float32"):
+        train(small.model().bfloat16(), tasks, SHORT, tmp_path)
+    with pytest.raises(ConfigError, match="RGN"):
+        trunk = Trunk(small.SHAPE)
+        train(Conditioned(trunk, conditioning("control_codes", trunk, ("CLF",))), tasks[::2], SHORT, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_and_wrong_settings_are_refused_with_the_nearest():
+    for given, reason in (
+        ({"learning_rat": 1e-3}, "did you mean 'learning_rate'"), ({"steps": 2.5}, "expected int"),
+        ({"steps": True}, "expected int"),
+        ({"dense": 1}, "expected bool"), ({"learning_rate": "1e-3"}, "expected float"), ({"learning_rate": np.nan}, "0 to 10"),
+        ({"mixing": "equals"}, "did you mean 'equal'"), ({"dropout": 1.0}, r"0 to 0\.99"), ({"steps": 50}, "never reach the peak"),
+        ({"head_lr": -1.0}, "head_lr"), ({"epochs": 0}, "steps, or epochs"), ({"precision": "float16"}, "Valid: bfloat16"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=reason):
+            from_params(TrainConfig, given, "x.toml: train")
+    assert from_params(TrainConfig, {"learning_rate": 1, "head_lr": None}).learning_rate == 1.0
+    assert from_params(TrainConfig, TrainConfig().to_json()) == TrainConfig()
+    with pytest.raises(ConfigError, match=r"x\.toml: train: steps = 'many'"):
+        from_params(TrainFile, {"train": {"steps": "many"}}, "x.toml")
+
+
+def test_a_file_says_the_same_in_toml_yaml_and_json(tmp_path):
+    import yaml
+
+    (tmp_path / "a.toml").write_text(EXAMPLE)
+    first = read_config(tmp_path / "a.toml")
+    assert first.model.conditioning == "control_codes" and first.train.steps == 300
+    import tomllib
+
+    values = tomllib.loads(EXAMPLE)
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(values))
+    (tmp_path / "a.json").write_text(json.dumps(values))
+    assert read_config(tmp_path / "a.yaml") == read_config(tmp_path / "a.json") == first
+    for name, text, reason in (
+        ("b.toml", "[train", "b.toml: "), ("b.yaml", "a: [", "b.yaml: "), ("b.json", "{", "b.json"),
+        ("b.txt", "", "toml, .yaml or .json"), ("c.toml", "[trian]\nsteps=1", "did you mean 'train'"),
+        ("c.yaml", "- 1", "settings by name"), ("d.toml", "train = 1", "section"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        with pytest.raises(Exception, match=reason) as caught:
+            read_config(tmp_path / name)
+        assert getattr(caught.value, "exit_code", 0) == 2
+    with pytest.raises(ConfigError, match="no such file"):
+        read_config(tmp_path / "none.toml")
+
+
+def test_a_machine_that_trains_needs_neither_transformers_nor_adapters():
+    code = (
+        "import sys, scirep_core.train, scirep_core.encoders.conditioning as c\n"
+        "from scirep_core.encoders.bert import Shape, Trunk\n"
+        "for kind in set(c.CONDITIONINGS) - {'prefix', 'instruction'}: c.conditioning(kind, Trunk(Shape(9, 8, 2, 2, 8)))\n"
+        "import scirep_core.encoders.prefix\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'transformers', 'adapters', 'sentence_transformers'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,188 @@
+"""Training by two processes under torchrun (gloo) is training by one: weights, log, looks, and going on after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from scirep_core import train as loop
+from scirep_core.encoders.bert import Shape, Trunk
+from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.training.checkpoint import read_log
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.data import Documents, TrainTask
+
+DOCS, WORDS, CLASSES = 60, 50, ("a", "b", "c")
+SHAPE = Shape(
+    WORDS, 16, 2, 2, 32, max_position_embeddings=40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+)
+# Adam divides by the gradient's size, so a last digit's difference in a gradient of nearly 0 would be a whole step: a
+# large epsilon makes the step follow the gradient, and a wrong weight of one process shows as what it is
+CONFIG = TrainConfig(
+    steps=12, batch=7, accumulation=2, learning_rate=0.05, head_lr=0.2, epsilon=1.0, schedule="constant", warmup=0, clip=1.0,
+    dropout=0.0, checkpoint_every=5, validation_rows=20, seed=3,
+)  # fmt: skip
+CASES: dict[str, tuple[str, dict[str, object]]] = {
+    "mtl_cls": ("plain", {}),
+    "ctrl": ("control_codes", {}),
+    "best_look": ("plain", {"validate_every": 5}),
+    "one_task_a_batch": ("plain", {"mixing": "homogeneous", "batch": 3}),
+}
+"""Seven rows over four tasks: a process has rows of a task that the other has none of, and in turn one row more."""
+APART: dict[str, tuple[str, dict[str, object]]] = {
+    "dense": ("plain", {"dense": True}),
+    "contrastive": ("plain", {"triplet_loss": "contrastive"}),
+}
+"""Not what one process does, by their nature: a document that both need takes its labels in both, and each has in-batch
+negatives of its own."""
+
+
+def tasks(split: int) -> list[TrainTask]:
+    rng = np.random.default_rng(split)
+    lengths = rng.integers(3, 20, DOCS)
+    documents = Documents(
+        rng.integers(5, WORDS, lengths.sum()).astype(np.int32), np.concatenate([[0], np.cumsum(lengths)])
+    )
+    papers = [rng.permutation(DOCS)[:n] for n in (31, 23, 17)]
+    return [
+        TrainTask("mesh", "CLF", "CLF", "classification", documents, papers[0], rng.integers(0, 3, 31), CLASSES),
+        TrainTask("fos", "CLF", "CLF", "multi_label", documents, papers[1],
+                  rng.integers(0, 2, (23, 3)).astype(np.float32), CLASSES),
+        TrainTask("year", "RGN", "RGN", "regression", documents, papers[2], rng.normal(size=17).astype(np.float32)),
+        TrainTask("search", "PRX", "QRY", "triplet", documents, rng.integers(0, DOCS, (19, 3))),
+    ]  # fmt: skip
+
+
+def model(kind: str, dropout: float = 0.0, seed: int = 0) -> Conditioned:
+    torch.manual_seed(seed)
+    trunk = Trunk(replace(SHAPE, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
+    return Conditioned(trunk, conditioning(kind, trunk))
+
+
+def trained(kind: str, config: TrainConfig, folder: Path, dropout: float = 0.0) -> dict[str, torch.Tensor]:
+    # what a conditioning draws differs by process, as it would for whoever forgets to seed: the first one's counts
+    made = model(kind, dropout)
+    if (rank := int(os.environ.get("RANK", "0"))) and kind != "plain":
+        with torch.no_grad():
+            for parameter in made.conditioning.parameters():
+                parameter += rank
+    loop.train(made, tasks(0), config, folder, tasks(1)[:2])
+    return {name: value.clone() for name, value in made.state_dict().items()}
+
+
+class Stopped(Exception):
+    pass
+
+
+def in_a_process(out: Path) -> None:
+    """What each process of torchrun does: all cases, then one with dropout that is stopped and goes on."""
+    rank = os.environ["RANK"]
+    states = {
+        name: trained(kind, replace(CONFIG, **more), out / name) for name, (kind, more) in (CASES | APART).items()
+    }
+    wet = replace(CONFIG, dropout=0.2)
+    states["whole"] = trained("plain", wet, out / "whole", dropout=0.2)
+    keep = loop.save
+
+    def save_and_stop(folder, at, *more):
+        keep(folder, at, *more)
+        if at.step == 5:
+            raise Stopped
+
+    loop.save = save_and_stop
+    for name, config, dropout in (("stopped", wet, 0.2), ("handed_over", CONFIG, 0.0)):
+        with pytest.raises(Stopped):
+            trained("plain", config, out / name, dropout)
+    loop.save = keep
+    states["stopped"] = trained("plain", wet, out / "stopped", dropout=0.2)
+    torch.save(states, out / f"states-{rank}.pt")
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run by two processes."""
+    out = tmp_path_factory.mktemp("two")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1",
+             f"--master_port={port}", __file__, str(out)]  # fmt: skip
+    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return out
+
+
+def states(two: Path, rank: int) -> dict[str, dict[str, torch.Tensor]]:
+    return torch.load(two / f"states-{rank}.pt", weights_only=True)
+
+
+def test_both_processes_hold_the_same_bits(two: Path):
+    first, second = states(two, 0), states(two, 1)
+    assert set(first) == {*CASES, *APART, "whole", "stopped"}
+    for case, weights in first.items():
+        for name, value in weights.items():
+            assert torch.equal(value, second[case][name]), (case, name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_train_what_one_does(two: Path, tmp_path: Path, case: str):
+    kind, more = CASES[case]
+    alone, start = trained(kind, replace(CONFIG, **more), tmp_path), model(kind).state_dict()
+    together = states(two, 0)[case]
+    moved = max(float((alone[name] - start[name]).abs().max()) for name in alone)
+    assert moved > 0.01  # or nothing would be compared
+    for name, value in alone.items():
+        torch.testing.assert_close(
+            together[name], value, rtol=0, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_log_counts_what_both_did(two: Path, tmp_path: Path, case: str):
+    kind, more = CASES[case]
+    trained(kind, replace(CONFIG, **more), tmp_path)
+    for ours, theirs in zip(read_log(two / case), read_log(tmp_path), strict=True):
+        assert ours["step"] == theirs["step"]
+        if "validation" in theirs:
+            assert ours["validation"] == pytest.approx(theirs["validation"], abs=1e-4)
+        else:
+            assert ours["losses"] == pytest.approx(theirs["losses"], abs=1e-4)
+            # a document that two processes need is encoded by both
+            assert ours["documents"] >= theirs["documents"]
+            assert ours["tokens"] >= theirs["tokens"]
+
+
+def test_a_stopped_training_goes_on_to_the_same_bits_with_dropout_too(two: Path):
+    found = states(two, 0)
+    for name, value in found["whole"].items():
+        assert torch.equal(value, found["stopped"][name]), name
+    whole, stopped = (list(read_log(two / name)) for name in ("whole", "stopped"))
+    assert [json.dumps(row.get("losses", row.get("validation"))) for row in whole] == [
+        json.dumps(row.get("losses", row.get("validation"))) for row in stopped
+    ]
+    name = "trunk.words.weight"
+    assert not torch.equal(found["whole"][name], found["mtl_cls"][name])  # there was dropout
+
+
+def test_one_process_goes_on_where_two_stopped(two: Path):
+    """What is sampled depends on the step alone, not on who asks."""
+    found = trained("plain", CONFIG, two / "handed_over")
+    for name, value in states(two, 0)["mtl_cls"].items():
+        torch.testing.assert_close(found[name], value, rtol=0, atol=1e-5)
+
+
+if __name__ == "__main__":
+    in_a_process(Path(sys.argv[1]))

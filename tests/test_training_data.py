@@ -1,0 +1,441 @@
+"""Training sets as token ids: texts, triplets, targets, caps by hand; nothing of the evaluation is ever in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core.datasets import TASKS, TRAINING, load_task, locate
+from scirep_core.datasets.samples import SAMPLES, in_train
+from scirep_core.datasets.scirepeval import TrainExample
+from scirep_core.datasets.task import Example, Judged, Labelled, Qrel, Task, Triple, Triples
+from scirep_core.encoders.tokens import of_words
+from scirep_core.errors import ConfigError, DataError, ScirepError
+from scirep_core.records import Paper
+from scirep_core.text import Recipe
+from scirep_core.training import data as training_data
+from scirep_core.training import samples as training_samples
+from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, in_proportion, train_tasks
+from scirep_core.training.published import published_tasks, read_tasks_config
+from scirep_core.training.samples import TRAINED, held_out, sample_tasks
+
+WORDS = ["alpha", "beta", "gamma", "on", "the", "of", "bees", "ants", "moss", "fern", "law", "2019", ".", "0", "find",
+         "journal"]  # fmt: skip
+NAMES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return of_words({name: i for i, name in enumerate([*NAMES, *WORDS])})
+
+
+def paper(key: str, title: str, abstract: str = "", **more) -> dict:
+    return {"doc_id": key, "title": title, "abstract": abstract, **more}
+
+
+def put(root: Path, config: str, split: str, rows: list[dict]) -> None:
+    path = root / "scirepeval" / config / f"{split}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+BEES, ANTS = ("1", "on bees", "alpha beta"), ("2", "on ants", "gamma")
+MOSS, FERN = ("3", "moss", "the law of moss"), ("4", "fern", "")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return four training sets of four papers."""
+    put(tmp_path, "fos", "train", [paper(*BEES, labels_text=["law", "art"]), paper(*ANTS, labels_text=["art"])])
+    put(tmp_path, "fos", "validation", [paper(*FERN, labels_text=["year"])])
+    put(tmp_path, "mesh_descriptors", "train", [paper(*p, descriptor=d) for p, d in ((ANTS, "b"), (BEES, "a"))])
+    put(tmp_path, "pub_year", "train", [paper(*p, scaled_year=y) for p, y in ((BEES, 0.0), (ANTS, 1.0), (MOSS, 2.0))])
+    put(tmp_path, "pub_year", "validation", [paper("4", "fern", "alpha", scaled_year=4.0)])
+    put(tmp_path, "cite_prediction", "train", [
+        {"query": paper(*BEES), "pos": paper(*ANTS), "neg": paper(*MOSS)},
+        {"query": paper(*ANTS), "pos": paper(*MOSS), "neg": paper(*FERN)},
+    ])  # fmt: skip
+    put(tmp_path, "search", "train", [{
+        "query": "find bees", "doc_id": "q", "candidates": [
+            paper(*BEES, score=2, venue="journal", year=2019.0), paper(*FERN, score=0, venue="", year=None),
+        ],
+    }])  # fmt: skip
+    put(tmp_path, "same_author", "train", [{
+        "query": paper(*BEES), "candidates": [paper(*ANTS, score=1), paper(*MOSS, score=0), paper(*FERN, score=0)],
+    }])  # fmt: skip
+    return tmp_path
+
+
+def shown(task: TrainTask, number: int, tokens) -> str:
+    names = [*NAMES, *WORDS]
+    return " ".join(names[i] for i in task.documents.of([number])[0])
+
+
+def tasks_of(names: str, root: Path, tokens, **more) -> list[TrainTask]:
+    more = {"titles_only": 0.0, **more}
+    return train_tasks([f"scirepeval/{name}" for name in names.split()], root, tokens, **more)
+
+
+# --- the eight sets ---------------------------------------------------------------------------------------------------
+
+
+def test_tasks_share_documents_and_a_paper_is_one_document_in_all(root, tokens):
+    tasks = tasks_of("fos mesh_descriptors pub_year cite_prediction same_author", root, tokens)
+    assert len({id(task.documents) for task in tasks}) == 1
+    assert tasks[0].documents.docs == 4
+    assert tasks[0].rows.tolist() == [0, 1]
+    assert tasks[1].rows.tolist() == [1, 0]
+    assert tasks[2].rows.tolist() == [0, 1, 2]
+    assert tasks[3].rows.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert shown(tasks[0], 0, tokens) == "[CLS] on bees [SEP] alpha beta [SEP]"
+    assert shown(tasks[3], 3, tokens) == "[CLS] fern [SEP]"
+
+
+def test_targets_are_classes_several_classes_and_scaled_numbers(root, tokens):
+    fos, mesh, year = tasks_of("fos mesh_descriptors pub_year", root, tokens)
+    assert (fos.kind, fos.classes, fos.targets.tolist()) == (
+        "multi_label",
+        ("art", "law", "year"),
+        [[1, 1, 0], [1, 0, 0]],
+    )
+    assert (mesh.kind, mesh.classes, mesh.targets.tolist()) == ("classification", ("a", "b"), [1, 0])
+    assert year.kind == "regression"
+    assert year.targets.tolist() == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    assert [task.outputs for task in (fos, mesh, year)] == [3, 2, 1]
+    assert [str(task.targets.dtype) for task in (fos, mesh, year)] == ["float32", "int64", "float32"]
+
+
+def test_validation_has_the_classes_and_the_scale_of_training(root, tokens):
+    fos, year = tasks_of("fos pub_year", root, tokens, split="validation", titles_only=1.0)
+    assert fos.classes == ("art", "law", "year")
+    assert fos.targets.tolist() == [[0, 0, 1]]
+    assert year.targets.tolist() == pytest.approx([(4 - 1) / np.sqrt(2 / 3)])
+
+
+def test_a_search_reads_bare_queries_and_papers_with_venue_and_year(root, tokens):
+    (search,) = tasks_of("search", root, tokens)
+    assert (search.format, search.query_format, search.rows.tolist()) == ("PRX", "QRY", [[0, 1, 2]])
+    assert shown(search, 0, tokens) == "[CLS] find bees [SEP]"
+    assert shown(search, 1, tokens) == "[CLS] on bees [SEP] alpha beta [SEP] journal [SEP] 2019 . 0 [SEP]"
+    assert shown(search, 2, tokens) == "[CLS] fern [SEP]"
+
+
+def test_the_encoders_own_recipe_writes_the_text(root, tokens):
+    (search,) = tasks_of("search", root, tokens, recipe=Recipe(" . ", query="alpha ", found="beta ", paper="gamma "))
+    assert shown(search, 0, tokens) == "[CLS] alpha find bees [SEP]"
+    assert shown(search, 2, tokens) == "[CLS] beta fern [SEP]"
+    (cite,) = tasks_of("cite_prediction", root, tokens, recipe=Recipe(" . ", paper="gamma "))
+    assert shown(cite, 0, tokens) == "[CLS] gamma on bees . alpha beta [SEP]"
+
+
+def test_titles_only_leaves_titles_and_bare_queries(root, tokens):
+    cite, search = tasks_of("cite_prediction search", root, tokens, titles_only=1.0)
+    assert shown(cite, 0, tokens) == "[CLS] on bees [SEP]"
+    assert shown(search, search.rows[0, 0], tokens) == "[CLS] find bees [SEP]"
+    (validation,) = tasks_of("pub_year", root, tokens, titles_only=1.0, split="validation")
+    assert shown(validation, 0, tokens) == "[CLS] fern [SEP] alpha [SEP]"
+
+
+def test_documents_are_cut_and_waiting_texts_do_not_matter(root, tokens, monkeypatch):
+    names = "fos mesh_descriptors pub_year cite_prediction same_author search"
+    whole = tasks_of(names, root, tokens, max_length=5)
+    assert whole[0].documents.lengths.max() == 5
+    assert shown(whole[0], 0, tokens) == "[CLS] on bees [SEP] [SEP]"
+    monkeypatch.setattr(training_data, "AT_ONCE", 2)
+    for a, b in zip(whole, tasks_of(names, root, tokens, max_length=5), strict=True):
+        assert (a.rows == b.rows).all()
+        assert (a.documents.ids == b.documents.ids).all()
+        assert (a.documents.starts == b.documents.starts).all()
+
+
+def test_grades_are_respected_unless_told_otherwise(root, tokens):
+    ranked = [paper(*ANTS, score=2), paper(*MOSS, score=1)]
+    put(root, "same_author", "train", [{"query": paper(*BEES), "candidates": [*ranked, paper(*FERN, score=0)]}])
+    (graded,) = tasks_of("same_author", root, tokens)
+    assert {(shown(graded, p, tokens), shown(graded, n, tokens)) for _, p, n in graded.rows} == {
+        ("[CLS] on ants [SEP] gamma [SEP]", "[CLS] moss [SEP] the law of moss [SEP]"),
+        ("[CLS] on ants [SEP] gamma [SEP]", "[CLS] fern [SEP]"),
+        ("[CLS] moss [SEP] the law of moss [SEP]", "[CLS] fern [SEP]"),
+    }
+    (published,) = tasks_of("same_author", root, tokens, respect_grades=False)
+    assert len(published) == 1
+
+
+def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
+    rows = [paper(str(i), "moss", "alpha " * i, descriptor="b" if i % 4 else "a") for i in range(40)]
+    put(root, "mesh_descriptors", "train", rows)
+    caps = {"scirepeval/mesh_descriptors": 8, "scirepeval/cite_prediction": 1}
+    mesh, cite, year = tasks_of("mesh_descriptors cite_prediction pub_year", root, tokens, caps=caps)
+    assert Counter(mesh.targets.tolist()) == {0: 2, 1: 6}
+    assert cite.rows.tolist() == [[cite.rows[0, 0], *cite.rows[0, 1:]]]
+    assert shown(cite, cite.rows[0, 0], tokens) == "[CLS] on bees [SEP] alpha beta [SEP]"
+    assert len(year) == 3
+    (again,) = tasks_of("mesh_descriptors", root, tokens, caps=8)
+    assert again.documents.lengths.tolist() == mesh.documents.lengths[mesh.rows].tolist()
+    (other,) = tasks_of("mesh_descriptors", root, tokens, caps=8, seed=1)
+    assert other.documents.lengths.tolist() != again.documents.lengths.tolist()
+
+
+@pytest.mark.parametrize("most", [1, 7, 10, 99])
+def test_in_proportion_meets_the_cap_and_rounds_fairly(most):
+    groups = ["a"] * 50 + ["b"] * 30 + ["c"] * 19
+    kept = in_proportion(groups, most, seed=3)
+    assert len(kept) == min(most, 99)
+    counts = Counter(groups[i] for i in kept)
+    assert all(abs(counts[name] - most * groups.count(name) / 99) < 1 for name in "abc")
+    if most == 10:  # shares of 5.05, 3.03, 1.92
+        assert counts == {"a": 5, "b": 3, "c": 2}
+
+
+def test_what_is_unknown_or_missing_is_named(root, tokens):
+    with pytest.raises(ConfigError, match=r"scirepeval/foss.*did you mean 'scirepeval/fos'"):
+        train_tasks(["scirepeval/foss"], root, tokens)
+    with pytest.raises(ConfigError, match="a cap for 'scirepeval/search', which is not trained on"):
+        train_tasks(["scirepeval/fos"], root, tokens, caps={"scirepeval/search": 3})
+    with pytest.raises(ConfigError, match="a cap of 0 for scirepeval/fos"):
+        tasks_of("fos", root, tokens, caps=0)
+    with pytest.raises(ConfigError, match="max_length = 2"):
+        tasks_of("fos", root, tokens, max_length=2)
+    with pytest.raises(DataError, match="no configuration 'cite_count'"):
+        tasks_of("cite_count", root, tokens)
+    with pytest.raises(ConfigError, match="nothing to train on"):
+        train_tasks([], root, tokens)
+    stray = Stream(
+        "x", "classification", lambda: iter([TrainExample(Paper("1", "a", "b"), "lwa")]), "CLF", "CLF", classes=("law",)
+    )
+    with pytest.raises(ConfigError, match=r"x: unknown class 'lwa': did you mean 'law'"):
+        build([stray], tokens, Reading())
+    with pytest.raises(ConfigError, match="x: no example was read"):
+        build([replace(stray, rows=lambda: iter(()))], tokens, Reading())
+
+
+def test_a_constant_target_is_not_divided_by_nothing(root, tokens):
+    put(root, "pub_year", "train", [paper(*BEES, scaled_year=1.0), paper(*ANTS, scaled_year=1.0)])
+    (year,) = tasks_of("pub_year", root, tokens)
+    assert year.targets.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("wrong", [
+    {"rows": np.zeros((2, 3), np.int64)}, {"rows": np.array([0, 5])}, {"rows": np.zeros(0, np.int64), "targets": np.zeros(0)},
+    {"targets": None}, {"targets": np.zeros(3)}, {"kind": "triplet"}, {"kind": "multi_label"}, {"rows": np.array([0, -1])},
+])  # fmt: skip
+def test_a_task_whose_parts_do_not_fit_is_refused(wrong):
+    documents = Documents(np.zeros(8, np.int32), np.array([0, 4, 8]))
+    good = TrainTask("x", "CLF", "CLF", "classification", documents, np.array([0, 1]), np.array([0, 1]), ("a", "b"))
+    assert len(good) == 2
+    with pytest.raises(ConfigError, match="x: "):
+        replace(good, **wrong)
+
+
+def embedded(name: str):
+    return load_task(f"scirepeval/{name}", "embedded", 500, 0)
+
+
+def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on(tokens):
+    root = locate("scirepeval/fos", "embedded", 500, 0)
+
+    class Letters:
+        """Keeps the texts it is given: a token a text."""
+
+        texts: list[str] = []  # noqa: RUF012
+
+        def ids(self, texts, max_length=None):
+            self.texts += texts
+            return [[0, 1, 2]] * len(texts)
+
+    letters = Letters()
+    tasks = train_tasks(TRAINING, root, letters, titles_only=0.0)  # type: ignore[arg-type]
+    assert [task.name for task in tasks] == list(TRAINING)
+    assert len(letters.texts) == len(set(letters.texts)) == tasks[0].documents.docs
+    # candidates of a ranking may be training papers, as published; what is asked or labelled may not
+    tested = {
+        p.abstract for name in ("fos", "pub_year", "scidocs_mag", "tweet_mentions") for p in embedded(name).texts()
+    }
+    for name in ("scidocs_cite", "relish", "same_author", "high_influence_cite"):
+        task = embedded(name)
+        tested |= {task.papers[row.query_id].abstract for row in task.payload.rows}
+    trained = {part for text in letters.texts for part in text.split(" [SEP] ")[1:2]}
+    assert len(trained) > 200
+    assert len(tested - {""}) > 250
+    assert not trained & tested
+
+
+# --- the real samples -------------------------------------------------------------------------------------------------
+
+
+def test_the_real_samples_train_on_no_paper_that_tests(real, tokens):
+    tasks = {task.name: task for task in sample_tasks(tokens)}
+    assert list(tasks) == list(TRAINED)
+    assert {name: len(task) for name, task in tasks.items()} == {
+        "sample/fos": 121, "sample/mesh_descriptors": 130, "sample/same_author": 120, "sample/search": 300,
+        "sample/cite_prediction": 126,
+    }  # fmt: skip
+    assert tasks["sample/fos"].outputs == 23
+    assert tasks["sample/mesh_descriptors"].outputs == 30
+    assert (tasks["sample/search"].query_format, tasks["sample/search"].format) == ("QRY", "PRX")
+    assert {len(task) for task in sample_tasks(tokens, cap=50)} == {50}
+
+
+def invented_samples() -> dict[str, Task]:
+    """Return the five samples with papers that are in several of them, under ids of their own."""
+
+    def ids(name: str, trains: bool) -> Iterator[str]:
+        return (key for key in map(str, count()) if in_train(name, key) == trains)
+
+    made = {}
+    for name in TRAINED:
+        trained, tested = ids(name, True), ids(name, False)
+        titles = {next(trained): f"own of {name}", next(tested): f"Tested by {name}!"}
+        titles |= {next(trained): f"tested by {other}" for other in TRAINED if other != name}
+        papers = {key: Paper(key, title, "") for key, title in titles.items()}
+        known, queries, (own, test, *others) = SAMPLES[name], {}, papers
+        labels = dict.fromkeys(papers, (1,) if known.read.__name__ == "_fos" else 0)
+        if name in TRAINED[:2]:
+            train = tuple(Example(key, labels[key]) for key in papers if key != test)
+            payload = Labelled({"train": train, "test": (Example(test, labels[test]),)}, name == TRAINED[0], (), ("x",))
+        elif name == "sample/cite_prediction":
+            more = {str(10_000 + i): f"{word} of {name}" for i, word in enumerate(("cited", "other"))}
+            papers |= {key: Paper(key, title, "") for key, title in more.items()}
+            rows = [Triple(own, *more), Triple(test, test, test), *(Triple(own, key, "10001") for key in others)]
+            payload = Triples(lambda split, rows=rows: iter(rows))
+        else:
+            bare = name == "sample/search"
+            queries = {own: "bare own", test: "bare tested"} if bare else {}
+            more = {str(10_000 + i): f"{word} of {name}" for i, word in enumerate(("found", "other"))}
+            papers |= {key: Paper(key, title, "") for key, title in more.items()}
+            pairs = [(key, score) for score, key in enumerate(("10001", "10000"))]
+            asked = (own, test) if bare else (own, test, *others)
+            rows = [Qrel(query, key, score) for query in asked for key, score in pairs if query != test]
+            papers["10002"] = Paper("10002", f"also tested by {name}", "")
+            rows += [*(Qrel(own, key, 0) for key in (*others, "10002")), Qrel(test, "10002", 1)]
+            payload = Judged(tuple(rows), bare)
+        spec = TASKS[known.like]
+        made[name] = Task(name, spec.type, spec.format, (), payload, "real", "", texts=papers.values, queries=queries)
+    return made
+
+
+def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
+    samples, texts = invented_samples(), []
+    monkeypatch.setattr(training_samples, "read_sample", lambda name, folder_of: samples[name])
+    monkeypatch.setattr(
+        type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
+    )
+    tasks = sample_tasks(tokens, folder_of=Path)
+    assert not [text for text in texts if "ested by" in text or text == "bare tested"]
+    assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
+    assert "bare own" in texts
+    assert {task.name: len(task) for task in tasks} == dict.fromkeys(TRAINED, 1)
+
+
+def test_what_is_held_out_of_a_sample_shares_no_query_with_its_training(real):
+    for name in ("sample/same_author", "sample/search"):
+        task = load_task(name)
+        rest = held_out(name, task)
+        assert 0 < len(rest.payload.rows) < len(task.payload.rows)
+        trained = {row.query_id for row in task.payload.rows} - {row.query_id for row in rest.payload.rows}
+        assert len(trained) > 20
+        assert set(rest.queries) <= {row.query_id for row in rest.payload.rows}
+    triples = load_task("sample/cite_prediction")
+    kept = list(held_out("sample/cite_prediction", triples).payload.rows("train"))
+    assert 20 < len(kept) < 200
+    with pytest.raises(ConfigError, match="is not trained on"):
+        sample_tasks(None, ["sample/scifact"])
+
+
+# --- the published configuration --------------------------------------------------------------------------------------
+
+ENTRY = {"name": "x", "type": "regression", "dataset": {"path": "allenai/scirepeval", "name": "pub_year"},
+         "labels_field": "scaled_year", "ctrl_token": "[RGN]", "sample_size": {"train": 2, "dev": 1}}  # fmt: skip
+
+
+def configured(folder: Path, *entries: dict) -> Path:
+    path = folder / "tasks_config.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_a_published_configuration_names_sets_codes_and_sizes(root, tokens):
+    search = {"name": "s", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "search"},
+              "input_fields": ["title", "year"], "ctrl_token": {"query": "[QRY]", "candidates": "[PRX]"}}  # fmt: skip
+    path = configured(root, ENTRY, search)
+    year, found = published_tasks(path, tokens, lambda name: root, titles_only=0.0)
+    assert (year.name, year.format, len(year)) == ("x", "RGN", 2)
+    assert year.targets[0] == pytest.approx(-np.sqrt(1.5))
+    assert (found.query_format, found.format) == ("QRY", "PRX")
+    assert shown(found, found.rows[0, 1], tokens) == "[CLS] on bees [SEP] 2019 . 0 [SEP]"
+    assert len(published_tasks(path, tokens, lambda name: root, cap=1)[0]) == 1
+
+
+def test_a_published_configuration_makes_triplets_as_published(root, tokens):
+    ranked = [paper(*ANTS, score=2), paper(*MOSS, score=1)]
+    put(root, "same_author", "train", [{"query": paper(*BEES), "candidates": [*ranked, paper(*FERN, score=0)]}])
+    entry = {"name": "s2and", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "same_author"}}
+    assert len(published_tasks(configured(root, entry), tokens, lambda name: root)[0]) == 1
+
+
+def test_a_published_configuration_reads_files_beside_it(root, tokens):
+    (root / "labels.txt").write_text("law\nart\n")
+    (root / "fos.json").write_text(
+        json.dumps([paper(*BEES, labels_text=["art"]), paper(*MOSS, labels_text=["law", "art"])])
+    )
+    (root / "three.json").write_text(json.dumps([{"query": paper(*BEES), "pos": paper(*ANTS), "neg": paper(*MOSS)}]))
+    fos = {"name": "f", "type": "classification", "multi_label": True, "data_files": {"train": "fos.json"},
+           "labels": "labels.txt", "labels_field": "labels_text"}  # fmt: skip
+    three = {"name": "t", "type": "triplet", "data_files": {"train": "three.json"}}
+    a, b = published_tasks(configured(root, fos, three), tokens, locate)
+    assert (a.classes, a.targets.tolist()) == (("law", "art"), [[0, 1], [1, 1]])
+    assert (b.kind, b.format, len(b)) == ("triplet", "PRX", 1)
+    with pytest.raises(DataError, match="data_files has no dev"):
+        published_tasks(configured(root, fos), tokens, locate, split="validation")
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"typ": "ir"}, "unknown key 'typ'.*did you mean 'type'"),
+    ({"type": "regresion"}, "unknown type 'regresion'.*did you mean 'regression'"),
+    ({"ctrl_token": "[RGM]"}, r"ctrl_token '\[RGM\]'.*did you mean"),
+    ({"ctrl_token": {"query": "[QRY]"}}, "ctrl_token None"),
+    ({"sample_size": {"train": "all"}}, "sample_size 'all'"),
+    ({"sample_size": True}, "sample_size True"),
+    ({"dataset": {"path": "allenai/scirepeval", "name": "pub_yeer"}}, "no training set 'pub_yeer'.*did you mean 'pub_year'"),
+    ({"dataset": {"path": "elsewhere/x", "name": "fos"}}, "dataset 'elsewhere/x' is not read"),
+    ({"data_files": {"train": "x.json"}}, "either dataset or data_files"),
+    ({"labels": "nowhere.txt"}, "no file 'nowhere.txt'"),
+    ({"labels_field": 3}, "'labels_field' must be str"),
+    ({"input_fields": ["titel"]}, "input field 'titel'.*did you mean 'title'"),
+    ({"contrastive": True}, "contrastive: this part of the loss is not here"),
+])  # fmt: skip
+def test_an_entry_that_is_wrong_is_named_with_file_and_number(tmp_path, change, said):
+    path = configured(tmp_path, {**ENTRY, "name": "first"}, {**ENTRY, **change})
+    with pytest.raises(DataError, match=rf"tasks_config\.json:2: .*{said}"):
+        read_tasks_config(path)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "[3]", '[{"name": "x"}]', "nonsense"])
+def test_what_is_no_configuration_is_refused(tmp_path, content):
+    path = tmp_path / "tasks_config.json"
+    path.write_text(content)
+    with pytest.raises(ScirepError, match="tasks_config"):
+        read_tasks_config(path)
+    with pytest.raises(DataError, match="is there twice"):
+        read_tasks_config(configured(tmp_path, ENTRY, ENTRY))
+
+
+def test_the_shipped_configuration_is_read_and_trains_on_the_embedded_sets(real, tokens):
+    import os
+
+    path = Path(os.environ["SCIREP_DATA_MIRROR"]) / "scirepeval" / "tasks_config.json"
+    read = read_tasks_config(path)
+    assert {task.set for task in read} == set(TRAINING)
+    assert {task.set: task.format for task in read if task.set != "scirepeval/search"} == {
+        name: TASKS[name].format for name in TRAINING if name != "scirepeval/search"
+    }
+    made = published_tasks(path, tokens, lambda name: locate(name, "embedded", 500, 0), cap=20)
+    assert [task.name for task in made] == [task.name for task in read]
+    assert [task.outputs for task in made][:2] == [1, 1]

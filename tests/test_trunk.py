@@ -1,0 +1,635 @@
+"""The trunk: against transformers' BERT, in any order and packing, in half precision, under every conditioning."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+
+from scirep_core import load_encoder
+from scirep_core.encoders import SENTENCES, model_folder, packing
+from scirep_core.encoders.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
+from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, Conditioning, conditioning
+from scirep_core.encoders.hub import load_tokenizer
+from scirep_core.encoders.packing import at_once, attend, pack
+from scirep_core.encoders.prepacked import Prepacked, Rounded, fast_bfloat16
+from scirep_core.encoders.speed import Speed, flops, matrix_rate
+from scirep_core.encoders.tokens import of_words, read_tokens
+from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, compile_layers, ready, token_batches
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.formats import FORMATS
+
+LENGTHS = (131, 7, 1, 512, 2, 64, 7, 131)
+
+
+def draw(vocabulary: int, lengths=LENGTHS, seed: int = 0) -> list[list[int]]:
+    """Return documents of random token ids."""
+    drawn = np.random.default_rng(seed)
+    return [drawn.integers(0, vocabulary, length).tolist() for length in lengths]
+
+
+def random_bert(folder: Path, seed: int = 0, **config) -> Path:
+    """Write a BERT of three layers with weights large enough to matter."""
+    import transformers
+
+    torch.manual_seed(seed)
+    sizes = {
+        "vocab_size": 99, "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 80,
+        "initializer_range": 0.15,
+    }  # fmt: skip
+    model = transformers.BertModel(transformers.BertConfig(**sizes | config))
+    for name, value in model.named_parameters():
+        if "bias" in name or "LayerNorm" in name:
+            value.data += 0.1 * torch.randn_like(value)
+    model.save_pretrained(folder)
+    return folder
+
+
+def minilm() -> Path:
+    """Return the folder of the bundled model."""
+    return load_encoder("minilm").folder
+
+
+def theirs(folder: Path, documents) -> list[torch.Tensor]:
+    """Return transformers' last hidden states of each document, all padded into one batch."""
+    import transformers
+
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    longest = max(map(len, documents))
+    ids = torch.tensor([document + [0] * (longest - len(document)) for document in documents])
+    mask = torch.tensor([[1] * len(document) + [0] * (longest - len(document)) for document in documents])
+    with torch.no_grad():
+        states = model(input_ids=ids, attention_mask=mask).last_hidden_state
+    return [state[: len(document)] for state, document in zip(states, documents, strict=True)]
+
+
+def ours(model: Conditioned, documents) -> list[torch.Tensor]:
+    """Return the trunk's last hidden states of each document, in the order given."""
+    batch = model.pack(documents, ["PRX"] * len(documents))
+    with torch.inference_mode():
+        states = model.hidden(batch).float()
+    parts = torch.tensor_split(states, batch.starts[1:-1].tolist())
+    back = dict(zip(batch.order.tolist(), parts, strict=True))
+    return [back[i] for i in range(len(documents))]
+
+
+def plain(folder: Path, pooling: str = "cls") -> Conditioned:
+    trunk = read_trunk(folder)
+    return Conditioned(trunk, Conditioning(trunk), pooling)
+
+
+# ------------------------------------------------------------------------------------------- equal to transformers
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"hidden_act": "gelu_new"}, {"layer_norm_eps": 1e-5, "num_attention_heads": 1}, {"type_vocab_size": 1}],
+    ids=["plain", "tanh", "one head", "one type"],
+)
+@pytest.mark.parametrize("laid_out", [False, True])
+def test_random_weights_give_transformers_states(tmp_path, config, laid_out):
+    folder = random_bert(tmp_path / "b", **config)
+    documents = draw(99)
+    model = plain(folder)
+    if laid_out:
+        ready(model, "float32", "cpu")
+        assert any(isinstance(part, Prepacked) for part in model.modules())
+    for a, b in zip(ours(model, documents), theirs(folder, documents), strict=True):
+        assert (a - b).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("laid_out", [False, True])
+def test_minilms_weights_give_transformers_states(laid_out):
+    documents = draw(30522)
+    model = ready(plain(minilm()), "float32", "cpu") if laid_out else plain(minilm())
+    for a, b in zip(ours(model, documents), theirs(minilm(), documents), strict=True):
+        assert (a - b).abs().max() <= 1e-5
+
+
+def test_what_is_read_is_what_all_rows_hold(tmp_path):
+    """The last layer computes one row a document where one is read; the mean needs all."""
+    model, documents = plain(random_bert(tmp_path / "b")), draw(99)
+    states = ours(model, documents)
+    with torch.inference_mode():
+        first = model(model.pack(documents, ["CLF"] * len(documents)))
+        model.pooling = "mean"
+        mean = model(model.pack(documents, ["QRY"] * len(documents)))
+        batch = model.pack(documents, ["PRX"] * len(documents))
+        assert torch.equal(batch.in_order(model.trunk(batch, read=True)), first)
+    for a, b, state in zip(first, mean, states, strict=True):
+        assert (a - state[0]).abs().max() <= 1e-6
+        assert (b - state.mean(0)).abs().max() <= 1e-6
+
+
+def test_gradients_are_transformers_gradients(tmp_path):
+    import transformers
+
+    folder = random_bert(tmp_path / "b")
+    documents = [[1 + token for token in ids] for ids in draw(98, (3, 9, 9, 40))]  # 0 is padding: no gradient in theirs
+    oracle = transformers.AutoModel.from_pretrained(folder).eval()
+    aim = torch.randn(len(documents), 48, generator=torch.Generator().manual_seed(1))
+    sum(
+        ((oracle(torch.tensor([d])).last_hidden_state[0, 0] - a) ** 2).sum()
+        for d, a in zip(documents, aim, strict=True)
+    ).backward()
+    model = plain(folder)
+    ((model(model.pack(documents, ["PRX"] * 4)) - aim) ** 2).sum().backward()
+    named = dict(model.trunk.named_parameters())
+    expected = dict(oracle.named_parameters())
+    from scirep_core.encoders.bert import published_name
+
+    for name, value in named.items():
+        near = expected[published_name(name)].grad
+        assert (value.grad - near).abs().max() <= 1e-4 * max(1.0, near.abs().max()), name
+
+
+def test_training_drops_and_evaluation_does_not(tmp_path):
+    model, documents = plain(random_bert(tmp_path / "b")), draw(99, (5, 9))
+    batch = model.pack(documents, ["PRX"] * 2)
+    model.train()
+    assert (model(batch) - model(batch)).abs().max() > 0.01
+    model.eval()
+    assert torch.equal(model(batch), model(batch))
+
+
+# --------------------------------------------------------------------------------------------- order and packing
+
+
+def test_order_and_packing_change_nothing():
+    """20 shuffles and splits of one set of documents, packed anew each time."""
+    model, documents = ready(plain(minilm(), "mean"), "float32", "cpu"), draw(30522, (1, 9, 9, 30, 64, 131, 131, 200))
+    drawn = np.random.default_rng(3)
+
+    def vectors(order, cut):
+        parts = [order[:cut], order[cut:]] if 0 < cut < len(order) else [order]
+        found = torch.cat([model(model.pack([documents[i] for i in part], ["PRX"] * len(part))) for part in parts])
+        return torch.nn.functional.normalize(found[np.argsort(order)], dim=1)
+
+    with torch.inference_mode():
+        first = vectors(list(range(len(documents))), 0)
+        for _ in range(20):
+            again = vectors(drawn.permutation(len(documents)).tolist(), int(drawn.integers(0, len(documents))))
+            assert (again - first).abs().max() <= 1e-6
+
+
+def test_a_document_alone_has_the_states_it_has_among_others(tmp_path):
+    model, documents = plain(random_bert(tmp_path / "b")), draw(99)
+    together = ours(model, documents)
+    for document, state in zip(documents, together, strict=True):
+        assert (ours(model, [document])[0] - state).abs().max() <= 2e-6
+
+
+def test_documents_lie_by_route_then_length_each_once():
+    documents = draw(50, (5, 3, 5, 1, 3, 3))
+    batch = pack(documents, [1, 0, 0, 1, 0, 1])
+    assert [(run.route, run.length, run.size) for run in batch.runs] == [
+        (0, 3, 2),
+        (0, 5, 1),
+        (1, 1, 1),
+        (1, 3, 1),
+        (1, 5, 1),
+    ]
+    assert batch.order.tolist() == [1, 4, 2, 3, 5, 0]
+    assert batch.ids.tolist() == [token for i in batch.order for token in documents[i]]
+    assert batch.positions.tolist() == [place for i in batch.order for place in range(len(documents[i]))]
+    assert batch.starts.tolist() == [0, 3, 6, 11, 12, 15, 20]
+    assert batch.routes == ((0, slice(0, 3), slice(0, 11)), (1, slice(3, 6), slice(11, 20)))
+    assert batch.in_order(batch.order[:, None]).flatten().tolist() == list(range(6))
+    for wrong in ([], [[1], []]):
+        with pytest.raises(ValueError, match="a batch needs documents, and each document a token"):
+            pack(wrong)
+
+
+def test_batches_are_planned_by_tokens():
+    lengths = [512, 7, 7, 300, 64, 1, 2000]
+    batches = list(token_batches(lengths, 1024))
+    assert sorted(i for batch in batches for i in batch) == list(range(7))
+    assert all(len(batch) == 1 or sum(lengths[i] for i in batch) <= 1024 for batch in batches)
+    assert batches[0] == [6]
+    assert list(token_batches([], 10)) == []
+
+
+# ------------------------------------------------------------------------------------------ attention in other ways
+
+
+def heads(rows: int, seed: int = 0, dtype=torch.float32) -> list[torch.Tensor]:
+    torch.manual_seed(seed)
+    return [torch.randn(rows, 2, 8).to(dtype) for _ in range(3)]
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("context", [(), (0,), (0, 1)])
+@pytest.mark.parametrize("half", [False, True])
+def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, context, half):
+    """What a GPU does, on the CPU: padded in float32, and in half precision through a stand-in for torch's attention."""
+
+    def stand_in(q, k, v, asks, sees):
+        assert (asks.longest, sees.longest) == tuple(int(of.starts.diff().max()) for of in (asks, sees))
+        assert asks.starts.dtype == sees.starts.dtype == torch.int32
+        made = []
+        for (a, b), (c, d) in zip(*(pairwise(of.starts.tolist()) for of in (asks, sees)), strict=True):
+            qkv = (x.transpose(0, 1).float() for x in (q[a:b], k[c:d], v[c:d]))
+            made.append(torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(0, 1))
+        return torch.cat(made)
+
+    monkeypatch.setattr(packing, "variable_length", stand_in)
+    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)), [1, 0, 0, 1, 0, 2])
+    q, k, v = heads(len(batch.ids))
+    q = q[: batch.docs] if read else q
+    before = {route: tuple(heads(3 + route, seed=route)[:2]) for route in context} or None
+    expected = attend(q, k, v, batch, read, before=before)
+    if half:
+        q, k, v = (x.bfloat16() for x in (q, k, v))
+    again = at_once(q, k, v, batch, read, before=before).float()
+    assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
+
+
+def test_attention_in_bfloat16_on_a_cpu_is_attention(tmp_path):
+    """exp without taking off the maximum, and torch's own where scores are too large or too small for it."""
+    batch = pack(draw(50, (40, 33, 7)))
+    for size, near in ((1.0, 0.02), (2.0, 0.05), (60.0, 0.05)):
+        q, k, v = heads(len(batch.ids), dtype=torch.bfloat16)
+        for sign in (1, -1):
+            many = (q.abs() * size, k.abs() * size * sign, v)
+            with torch.inference_mode():
+                half = attend(*many, batch).float()
+                whole = attend(*(x.float() for x in many), batch)
+            assert (half - whole).abs().max() < near, (size, sign)
+
+
+# ------------------------------------------------------------------------------------------------- number types
+
+
+def conditioned(kind: str, seed: int = 0) -> Conditioned:
+    """Return a random trunk under a conditioning whose own weights matter."""
+    torch.manual_seed(seed)
+    from scirep_core.encoders.bert import Shape
+
+    trunk = Trunk(Shape(60, 48, 4, 4, 64, max_position_embeddings=64))
+    options = (
+        {"instructions": {f: [2, 5 + i, 3] for i, f in enumerate(FORMATS)}} if kind in ("prefix", "instruction") else {}
+    )
+    model = Conditioned(trunk, conditioning(kind, trunk, **options))
+    for name, value in model.named_parameters():
+        if "norm" not in name:
+            value.data += 0.1 * torch.randn_like(value)
+    return model.eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-5), ("bfloat16", 0.15)])
+def test_every_conditioning_runs_laid_out_and_in_half_precision(kind, dtype, near):
+    """Formats mixed in one batch, the read rows and all of them, against the plain model in float32."""
+    documents = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
+    formats = [*FORMATS, *FORMATS]
+    results = {}
+    for made in ("plain", dtype):
+        model = conditioned(kind)
+        model = model if made == "plain" else ready(model, dtype, "cpu")
+        with torch.inference_mode():
+            batch = model.pack(documents, formats)
+            results[made] = (model(batch).float(), model.hidden(batch).float())
+    for a, b in zip(results["plain"], results[dtype], strict=True):
+        assert a.shape == b.shape
+        assert (a - b).abs().max() <= near
+        assert torch.cosine_similarity(a, b, dim=-1).min() > (0.9999 if dtype == "float32" else 0.999)
+
+
+def test_bfloat16_rounds_products_and_keeps_the_direction():
+    exact, rounded = (load_encoder("minilm", dtype=dtype) for dtype in ("float32", "bfloat16"))
+    texts = ["A paper of models. " * n for n in (1, 5, 40, 200)]
+    one, two = exact.encode(texts, "PRX"), rounded.encode(texts, "PRX")
+    assert (1 - (one * two).sum(1)).max() <= 1e-4
+    assert np.abs(one - two).max() > 1e-5
+    assert exact.fingerprint != rounded.fingerprint
+
+
+def test_where_onednn_has_no_layout_the_model_runs_without(tmp_path, monkeypatch):
+    folder, documents = random_bert(tmp_path / "b"), draw(99, (4, 9))
+    expected = ours(plain(folder), documents)
+    with monkeypatch.context() as patch:
+        patch.setattr(Prepacked, "_product", lambda *_: torch.ops.mkldnn.no_such_operator())
+        exact, half = (ready(plain(folder), dtype, "cpu") for dtype in ("float32", "bfloat16"))
+    assert not any(isinstance(part, Prepacked | Rounded) for part in exact.modules())
+    assert sum(isinstance(part, Rounded) for part in half.modules()) == 18
+    for a, b, c in zip(expected, ours(exact, documents), ours(half, documents), strict=True):
+        assert torch.equal(a, b)
+        assert 0 < (a - c).abs().max() < 0.1
+    assert isinstance(fast_bfloat16(), bool)
+
+
+def test_a_compiled_layer_computes_what_a_plain_one_does(tmp_path):
+    """The compiler's front half, on the CPU; what it generates is a GPU's."""
+    folder = random_bert(tmp_path / "b")
+    model = plain(folder).requires_grad_(False)
+    expected = [ours(model, draw(99, lengths)) for lengths in ((4, 9), (30, 2, 2))]
+    compile_layers(model, backend="eager", fullgraph=True)
+    for lengths, states in zip(((4, 9), (30, 2, 2)), expected, strict=True):
+        for a, b in zip(ours(model, draw(99, lengths)), states, strict=True):
+            assert (a - b).abs().max() <= 1e-6
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-3), ("bfloat16", 0.2), ("float16", 0.05)])
+def test_a_gpu_gives_the_cpus_states_under_every_conditioning(kind, dtype, near):
+    documents, formats = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2), [*FORMATS, *FORMATS]
+    results = []
+    for device, number in (("cpu", "float32"), ("cuda", dtype)):
+        model = ready(conditioned(kind), number, device, compiled=device == "cuda" and kind == "plain")
+        with torch.inference_mode():
+            batch = model.pack(documents, formats)
+            results.append([model(batch).float().cpu(), model.hidden(batch).float().cpu()])
+            model.pooling = "mean"
+    for a, b in zip(*results, strict=True):
+        assert (a - b).abs().max() <= near
+
+
+# ------------------------------------------------------------------------------------------- weights in and out
+
+
+def test_weights_come_back_under_transformers_names(tmp_path):
+    import transformers
+    from safetensors.torch import save_file
+
+    folder = random_bert(tmp_path / "b")
+    trunk = read_trunk(folder)
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "config.json").write_text(json.dumps(config_of(trunk.shape)))
+    for prefix, old in (("", False), ("bert.", False), ("bert.", True)):
+        tensors = {prefix + name: value.clone() for name, value in tensors_of(trunk).items()}
+        if old:
+            pairs = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+            for new, was in pairs.items():
+                tensors = {name.replace(new, was): value for name, value in tensors.items()}
+        save_file(tensors, again / "model.safetensors")
+        back = read_trunk(again)
+        assert back.shape == trunk.shape
+        assert all(torch.equal(a, b) for a, b in zip(back.parameters(), trunk.parameters(), strict=True))
+    save_file(dict(tensors_of(trunk)), again / "model.safetensors", metadata={"format": "pt"})
+    model, told = transformers.AutoModel.from_pretrained(again, output_loading_info=True)
+    assert all(name.startswith("pooler") for name in told["missing_keys"])
+    assert not told["unexpected_keys"]
+    assert torch.equal(model.embeddings.word_embeddings.weight, trunk.words.weight)
+
+
+def test_weights_in_parts_are_read_and_a_pickle_only_where_it_is_allowed(tmp_path, monkeypatch):
+    import transformers
+
+    folder = tiny_models.bert(tmp_path / "b")
+    expected = list(read_trunk(folder).parameters())
+    parts = tmp_path / "parts"
+    transformers.AutoModel.from_pretrained(folder).save_pretrained(parts, max_shard_size="10KB")
+    assert len(list(parts.glob("model-*.safetensors"))) > 1
+    pickled = tiny_models.bert(tmp_path / "bin", safe=False)
+    with pytest.raises(ConfigError, match=r"no model\.safetensors"):
+        read_trunk(pickled)
+    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
+    for other in (parts, pickled):
+        assert all(torch.equal(a, b) for a, b in zip(read_trunk(other).parameters(), expected, strict=True))
+
+
+def test_weights_that_do_not_fit_are_named(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = random_bert(tmp_path / "b")
+    tensors = load_file(folder / "model.safetensors")
+    name = "encoder.layer.1.output.dense.weight"
+    save_file({key: value for key, value in tensors.items() if key != name}, folder / "model.safetensors")
+    with pytest.raises(ConfigError, match=rf"{folder}: weight {name} is missing"):
+        read_trunk(folder)
+    save_file({**tensors, name: tensors[name].T.contiguous()}, folder / "model.safetensors")
+    with pytest.raises(ConfigError, match=rf"weight {name} has shape \(80, 48\), not \(48, 80\)"):
+        read_trunk(folder)
+
+
+def test_which_models_run_on_the_trunk(tmp_path):
+    folder = tiny_models.bert(tmp_path / "b")
+    assert load_encoder(str(folder)).on_trunk
+    assert load_encoder("minilm").on_trunk
+    assert not load_encoder(f"{folder}@pooler").on_trunk
+    assert not load_encoder(str(tiny_models.roberta(tmp_path / "r"))).on_trunk
+    assert not load_encoder(str(tiny_models.mpnet(tmp_path / "m"))).on_trunk
+    config = json.loads((folder / "config.json").read_text())
+    for change in ({"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}, {"is_decoder": True}):
+        (folder / "config.json").write_text(json.dumps(config | change))
+        assert not load_encoder(str(folder)).on_trunk, change
+    assert set(model_folder.PLAIN["hidden_act"]) == set(ACTIVATIONS)
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "roberta"}))
+    with pytest.raises(ConfigError, match="model_type 'roberta' is no plain BERT"):
+        shape_of(folder)
+
+
+def test_what_transformers_runs_otherwise_gives_the_same_vectors(tmp_path, monkeypatch):
+    """One folder by both roads, every pooling and length."""
+    from scirep_core.encoders.hub import TransformersEncoder
+
+    folder = tiny_models.bert(tmp_path / "b")
+    texts = ["a paper of models", "w1 w2 " * 300, "", "c"]
+    for pooling in ("cls", "mean"):
+        found = [load_encoder(f"{folder}@{pooling}").encode(texts, "PRX")]
+        with monkeypatch.context() as patch:
+            patch.setattr(TransformersEncoder, "on_trunk", False)
+            found.append(load_encoder(f"{folder}@{pooling}").encode(texts, "PRX"))
+        assert np.abs(found[0] - found[1]).max() <= 1e-5
+
+
+# ---------------------------------------------------------------------------------------------------- tokens
+
+UNPLEASANT = [
+    "", "Hello [SEP] World", "[CLS] x [MASK] [PAD] [unk] [UNK]", "naïve Ünïcode café 模型 研究", "a\x00b \u202e tab\t",
+    "😀 emojis 👩‍👩‍👧", "x" * 300, "A [CLF] b swarmy", "ﬁne — “q” don't", "w " * 700, "half \ud800 of a pair",
+]  # fmt: skip
+ADDED = {
+    "content": "[CLF]",
+    "special": True,
+    "normalized": False,
+    "lstrip": False,
+    "rstrip": False,
+    "single_word": False,
+}
+FOLDERS = {
+    "as it is": ((), {}, {}),
+    "cased": ((), {"do_lower_case": False}, {}),
+    "accents kept": ((), {"strip_accents": False}, {}),
+    "vocabulary": (("tokenizer.json",), {}, {}),
+    "vocabulary alone": (("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"), {}, {}),
+    "vocabulary, cased": (("tokenizer.json",), {"do_lower_case": False, "tokenize_chinese_chars": False}, {}),
+    "tokenizer.json alone": (("vocab.txt", "tokenizer_config.json", "special_tokens_map.json"), {}, {}),
+    "special tokens": ((), {}, {"special_tokens_map.json": {"additional_special_tokens": ["[CLF]", "[QRY]"]}}),
+    "added, old": (("tokenizer.json",), {}, {"added_tokens.json": {"[CLF]": 30522, "swarmy": 30523},
+                                             "special_tokens_map.json": {"additional_special_tokens": ["[CLF]"]}}),
+    "added, new": ((), {"added_tokens_decoder": {"30522": ADDED}}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOLDERS)
+def test_ids_are_those_of_transformers_fast_tokenizer(tmp_path, what):
+    drop, config, small = FOLDERS[what]
+    folder = shutil.copytree(minilm(), tmp_path / "m", ignore=shutil.ignore_patterns("*.safetensors", *drop))
+    if config:
+        told = json.loads((minilm() / "tokenizer_config.json").read_text())
+        (folder / "tokenizer_config.json").write_text(json.dumps(told | config))
+    for name, content in small.items():
+        (folder / name).write_text(json.dumps(content))
+    texts = [model_folder.clean(text) for text in UNPLEASANT]
+    for lower in (False, True):
+        oracle, tokens = load_tokenizer(folder, lower), read_tokens(folder, lower)
+        for length in (5, 512):
+            assert tokens.ids(UNPLEASANT, length) == oracle(texts, truncation=True, max_length=length)["input_ids"]
+    assert tokens.ids(texts, special=False) == oracle(texts, add_special_tokens=False)["input_ids"]
+    assert (tokens.pad, tokens.cls, tokens.sep, tokens.size) == (0, 101, 102, len(oracle))
+
+
+def test_tokens_are_saved_as_transformers_reads_them(tmp_path):
+    tokens = read_tokens(minilm())
+    assert tokens.add(["[CLF]", "[SEP]"]) == (30522, 102)
+    tokens.save(tmp_path)
+    for again in (read_tokens(tmp_path), tokens):
+        assert again.ids(UNPLEASANT, 512) == tokens.ids(UNPLEASANT, 512)
+        assert 30522 in again.ids(["A [CLF] b"])[0]
+    shutil.copy(minilm() / "config.json", tmp_path)
+    oracle = load_tokenizer(tmp_path)
+    texts = [model_folder.clean(text) for text in UNPLEASANT]
+    assert oracle(texts, truncation=True, max_length=512)["input_ids"] == tokens.ids(UNPLEASANT, 512)
+    assert (oracle.cls_token, oracle.pad_token_id, oracle.model_max_length) == ("[CLS]", 0, 512)
+
+
+def test_a_vocabulary_becomes_a_tokenizer():
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pap", "##er"]
+    tokens = of_words({word: i for i, word in enumerate(words)})
+    assert tokens.ids(["Paper zebra [SEP] pap"]) == [[2, 5, 6, 1, 3, 5, 3]]
+    assert (tokens.size, tokens.pad, tokens.id("nowhere")) == (7, 0, None)
+    with pytest.raises(ConfigError, match="a vocabulary without"):
+        of_words({"[UNK]": 0, "a": 1})
+
+
+# ------------------------------------------------------------------------------------------- the encoder around it
+
+
+def encoder(folder: Path, kind: str = "plain", **about) -> TrunkEncoder:
+    def load():
+        torch.manual_seed(7)
+        trunk = read_trunk(folder)
+        return Conditioned(trunk, conditioning(kind, trunk)), read_tokens(folder)
+
+    return TrunkEncoder("mine", load, About("f", tiny_models.WIDTH, SENTENCES, **about))
+
+
+def test_hidden_states_of_padded_ids_are_transformers_wherever_padding_lies(tmp_path):
+    import transformers
+
+    folder = tiny_models.bert(tmp_path / "b")
+    oracle = transformers.AutoModel.from_pretrained(folder).eval()
+    ids = torch.tensor(draw(len(tiny_models.VOCAB), (9, 9, 9, 9)))
+    mask = torch.ones_like(ids)
+    mask[0, 6:], mask[1, :4], mask[2, [0, 3, 4]] = 0, 0, 0
+    with torch.no_grad():
+        expected = oracle(input_ids=ids, attention_mask=mask).last_hidden_state
+    for mine in (load_encoder(str(folder)), encoder(folder), load_encoder(f"{folder}@pooler")):
+        states = mine.hidden(ids, mask)
+        assert states.shape == expected.shape
+        assert (states - expected)[mask.bool()].abs().max() <= 1e-5
+        assert (states[~mask.bool()] == 0).all()
+        assert np.asarray(mine.hidden(ids.numpy(), mask.numpy(), route="PRX")).dtype == np.float32
+        assert (mine.hidden(ids[3:]) - expected[3:]).abs().max() <= 1e-5
+    with pytest.raises(ConfigError, match="attention_mask: every document needs a token"):
+        encoder(folder).hidden(ids, mask * 0)
+    with pytest.raises(ConfigError, match="plain has no route 'CLS'; it has CLF, RGN, PRX, QRY"):
+        encoder(folder).hidden(ids, mask, route="CLS")
+
+
+def test_hidden_states_need_a_route_where_layers_do(tmp_path):
+    folder = tiny_models.bert(tmp_path / "b")
+    ids = torch.tensor(draw(len(tiny_models.VOCAB), (9, 9)))
+    with pytest.raises(ConfigError, match="pals: state a route: CLF, RGN, PRX, QRY"):
+        encoder(folder, "pals").hidden(ids)
+    codes = encoder(folder, "control_codes")
+    assert codes.hidden(ids).shape == (2, 9, tiny_models.WIDTH)
+    assert codes.hidden(ids, route="QRY").shape == (2, 10, tiny_models.WIDTH)
+
+
+def test_a_text_is_cut_so_that_added_tokens_have_room(tmp_path):
+    folder = tiny_models.bert(tmp_path / "b")
+    codes = encoder(folder, "control_codes", length=8)
+    whole, cut = codes.encode(["a b c d a b c d a b", "a b c d a"], "CLF")
+    assert np.abs(whole - cut).max() <= 1e-6  # [CLS] [CLF] and five pieces and [SEP]
+    assert np.abs(np.diff(codes.encode(["a b c d a", "a b c d"], "CLF"), axis=0)).max() > 1e-3
+
+
+def test_formats_are_those_of_the_encoder_and_all_come_at_once(tmp_path):
+    folder, texts = tiny_models.bert(tmp_path / "b"), ["a paper of models", "b", ""]
+    codes = encoder(folder, "control_codes", formats=("CLF", "PRX"))
+    found = codes.encode_formats(texts)
+    assert list(found) == ["CLF", "PRX"]
+    assert np.array_equal(found["CLF"], codes.encode(texts, "CLF"))
+    with pytest.raises(ConfigError, match="mine has no QRY; it has CLF, PRX"):
+        codes.encode(texts, "QRY")
+    shared = encoder(folder, "one_pass", shared_pass=True)
+    every = shared.encode_formats(texts)
+    assert {name: value.shape for name, value in every.items()} == dict.fromkeys(FORMATS, (3, tiny_models.WIDTH))
+    assert np.array_equal(every["RGN"], shared.encode(texts, "RGN"))
+    for mine in (codes, shared):
+        assert mine.encode([], "PRX").shape == (0, tiny_models.WIDTH)
+
+
+def test_a_vector_that_is_not_finite_names_its_text(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_models.bert(tmp_path / "b")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["embeddings.word_embeddings.weight"][tiny_models.VOCAB.index("model")] = float("nan")
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(NumericError, match="the vector of text 'a model' is not finite"):
+        load_encoder(str(folder)).encode(["a paper", "a model"], "PRX")
+
+
+def test_the_trunks_road_imports_no_transformers(tmp_path):
+    """A machine with torch, numpy, tokenizers and safetensors alone encodes by name of a folder."""
+    folder = tiny_models.pipeline(tiny_models.bert(tmp_path / "b"))
+    code = (
+        "import sys\nfor name in ('transformers', 'adapters', 'sentence_transformers', 'huggingface_hub'):\n"
+        "    sys.modules[name] = None\n"
+        "from scirep_core import load_encoder\n"
+        "e = load_encoder(sys.argv[1])\nprint(e.encode(['a paper of models', ''], 'PRX').shape, e.speed.documents)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert done.stdout.strip() == f"(2, {tiny_models.WIDTH}) 2"
+
+
+# ----------------------------------------------------------------------------------------------------- speed
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_operations_are_those_that_torch_counts(tmp_path, read):
+    """In the matrix products of a pass; so the last layer is computed only where it is read."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model, lengths = plain(random_bert(tmp_path / "b")), (3, 9, 9, 30)
+    batch = model.pack(draw(99, lengths), ["PRX"] * 4)
+    with FlopCounterMode(display=False) as counted, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+        model.hidden(batch, read)
+    assert counted.get_total_flops() == flops(model.trunk.shape, lengths, read)
+
+
+def test_speed_tells_documents_tokens_and_the_share_of_the_machine(tmp_path):
+    mine = load_encoder("minilm")
+    assert mine.speed is None
+    mine.encode(["a paper of models", "b " * 50], "PRX")
+    speed = mine.speed
+    assert (speed.documents, speed.tokens, speed.padding) == (2, 6 + 52, 0.0)
+    assert speed.mfu > 0
+    told = Speed(10, 1000, 2.0, 0.0, matrix_rate(), "cpu", "float32")
+    assert told.mfu == pytest.approx(0.5)
+    assert told.line().startswith("5.0 documents/s, 500 tokens/s, padding 0.0 %, MFU 50 % (float32, cpu)")

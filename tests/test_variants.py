@@ -1,0 +1,157 @@
+"""Variants are the tables' rows; a model is trained once, under a key of all it depends on, and killed trainings go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from small_base import hand_made_base
+
+from scirep_core.datasets.inventory import TASKS, TRAINING
+from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.model_store import describe, load_model
+from scirep_core.errors import ConfigError
+from scirep_core.training import models as trained
+from scirep_core.training.models import obtain
+from scirep_core.training.variants import (
+    BUDGETS,
+    PARTITIONS,
+    SUBSETS,
+    VARIANTS,
+    budget,
+    config,
+    of_formats,
+    plain,
+    random_partition,
+    variant,
+)
+
+# ---- rows of the tables ----------------------------------------------------------------------------------------------
+
+
+def test_every_variant_is_complete():
+    for name, one in VARIANTS.items():
+        assert one.kind in (*CONDITIONINGS, ""), name
+        assert set(one.tasks) <= set(TRAINING), name
+        assert (not one.kind) == (name == "Base" or bool(one.members)), name
+        assert all(plain(member)[0] in VARIANTS for member in one.members), name
+        assert not one.after or VARIANTS[one.after].kind, name
+    assert [VARIANTS[name].many for name in ("Base", "MTL CLS", "MTL CTRL", "Adapters + MTL CTRL")] == [0, 0, 1, 1]
+    assert not VARIANTS["mean of two MTL CLS"].many
+
+
+def test_table_11_has_each_format_alone_and_every_two():
+    assert [len(chosen) for chosen in SUBSETS.values()] == [1] * 4 + [2] * 6
+    assert list(SUBSETS)[:5] == [f"MTL CTRL on {rest}" for rest in ("CLF", "RGN", "PRX", "SRCH", "CLF+RGN")]
+    assert {TASKS[name].format for name in VARIANTS["MTL CTRL on PRX+SRCH"].tasks} == {"PRX", "QRY"}
+    assert len(VARIANTS["MTL CTRL on PRX+SRCH"].tasks) == 4
+
+
+def test_random_partitions_have_the_formats_sizes_and_differ():
+    formats = {name: TASKS[name].format for name in TRAINING}
+    drawn = [random_partition(number) for number in range(1, 45)]  # 41 draws the formats themselves, and draws again
+    for one in drawn:
+        assert Counter(one.values()) == Counter(formats.values())
+        assert one != formats
+    assert len({tuple(one.values()) for one in drawn[:5]}) == 5
+    assert drawn[0] == random_partition(1) == dict(VARIANTS[PARTITIONS[0]].codes)
+
+
+def test_a_training_is_as_long_and_fast_as_its_variant_says():
+    given = budget("small", train={"steps": 100, "learning_rate": 1e-3})
+    assert [config(name, 0, given).steps for name in ("MTL CLS", "Adapters", "Fusion")] == [100, 300, 200]
+    assert config("Adapters", 0, given).conditioning_lr == pytest.approx(3e-3)
+    assert config("MTL CTRL", 0, given).conditioning_lr is None
+    assert [config(name, 0, given).dense for name in ("MTL CLS", "MTL CLS dense", "one pass dense")] == [0, 1, 1]
+    assert config("MTL CTRL, one task after another", 0, given).mixing == "sequential"
+    assert config("MTL CLS", 7, given).seed == 7
+    published = config("Adapters", 0, BUDGETS["published"])
+    assert (published.epochs, published.batch * published.accumulation, published.warmup) == (6.0, 256, 700)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: variant("MTL CTL"), "did you mean 'MTL CTRL'"),
+        (lambda: budget("smal"), "did you mean 'small'"),
+        (lambda: budget("small", widht=3), "did you mean 'width'"),
+        (lambda: budget("small", train={"stepz": 3}), "did you mean 'steps'"),
+        (lambda: obtain("MTL CLS", 0, budget("tiny"), "scibertt"), "did you mean 'scibert'"),
+        (lambda: trained.base("embedded", budget("samples")), "knows the words of the embedded literature alone"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(call, said):
+    with pytest.raises(ConfigError, match=said):
+        call()
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+
+TINY = budget("tiny", papers=500, train={"steps": 3, "warmup": 1, "batch": 16})
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(hand_made_base(tmp_path_factory.mktemp("base") / "hand-made", TINY))
+
+
+def test_a_model_is_trained_once(base: str, monkeypatch: pytest.MonkeyPatch):
+    said: list[str] = []
+    (first,) = obtain("MTL CTRL", 0, TINY, base, said.append)
+    assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps"]
+    monkeypatch.setattr("scirep_core.train.train", None)  # a second training would fail
+    assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first]
+    assert len(said) == 1
+    told = describe(first.folder)
+    assert (told.kind, told.made["variant"], told.made["training"]["steps"]) == ("control_codes", "MTL CTRL", 3)
+    assert not list(first.folder.parent.glob(f"{first.folder.name}.*"))  # neither checkpoints nor locks stay
+
+
+def test_what_a_model_depends_on_makes_another_model(base: str):
+    (one,) = obtain("MTL CLS", 0, TINY, base)
+    for other in (
+        obtain("MTL CLS", 1, TINY, base),
+        obtain("MTL CLS", 0, budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16}), base),
+        obtain("MTL CLS dense", 0, TINY, base),
+    ):
+        assert other[0].key != one.key
+        assert describe(other[0].folder).fingerprint != describe(one.folder).fingerprint
+
+
+def test_ensembles_are_made_of_trainings_of_their_own(base: str):
+    first, second = obtain("mean of two MTL CLS", 0, TINY, base)
+    assert first == obtain("MTL CLS", 0, TINY, base)[0]
+    assert describe(second.folder).made["train"]["seed"] == 1000
+    assert describe(second.folder).files["model.safetensors"] != describe(first.folder).files["model.safetensors"]
+
+
+def test_fusion_goes_on_from_its_adapters(base: str):
+    import torch
+
+    (adapters,) = obtain("Adapters", 0, TINY, base)
+    (fusion,) = obtain("Fusion", 0, TINY, base)
+    assert describe(fusion.folder).made["before"] == adapters.key
+    before, after = (load_model(one.folder).model for one in (adapters, fusion))
+    for name, value in before.conditioning.state_dict().items():
+        assert torch.equal(after.conditioning.state_dict()[name], value), name  # the second stage leaves them
+    assert all(torch.equal(a, b) for a, b in zip(before.trunk.parameters(), after.trunk.parameters(), strict=True))
+
+
+def test_a_partition_trains_every_task_under_its_own_code(base: str):
+    codes = VARIANTS[PARTITIONS[0]].codes
+    found = trained._tasks(VARIANTS[PARTITIONS[0]], trained.examples(trained.base(base, TINY), TINY)[1])
+    assert {task.name: (task.format, task.query_format) for task in found} == {n: (c, c) for n, c in codes.items()}
+    only = trained._tasks(VARIANTS["MTL CTRL on RGN"], trained.examples(trained.base(base, TINY), TINY)[1])
+    assert [task.name for task in only] == list(of_formats(["RGN"]))
+
+
+def test_the_base_is_scored_as_it_is(base: str):
+    (made,) = obtain("Base", 3, TINY, base)
+    assert (Path(made.encoder), made.folder) == (Path(base), Path(base))
+
+
+def test_a_base_by_name_is_its_folder():
+    found = trained.base("minilm", budget("samples"))
+    assert (found.folder / "model.safetensors").is_file()
+    assert obtain("Base", 0, budget("samples"), "minilm")[0].encoder == "minilm"  # pooled as its authors do

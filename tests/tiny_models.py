@@ -1,0 +1,116 @@
+"""Tiny random models in folders laid out like the hub's, and cache trees as its library leaves them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+WORDS = ["a", "b", "c", "d", "paper", "model", "of", "##s", ".", ":", "query", "passage", *(f"w{i}" for i in range(40))]
+VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+WIDTH = 32
+
+
+def bert(folder: Path, seed: int = 0, safe: bool = True, width: int = WIDTH, layers: int = 2) -> Path:
+    """Write a BERT of two layers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    sizes = {
+        "num_hidden_layers": layers,
+        "num_attention_heads": 2,
+        "intermediate_size": width,
+        "initializer_range": 0.2,
+    }
+    config = transformers.BertConfig(vocab_size=len(VOCAB), hidden_size=width, **sizes)
+    transformers.BertModel(config).save_pretrained(folder, safe_serialization=safe)
+    (folder / "vocab.txt").write_text("\n".join(VOCAB))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def roberta(folder: Path, seed: int = 0) -> Path:
+    """Write a RoBERTa of two layers; its separator is </s>."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    torch.manual_seed(seed)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    vocab = {word: i for i, word in enumerate([*special, *WORDS])}
+    backend = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    names = {"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "pad_token": "<pad>"}
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="<unk>", mask_token="<mask>", model_max_length=512, **names
+    )
+    config = transformers.RobertaConfig(
+        vocab_size=len(vocab), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=514, pad_token_id=1, bos_token_id=0, eos_token_id=2, initializer_range=0.2,
+    )  # fmt: skip
+    transformers.RobertaModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def mpnet(folder: Path, seed: int = 0) -> Path:
+    """Write an MPNet of two layers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    special = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    config = transformers.MPNetConfig(
+        vocab_size=len(special) + len(WORDS), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=514, pad_token_id=1, initializer_range=0.2,
+    )  # fmt: skip
+    transformers.MPNetModel(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join([*special, *WORDS]))
+    transformers.MPNetTokenizerFast(str(folder / "vocab.txt"), unk_token="[UNK]").save_pretrained(folder)
+    return folder
+
+
+def pipeline(folder: Path, pooling: str = "mean", normalise: bool = True, length: int | None = None) -> Path:
+    """Add the files with which sentence-transformers (version 2, as on the hub) says how a model's tokens are pooled."""
+    kinds = ["Transformer", "Pooling", *(["Normalize"] if normalise else [])]
+    modules = [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    modes = {f"pooling_mode_{name}": name.startswith(pooling) for name in ("cls_token", "mean_tokens", "max_tokens")}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": WIDTH, **modes}))
+    if normalise:
+        (folder / "2_Normalize").mkdir()
+    if length:
+        text = json.dumps({"max_seq_length": length, "do_lower_case": False})
+        (folder / "sentence_bert_config.json").write_text(text)
+    return folder
+
+
+def adapter(base: Path, out: Path, name: str, seed: int, safe: bool = True, **settings: object) -> Path:
+    """Write a random bottleneck adapter for a base model, as `adapters` saves it."""
+    import torch
+    from adapters import AutoAdapterModel, SeqBnConfig
+
+    torch.manual_seed(seed)
+    model = AutoAdapterModel.from_pretrained(base)
+    model.add_adapter(name, config=SeqBnConfig(**settings))
+    for key, value in model.named_parameters():
+        if f"adapters.{name}." in key:
+            torch.nn.init.normal_(value, std=0.3)
+    out.mkdir(parents=True, exist_ok=True)
+    model.save_adapter(str(out), name, use_safetensors=safe)
+    return out
+
+
+def cache(home: Path, name: str, folder: Path) -> Path:
+    """Copy a folder into a hub cache as the hub's library leaves it: refs/main names a snapshot."""
+    tree = home / "hub" / f"models--{name.replace('/', '--')}"
+    shutil.copytree(folder, tree / "snapshots" / "abc123")
+    (tree / "refs").mkdir()
+    (tree / "refs" / "main").write_text("abc123")
+    return tree / "snapshots" / "abc123"
