@@ -1,4 +1,4 @@
-"""The `scirep` command: data, score, encode, train, export, study, run, book, explain.
+"""The `scirep` command: data, score, encode, perturb, train, export, study, run, book, explain.
 
 Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
 line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the command that needs them.
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scirep_core import cli_encode, cli_export, cli_overlap, cli_score, cli_study, cli_train
+from scirep_core import cli_encode, cli_export, cli_overlap, cli_perturb, cli_score, cli_study, cli_train
 from scirep_core.errors import ConfigError, ScirepError, nearest
 from scirep_core.terminal import Json, print_json, say, table
 
@@ -119,6 +119,7 @@ data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
 
 app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
 app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
+app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
 app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
 app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
 app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
