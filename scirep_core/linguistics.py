@@ -16,6 +16,7 @@ A text is tagged as a whole, not sentence by sentence, as the reference code doe
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -125,6 +126,9 @@ _PLACES = {
 def _is_there(part: str) -> bool:
     import nltk  # takes a second, and most commands need none of it
 
+    for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep):  # NLTK reads it when it is imported, and no more
+        if folder and folder not in nltk.data.path:
+            nltk.data.path.insert(0, folder)
     for place in _PLACES[part]:
         found = False
         for path in (f"{place}/", f"{place}.zip/{place.split('/')[1]}/"):

@@ -89,10 +89,7 @@ NLTK_DATA = os.environ.get("NLTK_DATA") or f"{os.environ.get('SCIREP_DATA_MIRROR
 def reference() -> Tools:
     if not Path(NLTK_DATA).is_dir():
         pytest.skip("NLTK's data are not at hand: set NLTK_DATA, or SCIREP_DATA_MIRROR to a folder with nltk_data/")
-    import nltk
-
-    if NLTK_DATA not in nltk.data.path:
-        nltk.data.path.append(NLTK_DATA)
+    os.environ["NLTK_DATA"] = NLTK_DATA
     return find_tools("nltk")
 
 

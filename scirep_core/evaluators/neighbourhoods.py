@@ -1,0 +1,169 @@
+"""Where altered texts lie among the originals (textual neighbours, sections 4, 6.1-6.3, Appendix D.1), on plain arrays.
+
+With X the vectors of title + abstract, f(X) those of one type of neighbour where it applies, cosine everywhere:
+
+    NNk_Ret          % of f(x_j) whose k nearest among X hold x_j: rank of x_j <= k               (section 6.2)
+    AOP-k            |A n B| / k in %, A and B the k nearest of f(x_j) and of x_j among f(X) u X      (section 6.3)
+    inter-similarity cosines of all pairs i < j within f(X): mean, sd, min, max, % above the mean     (section 6.1)
+    L2               v / ||v||                   standardisation   (v - mu) / sigma in each dimension    (appendix D.1)
+
+Whether a text is among its own nearest is unsaid: read literally it is, so f(x_j) and x_j, where they are close, both
+find both; `exclude_self` takes each query's own vector out of its candidates.
+
+All is exact and done in blocks: memory grows with the number of texts, not with its square. Products are computed in
+single precision; scores that lie within its rounding of one another are computed again in double and rounded once, so that
+equal vectors tie whatever block they stood in. Ties count for a rank as optimistic (rank 1 + those strictly nearer) and
+among k nearest go to the earlier text, originals first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.evaluators.rows import unit
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Rows = NDArray[np.int64]
+MARGIN = 1e-5
+"""Above the rounding error of a product of unit vectors in single precision."""
+CELLS = 1 << 25
+"""Scores in memory at a time."""
+
+
+class Similarities(NamedTuple):
+    """Cosines of all pairs i < j of a set, and by document the mean over its pairs and the share above the mean."""
+
+    mean: float
+    sd: float
+    least: float
+    most: float
+    above: float
+    means: Floats
+    aboves: Floats
+
+
+def ranks_of_own(queries: NDArray[np.floating], pool: NDArray[np.floating], own: Rows) -> Floats:
+    """Return (n,) ranks of each query's own text among all of the pool: 1 + texts strictly more similar.
+
+    Args:
+        queries: (n, dim). pool: (texts, dim). own: (n,) which text of the pool is the query's.
+    """
+    exact_q, exact_p = unit(queries), unit(pool)
+    q, p = exact_q.astype(np.float32), exact_p.astype(np.float32)
+    found = np.empty(len(q))
+    step = _step(len(p))
+    for start in range(0, len(q), step):
+        at = own[start : start + step]
+        scores = q[start : start + step] @ p.T
+        mine = _exact(exact_q[start : start + step], exact_p[at])
+        above = (scores > mine[:, None] + MARGIN).sum(axis=1)
+        rows, texts = np.nonzero(np.abs(scores - mine[:, None]) <= MARGIN)
+        nearer = _exact(exact_q[start + rows], exact_p[texts]) > mine[rows]
+        found[start : start + step] = 1 + above + np.bincount(rows[nearer], minlength=len(at))
+    return found
+
+
+def nearest(
+    queries: NDArray[np.floating], pool: NDArray[np.floating], k: int, without: Rows | None = None
+) -> NDArray[np.int64]:
+    """Return (n, k) the most similar texts of the pool, nearest first, of equals the earlier.
+
+    Args:
+        without: (n,) a text that is no candidate for that query.
+    """
+    exact_q, exact_p = unit(queries), unit(pool)
+    q, p = exact_q.astype(np.float32), exact_p.astype(np.float32)
+    found = np.empty((len(q), k), dtype=np.int64)
+    step = _step(len(p))
+    for start in range(0, len(q), step):
+        scores = q[start : start + step] @ p.T
+        if without is not None:
+            scores[np.arange(len(scores)), without[start : start + step]] = -np.inf
+        last = np.partition(scores, len(p) - k, axis=1)[:, len(p) - k]
+        rows, texts = np.nonzero(scores >= last[:, None] - MARGIN)
+        exact = _exact(exact_q[start + rows], exact_p[texts])
+        order = np.lexsort((texts, -exact, rows))
+        place = np.arange(len(rows)) - np.searchsorted(rows, rows)  # of each among its query's
+        chosen = order[place < k]  # rows is sorted, so that places are those of the sorted list
+        found[start : start + step] = texts[chosen].reshape(len(scores), k)
+    return found
+
+
+def overlaps(
+    altered: NDArray[np.floating],
+    pool: NDArray[np.floating],
+    own: Rows,
+    chosen: Rows,
+    k: int,
+    exclude_self: bool = False,
+) -> Floats:
+    """Return, for chosen altered texts, the share of k nearest that they and their originals have in common.
+
+    Args:
+        altered: (m, dim) f(X). pool: (n, dim) X. own: (m,) which of X an altered text comes from.
+        chosen: which altered texts are queries.
+    """
+    everything = np.concatenate([pool, altered])
+    both = [(altered[chosen], len(pool) + chosen), (pool[own[chosen]], own[chosen])]
+    found = [nearest(queries, everything, k, place if exclude_self else None) for queries, place in both]
+    return np.array([len(np.intersect1d(a, b, assume_unique=True)) / k for a, b in zip(*found, strict=True)])
+
+
+def similarities(vectors: NDArray[np.floating]) -> Similarities:
+    """Return cosines of all pairs of (n, dim) vectors, n at least 2; the mean is exact, the rest in single precision."""
+    exact = unit(vectors)
+    n = len(exact)
+    own = np.einsum("ij,ij->i", exact, exact)  # 1, or 0 for a zero vector
+    means = (exact @ exact.sum(axis=0) - own) / (n - 1)
+    mean = float(means.mean())
+    v = exact.astype(np.float32)
+    above = np.zeros(n)
+    squares, least, most = 0.0, np.inf, -np.inf
+    step = max(1, min(2048, CELLS // n))
+    for start in range(0, n, step):
+        end = min(start + step, n)
+        scores = v[start:end] @ v[start:].T  # the upper triangle and the block's own lower one
+        apart = scores - np.float32(mean)
+        pairs = np.triu(np.ones((end - start, end - start), dtype=bool), 1)
+        square, rest = apart[:, : end - start], apart[:, end - start :]
+        squares += float(np.square(square[pairs], dtype=np.float64).sum())
+        squares += float(np.einsum("ij,ij->", rest, rest, dtype=np.float64)) if rest.size else 0.0
+        for part in (square[pairs], rest):
+            if part.size:
+                least, most = min(least, float(part.min()) + mean), max(most, float(part.max()) + mean)
+        higher = square > 0
+        np.fill_diagonal(higher, False)
+        above[start:end] += higher.sum(axis=1) + (rest > 0).sum(axis=1)
+        above[end:] += (rest > 0).sum(axis=0)
+    aboves = above / (n - 1)
+    sd = float(np.sqrt(squares / (n * (n - 1) / 2)))
+    return Similarities(mean, sd, least, most, float(aboves.mean()), means, aboves)
+
+
+def standardised(vectors: NDArray[np.floating], on: NDArray[np.floating] | None = None) -> Floats:
+    """Return (v - mu) / sigma in each dimension, mu and sigma those of `on`, else of the vectors themselves.
+
+    A dimension that does not vary becomes 0. Source: Timkey and van Schijndel 2021, as used in appendix D.1.
+    """
+    base = np.asarray(vectors if on is None else on, dtype=np.float64)
+    sigma = base.std(axis=0)
+    apart = np.asarray(vectors, dtype=np.float64) - base.mean(axis=0)
+    return np.asarray(np.divide(apart, sigma, out=np.zeros_like(apart), where=sigma > 1e-12))
+
+
+def half_width(values: Floats) -> float:
+    """Return half of a 95 % interval of a mean over pairs, from each document's mean (a U-statistic's first term)."""
+    return float(1.96 * 2 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _step(pool: int) -> int:
+    return max(1, min(4096, CELLS // max(pool, 1)))
+
+
+def _exact(a: Floats, b: Floats) -> Singles:
+    """Cosines of rows, summed in double precision and rounded once: equal vectors give equal numbers."""
+    return np.einsum("ij,ij->i", a, b).astype(np.float32)

@@ -1,0 +1,118 @@
+"""Ranks, overlaps and similarities of altered texts, against plain loops."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from scirep_core.evaluators import neighbourhoods
+from scirep_core.evaluators.neighbourhoods import nearest, overlaps, ranks_of_own, similarities, standardised
+
+
+def drawn(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = (m.astype(float) / np.linalg.norm(m.astype(float), axis=1, keepdims=True) for m in (a, b))
+    return (a @ b.T).astype(np.float32)
+
+
+@pytest.fixture(params=[1 << 25, 700])
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(neighbourhoods, "CELLS", request.param)
+
+
+def test_a_rank_counts_the_texts_that_are_strictly_more_similar(blocks):
+    pool, own = drawn(90), np.array([3, 3, 50, 89, 0])
+    queries = pool[own] + 0.8 * drawn(5, seed=1)
+    table = cosines(queries, pool)
+    assert ranks_of_own(queries, pool, own).tolist() == [
+        1 + (row > row[at]).sum() for row, at in zip(table, own, strict=True)
+    ]
+
+
+def test_a_text_finds_itself_first_even_beside_its_double(blocks):
+    pool = np.concatenate([drawn(60), drawn(60)])
+    assert (ranks_of_own(pool, pool, np.arange(120)) == 1).all()
+    scaled = pool * np.linspace(0.1, 9, 120)[:, None].astype(np.float32)
+    assert (ranks_of_own(scaled, pool, np.arange(120)) == 1).all()
+
+
+def test_l2_normalisation_leaves_every_rank_as_it_was():
+    pool, queries = drawn(200, 16), drawn(40, 16, 1)
+    own = np.arange(40)
+    shorter = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in (queries, pool)]
+    assert (ranks_of_own(queries, pool, own) == ranks_of_own(*shorter, own)).all()
+    assert (nearest(queries, pool, 10) == nearest(*shorter, 10)).all()
+
+
+def test_the_nearest_are_those_of_a_full_sort_with_ties_to_the_earlier(blocks):
+    pool = np.concatenate([drawn(40), drawn(40)])  # each is there twice
+    queries = drawn(7, seed=2)
+    order = np.argsort(-cosines(queries, pool), axis=1, kind="stable")
+    assert (nearest(queries, pool, 9) == order[:, :9]).all()
+    own = np.arange(7)
+    kept = [
+        [text for text in row if text != at][:9]
+        for row, at in zip(np.argsort(-cosines(pool[:7], pool), axis=1, kind="stable"), own, strict=True)
+    ]
+    assert nearest(pool[:7], pool, 9, own).tolist() == kept
+
+
+def test_the_overlap_is_that_of_two_lists(blocks):
+    pool, own = drawn(50), np.array([0, 4, 9, 20, 33])
+    altered = pool[own] + drawn(5, seed=3)
+    everything = np.concatenate([pool, altered])
+    chosen = np.array([0, 2, 4])
+    for exclude in (False, True):
+        expected = []
+        for at in chosen:
+            lists = []
+            for query, place in ((altered[at], 50 + at), (pool[own[at]], own[at])):
+                order = np.argsort(-cosines(query[None], everything)[0], kind="stable")
+                lists.append([text for text in order if not (exclude and text == place)][:10])
+            expected.append(len(set(lists[0]) & set(lists[1])) / 10)
+        assert overlaps(altered, pool, own, chosen, 10, exclude).tolist() == expected
+
+
+def test_an_unchanged_text_overlaps_wholly_and_at_most_nine_in_ten_without_itself():
+    pool = drawn(80, 16)
+    everyone = np.arange(80)
+    assert (overlaps(pool, pool, everyone, everyone, 10) == 1).all()
+    assert (overlaps(pool, pool, everyone, everyone, 10, exclude_self=True) == 0.9).all()
+
+
+def test_similarities_of_all_pairs_are_those_of_the_full_matrix(blocks):
+    vectors = drawn(70) + 0.5
+    table = cosines(vectors, vectors).astype(float)
+    pairs = table[np.triu_indices(70, 1)]
+    found = similarities(vectors)
+    assert found[:4] == pytest.approx((pairs.mean(), pairs.std(), pairs.min(), pairs.max()), abs=1e-6)
+    assert found.above == pytest.approx((pairs > pairs.mean()).mean())
+    np.fill_diagonal(table, np.nan)
+    assert found.means == pytest.approx(np.nanmean(table, axis=1), abs=1e-6)
+    assert found.aboves == pytest.approx(np.nansum(table > pairs.mean(), axis=1) / 69)
+
+
+def test_standardised_dimensions_have_mean_0_and_deviation_1_and_a_constant_one_is_0():
+    vectors = drawn(50) * 3 + 2
+    vectors[:, 2] = 7
+    found = standardised(vectors)
+    assert found.mean(axis=0) == pytest.approx(np.zeros(8), abs=1e-6)
+    assert found.std(axis=0) == pytest.approx([1, 1, 0, 1, 1, 1, 1, 1], abs=1e-6)
+    assert standardised(vectors[:5], vectors) == pytest.approx(found[:5])
+
+
+def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
+    monkeypatch.setattr(neighbourhoods, "CELLS", 1 << 20)
+    pool = drawn(12_000, 4)
+    tracemalloc.start()
+    ranks_of_own(pool, pool, np.arange(12_000))
+    nearest(pool[:3000], pool, 10)
+    similarities(pool)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20, "of 576 MB for the matrix"
