@@ -18,6 +18,7 @@ among k nearest go to the earlier text, originals first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,19 +99,24 @@ def overlaps(
     pool: NDArray[np.floating],
     own: Rows,
     chosen: Rows,
-    k: int,
+    ks: Sequence[int],
     exclude_self: bool = False,
-) -> Floats:
-    """Return, for chosen altered texts, the share of k nearest that they and their originals have in common.
+) -> dict[int, Floats]:
+    """Return, for each k, the share of k nearest that chosen altered texts and their originals have in common.
 
     Args:
         altered: (m, dim) f(X). pool: (n, dim) X. own: (m,) which of X an altered text comes from.
         chosen: which altered texts are queries.
+        ks: at most the number of candidates count.
     """
     everything = np.concatenate([pool, altered])
     both = [(altered[chosen], len(pool) + chosen), (pool[own[chosen]], own[chosen])]
-    found = [nearest(queries, everything, k, place if exclude_self else None) for queries, place in both]
-    return np.array([len(np.intersect1d(a, b, assume_unique=True)) / k for a, b in zip(*found, strict=True)])
+    most = min(max(ks), len(everything) - exclude_self)
+    a, b = (nearest(queries, everything, most, place if exclude_self else None) for queries, place in both)
+    return {
+        k: np.array([len(set(x) & set(y)) / k for x, y in zip(a[:, :k].tolist(), b[:, :k].tolist(), strict=True)])
+        for k in ks
+    }
 
 
 def similarities(vectors: NDArray[np.floating]) -> Similarities:
@@ -166,4 +172,4 @@ def _step(pool: int) -> int:
 
 def _exact(a: Floats, b: Floats) -> Singles:
     """Cosines of rows, summed in double precision and rounded once: equal vectors give equal numbers."""
-    return np.einsum("ij,ij->i", a, b).astype(np.float32)
+    return np.asarray(np.einsum("ij,ij->i", a, b), dtype=np.float32)

@@ -1,0 +1,182 @@
+"""What a type of textual neighbour does to a collection's vectors, as rows: by code and by category (sections 6.1-6.3).
+
+    nn1_ret, nn10_ret            % of altered texts that have their original among the 1 or 10 nearest of X
+    aop@10, aop@20               % of the 10 or 20 nearest that an altered text and its original share, among f(X) u X
+    inter_mean, _sd, _min, _max  cosines of all pairs of altered texts; above_mean, % of pairs above the mean
+
+A category's value is the mean over its codes; the paper does not say whether it is that or the share over all queries
+together, so `nn1_ret_pooled` and its like give the other. Intervals draw papers, the same for every code, so that a
+category's takes into account that its codes alter the same papers; those of cosines come from the documents' own means.
+The split of a row is the code or the category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.evaluators import neighbourhoods
+from scirep_core.evaluators.rows import Asked, counted, draws, sentence
+from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.results import Result
+from scirep_core.statistics import counts_of
+
+Floats = NDArray[np.float64]
+QUERIES = 2000
+"""Papers that overlap is measured on (section 6.3)."""
+RETRIEVED = (1, 10)
+OVERLAPS = (10, 20)
+
+
+class Cloud(NamedTuple):
+    """Altered texts of one code: (m, dim) vectors, and which of the collection's papers (m,) each comes from."""
+
+    vectors: NDArray[np.floating]
+    own: NDArray[np.int64]
+
+
+Clouds = Mapping[str, Cloud]
+Tell = Callable[[int, int], None]
+
+
+def retrieval(asked: Asked, pool: NDArray[np.floating], clouds: Clouds, tell: Tell | None = None) -> list[Result]:
+    """Return NN1_Ret and NN10_Ret by code and category, and the median rank by code.
+
+    Args:
+        pool: (papers, dim) title + abstract of ALL papers of the collection.
+    """
+    clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
+    values: dict[str, dict[str, Floats]] = {f"nn{k}_ret": {} for k in RETRIEVED}
+    rows = []
+    for done, (code, cloud) in enumerate(clouds.items(), 1):
+        ranks = neighbourhoods.ranks_of_own(cloud.vectors, pool, cloud.own)
+        for k in RETRIEVED:
+            values[f"nn{k}_ret"][code] = (ranks <= k).astype(np.float64)
+        rows.append(asked.row("median_rank", float(np.median(ranks)), len(ranks), code, pool=_among(pool)))
+        if tell:
+            tell(done, len(clouds))
+    return [
+        *(row for name, found in values.items() for row in _rows(asked, name, found, clouds, len(pool), _among(pool))),
+        *rows,
+    ]
+
+
+def overlap(
+    asked: Asked, pool: NDArray[np.floating], clouds: Clouds, queries: int = QUERIES, exclude_self: bool = False,
+    tell: Tell | None = None,
+) -> list[Result]:  # fmt: skip
+    """Return AOP-10 and AOP-20 by code and category, over at most `queries` papers of each code, drawn."""
+    clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
+    values: dict[str, dict[str, Floats]] = {f"aop@{k}": {} for k in OVERLAPS}
+    sampled = {}
+    for done, (code, cloud) in enumerate(clouds.items(), 1):
+        chosen = np.arange(len(cloud.own))
+        if len(chosen) > queries:
+            chosen = np.sort(np.random.default_rng(asked.seed).choice(len(chosen), queries, replace=False))
+        sampled[code] = Cloud(cloud.vectors[chosen], cloud.own[chosen])
+        found = neighbourhoods.overlaps(cloud.vectors, pool, cloud.own, chosen, OVERLAPS, exclude_self)
+        for k in OVERLAPS:
+            values[f"aop@{k}"][code] = found[k]
+        if tell:
+            tell(done, len(clouds))
+    among = f"f(X) and X, {len(pool)} papers" + (", each query's own vector left out" if exclude_self else "")
+    return [row for name, found in values.items() for row in _rows(asked, name, found, sampled, len(pool), among)]
+
+
+def similarity(asked: Asked, clouds: Clouds, tell: Tell | None = None) -> list[Result]:
+    """Return mean, sd, minimum and maximum of the cosines within each code's texts, and the share above the mean.
+
+    By category: mean over codes of mean, sd and share, the lowest minimum, the highest maximum. Codes of one text have none.
+    """
+    found: dict[str, neighbourhoods.Similarities] = {}
+    for done, (code, cloud) in enumerate(clouds.items(), 1):
+        if len(cloud.own) > 1:
+            found[code] = neighbourhoods.similarities(cloud.vectors)
+        if tell:
+            tell(done, len(clouds))
+    rows = []
+    for code, one in found.items():
+        n, half = len(one.means), neighbourhoods.half_width(one.means)
+        share = 100 * neighbourhoods.half_width(one.aboves)
+        about = {"split": code, "pool": f"{n * (n - 1) // 2} pairs"}
+        rows += [
+            asked.row("inter_mean", one.mean, n, low=one.mean - half, high=one.mean + half, **about),
+            asked.row("inter_sd", one.sd, n, **about),
+            asked.row("inter_min", one.least, n, **about),
+            asked.row("inter_max", one.most, n, **about),
+            asked.row(
+                "above_mean", 100 * one.above, n, low=100 * one.above - share, high=100 * one.above + share, **about
+            ),
+        ]
+    joins: dict[str, tuple[Callable[[neighbourhoods.Similarities], float], Callable[[Sequence[float]], float]]] = {
+        "inter_mean": (lambda one: one.mean, _mean), "inter_sd": (lambda one: one.sd, _mean),
+        "inter_min": (lambda one: one.least, min), "inter_max": (lambda one: one.most, max),
+        "above_mean": (lambda one: 100 * one.above, _mean),
+    }  # fmt: skip
+    for category, codes in _categories(found).items():
+        n = sum(len(found[code].means) for code in codes)
+        for metric, (value, join) in joins.items():
+            rows.append(
+                asked.row(metric, float(join([value(found[code]) for code in codes])), n, category, note=_over(codes))
+            )
+    return rows
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _rows(
+    asked: Asked, metric: str, values: Mapping[str, Floats], clouds: Clouds, papers: int, pool: str
+) -> list[Result]:
+    """Return a metric by code and by category, values in [0, 1] by code and altered text."""
+    codes = list(values)
+    if not codes:
+        return []
+    sums, counts = np.zeros((papers, len(codes))), np.zeros((papers, len(codes)))
+    for at, code in enumerate(codes):
+        np.add.at(sums[:, at], clouds[code].own, values[code])
+        np.add.at(counts[:, at], clouds[code].own, 1)
+    used = counts.any(axis=1)  # papers without an altered text decide nothing
+    sums, counts = sums[used], counts[used]
+    drawn = [counts_of(picks, len(sums)) for picks in draws(asked, len(sums), "neighbours")]
+    top = np.concatenate([weights @ sums for weights in drawn])  # (resamples, codes)
+    below = np.concatenate([weights @ counts for weights in drawn])
+    spread = 100 * np.divide(top, below, out=np.full_like(top, np.nan), where=below > 0)
+    by_code = {code: 100 * float(np.mean(values[code])) for code in codes}
+    rows = []
+    for at, code in enumerate(codes):
+        few = counted(int(np.isnan(spread[:, at]).sum()), "of 1000 draws had no such paper")
+        draw = np.where(np.isnan(spread[:, at]), by_code[code], spread[:, at])
+        rows.append(asked.row(metric, by_code[code], len(values[code]), code, replicates=draw, pool=pool, note=few))
+    for category, own in _categories(by_code).items():
+        columns = [codes.index(code) for code in own]
+        n = int(counts[:, columns].sum())
+        replicates = np.nanmean(spread[:, columns], axis=1)
+        rows.append(asked.row(metric, _mean([by_code[code] for code in own]), n, category,
+                              replicates=replicates, pool=pool, note=_over(own)))  # fmt: skip
+        together = 100 * top[:, columns].sum(axis=1) / np.maximum(below[:, columns].sum(axis=1), 1)
+        value = 100 * float(sums[:, columns].sum() / n)
+        rows.append(asked.row(f"{metric}_pooled", value, n, category, replicates=together, pool=pool,
+                              note=sentence(_over(own), "all queries together")))  # fmt: skip
+    return rows
+
+
+def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return category -> the codes at hand, in the paper's expected order."""
+    found = {name: [code for code in codes if PERTURBATIONS[code].category == name] for name in CATEGORIES}
+    return {name: own for name, own in found.items() if own}
+
+
+def _over(codes: Sequence[str]) -> str:
+    return f"over {len(codes)} codes" if len(codes) != 1 else f"{codes[0]} alone"
+
+
+def _among(pool: NDArray[np.floating]) -> str:
+    return f"title + abstract of {len(pool)} papers"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
