@@ -1,0 +1,150 @@
+"""What the chapters on textual neighbours share: collections, encoders side by side, altered texts and their vectors.
+
+A chapter alters `queries` papers of each collection, drawn, and compares them with ALL papers of it; with 0 it alters all,
+as the paper does. Encoders are named; two need no weights: `lsa` and `characters`, latent dimensions fitted to the
+collection's own titles and abstracts (`encoders/latent.py`). All chapters of one build share texts and vectors through the
+stores under SCIREP_HOME.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.altered import Made, alter
+from scirep_core.chapter import Chapter, progress
+from scirep_core.datasets import TASKS
+from scirep_core.datasets.task import Collection, Task
+from scirep_core.embed import embed
+from scirep_core.encoders import SENTENCES, Encoder, load_encoder
+from scirep_core.encoders.latent import TERMS, Latent
+from scirep_core.errors import ConfigError, nearest
+from scirep_core.evaluators.perturbed import Cloud
+from scirep_core.evaluators.rows import Asked
+from scirep_core.exhibits.counting import Gathered, gather
+from scirep_core.formats import Format
+from scirep_core.records import Paper
+from scirep_core.results import Result
+
+COLLECTIONS = tuple(name for name, spec in TASKS.items() if spec.paper == "neighbours")
+FORMAT: Format = "PRX"
+NAMES = {"minilm": "MiniLM", "lsa": "words (latent)", "characters": "characters (latent)"}
+"""How encoders are called on the page; others go by their own name."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One collection, and which of its papers are altered."""
+
+    task: Task
+    seed: int
+    queries: int
+    tools: str
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """All papers, in the collection's order."""
+        return list(cast(Collection, self.task.payload).paper_ids)
+
+    @cached_property
+    def chosen(self) -> list[str]:
+        """Papers that are altered: drawn, in the collection's order; all of them for 0."""
+        if not self.queries or self.queries >= len(self.ids):
+            return self.ids
+        drawn = np.random.default_rng(self.seed).choice(len(self.ids), self.queries, replace=False)
+        return [self.ids[at] for at in np.sort(drawn)]
+
+    @cached_property
+    def made(self) -> Made:
+        """Their neighbours, of all 32 codes."""
+        return alter(
+            self.task,
+            self.chosen,
+            seed=self.seed,
+            tools=self.tools,
+            progress=progress(f"{self.task.name}: neighbours", "papers"),
+        )
+
+    def whole(self, encoder: Encoder) -> NDArray[np.float32]:
+        """Return (papers, dim) vectors of title + abstract of all papers."""
+        return self._vectors(encoder, [encoder.recipe.of_paper(self.task.papers[key]) for key in self.ids])
+
+    def titles(self, encoder: Encoder) -> NDArray[np.float32]:
+        """Return (papers, dim) vectors of all titles alone."""
+        return self._vectors(encoder, [encoder.recipe.of_paper(self.task.papers[key], ("title",)) for key in self.ids])
+
+    def clouds(self, encoder: Encoder) -> dict[str, Cloud]:
+        """Return by code the vectors of the altered texts, and which paper of `ids` each comes from."""
+        place = {key: at for at, key in enumerate(self.ids)}
+        texts, found = [], {}
+        for altered in self.made.by_code.values():
+            texts += [
+                encoder.recipe.of_paper(Paper(key, *text)) for key, text in zip(altered.ids, altered.texts, strict=True)
+            ]
+        vectors, start = self._vectors(encoder, texts), 0
+        for code, altered in self.made.by_code.items():
+            end = start + len(altered.ids)
+            found[code] = Cloud(vectors[start:end], np.array([place[key] for key in altered.ids], dtype=np.int64))
+            start = end
+        return found
+
+    def asked(self) -> Asked:
+        """Return what rows of this collection have in common."""
+        return Asked(self.task, {}, "paper", "error", (), "cosine", self.seed)
+
+    def _vectors(self, encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
+        return embed(encoder, texts, FORMAT, progress(f"{self.task.name}: {encoder.name}"))
+
+
+def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
+    """Return the collections a chapter's parameters name that are at hand; of real ones the sample where there is no more.
+
+    Parameters: data, papers, seed, collections (comma-separated, `acl_anth`; empty is all), queries, tools.
+    """
+    given = chapter.parameters
+    short = {name.partition("/")[2]: name for name in COLLECTIONS}
+    names = [name.strip() for name in given["collections"].split(",") if name.strip()] or list(short)
+    for name in names:
+        if name not in short:
+            raise ConfigError(f"unknown collection {name!r}; {nearest(name, short)}")
+    gathered = gather(chapter, [short[name] for name in names])
+    return gathered, [
+        Subject(task, given["seed"], given["queries"], given["tools"]) for task in gathered.tasks.values()
+    ]
+
+
+def encoders(chapter: Chapter, subject: Subject) -> Iterator[Encoder]:
+    """Yield the encoders that the parameter `encoders` names, latent ones fitted to the collection's titles and abstracts."""
+    for name in [one.strip() for one in chapter.parameters["encoders"].split(",") if one.strip()]:
+        if name in TERMS:
+            corpus = [SENTENCES.of_paper(paper) for paper in subject.task.papers.values()]
+            yield Latent(name, corpus, seed=subject.seed)
+        else:
+            yield load_encoder(name)
+
+
+def named(encoder: str) -> str:
+    """Return how an encoder is called on the page."""
+    return NAMES.get(encoder, encoder)
+
+
+def signed(rows: Sequence[Result], encoder: Encoder) -> list[Result]:
+    """Return rows with the encoder's name and fingerprint."""
+    return [replace(row, encoder=encoder.name, fingerprint=encoder.fingerprint) for row in rows]
+
+
+def say_tools(chapter: Chapter, found: Sequence[Subject]) -> None:
+    """Say who finds sentences, tags, phrases and antonyms, and how many papers are altered."""
+    for subject in found[:1]:
+        chapter.say(subject.made.tools.say())
+    drawn = [
+        f"{len(subject.chosen):,} of {len(subject.ids):,} papers of {subject.task.name.partition('/')[2]}"
+        for subject in found
+    ]
+    if drawn:
+        chapter.say(f"Altered: {'; '.join(drawn)}; compared with all papers of the collection.")
