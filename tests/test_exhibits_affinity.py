@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import blank_page
 import numpy as np
 import pytest
 
@@ -15,7 +15,7 @@ from scirep_core.exhibits import scirepeval_affinity_claims as claims
 from scirep_core.exhibits import scirepeval_negatives as negatives
 from scirep_core.exhibits import scirepeval_objective as objective
 from scirep_core.exhibits import studies
-from scirep_core.published import Printed, lookup, table
+from scirep_core.published import lookup, table
 from scirep_core.records import Paper
 from scirep_core.results import Result
 from scirep_core.studied import over_seeds
@@ -24,41 +24,12 @@ from scirep_core.training.variants import budget
 REALLY_KEPT = negatives.kept
 
 
-class Page:
-    """Stands for a chapter: collects what is said and shown."""
-
+class Page(blank_page.Page):
     def __init__(self, **parameters: Any) -> None:
-        known = {"seed": 0, "papers": 500, "format": "PRX", "protocol": "paper", "steps": 4, "seeds": 2, "quick": True}
-        self.parameters = known | parameters
-        self.said: list[str] = []
-        self.figures: dict[str, Any] = {}
-        self.folder = Path()
-
-    def show(self, *parts: str) -> None:
-        self.said += parts
-
-    def say(self, *parts: str) -> None:
-        self.said += parts
-
-    def note(self, text: str) -> None:
-        self.said.append(text)
-
-    def record(self, rows):
-        return list(rows)
-
-    def command(self, **changes: Any) -> str:
-        return f"scirep run {changes}"
-
-    def number(self, number, decimals=None, sign=False) -> str:
-        places = 2 if decimals is None else decimals
-        return number.value if isinstance(number, Printed) else f"{number.value:{'+' if sign else ''}.{places}f}"
-
-    def figure(self, name, figure, data, caption, alt) -> None:
-        self.figures[name] = data
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.said)
+        super().__init__(
+            **{"seed": 0, "papers": 500, "format": "PRX", "protocol": "paper", "steps": 4, "seeds": 2, "quick": True}
+            | parameters
+        )
 
 
 def changed(monkeypatch: pytest.MonkeyPatch, exhibit: str, **cells: str) -> None:

@@ -5,45 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import blank_page
 import numpy as np
 import pytest
 
 from scirep_core.exhibits import scirepeval_aspects as aspects
 from scirep_core.exhibits import scirepeval_kinds as kinds
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
-from scirep_core.published import Printed, lookup, table
+from scirep_core.published import lookup, table
 from scirep_core.results import Result
 
 
-class Page:
-    """Stands for a chapter: collects what is said and shown."""
-
+class Page(blank_page.Page):
     def __init__(self, **parameters: Any) -> None:
-        self.parameters = {"seed": 0, "papers": 300, "data": "embedded", "encoders": "bm25"} | parameters
-        self.said: list[str] = []
-        self.figures: list[str] = []
-
-    def show(self, *parts: str) -> None:
-        self.said += parts
-
-    def say(self, *parts: str) -> None:
-        self.said += parts
-
-    def note(self, text: str) -> None:
-        self.said.append(text)
-
-    def record(self, rows):
-        return list(rows)
-
-    def number(self, number, decimals=None, sign=False) -> str:
-        return number.value if isinstance(number, Printed) else f"{number.value:{'+' if sign else ''}.{decimals or 2}f}"
-
-    def figure(self, name, figure, data, caption, alt) -> None:
-        self.figures.append(name)
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.said)
+        super().__init__(**{"seed": 0, "papers": 300, "data": "embedded", "encoders": "bm25"} | parameters)
 
 
 # ---- the printed tables ----------------------------------------------------------------------------------------------
