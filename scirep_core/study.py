@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.errors import ConfigError, ScirepError, nearest
 from scirep_core.formats import FORMATS
-from scirep_core.results import ROOT, Result, provenance
+from scirep_core.results import ROOT, Result, provenance, read_results
 from scirep_core.store import home
-from scirep_core.studied import over_seeds, read, trainings, write_rows
+from scirep_core.studied import over_seeds, trainings, write_rows
 from scirep_core.training.efficiency import TABLE_4, measure
 from scirep_core.training.models import Made, Say, Watch, base, obtain
 from scirep_core.training.samples import TRAINED, held_out
@@ -198,10 +198,10 @@ def run(
             models that are not there are cells that failed.
         workers: processes, each of which takes a seed at a time.
         keep_vectors: otherwise those of trained models are removed once they are scored.
-        out: file of the rows; `results_file(name)` unless given, which is not written while it holds lines that this run has not.
+        out: file of the rows; `results_file(name)` unless given, which keeps what it holds of other lines and seeds.
 
-    Raises ConfigError for an unknown study, variant, base or task, or where recorded lines would be lost; ScirepError at the
-    end where cells failed, the rows of the others being written.
+    Raises ConfigError for an unknown study, variant, base or task, or where the recorded rows are of another budget;
+    ScirepError at the end where cells failed, the rows of the others being written.
     """
     of = replace(study(name), **changes or {})
     for one in of.variants:
@@ -214,12 +214,11 @@ def run(
         timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
         write_rows(path, timed)
         return timed
-    planned = {cell.label(of) for seed in seeds for cell in cells(of, seed, given)} | set(of.references)
-    if out is None and only != "train" and (lost := _lost(path, planned, given)):
-        raise ConfigError(f"{path}: {lost}. Give --out FILE, or delete it")
+    there = _recorded(path, given) if out is None and only != "train" else []
     if say:
         data = "real samples" if given.source == "samples" else f"{given.papers:,} papers"
-        say(f"study {name}: {len(planned)} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
+        planned = sum(len(cells(of, seed, given)) for seed in seeds) + len(of.references)
+        say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
             base(on, replace(given, width=width), say)
@@ -231,8 +230,10 @@ def run(
     for done in _parallel(jobs, workers, say) if workers > 1 else (_seed(job, say, watch, progress) for job in jobs):
         rows[done.seed] = done.rows
         failed += done.failed
-        made = [row for seed in sorted(rows) for row in rows[seed]]
-        if only != "train" and not (out is None and _lost(path, {row.encoder for row in made}, given)):
+        own = [row for seed in sorted(rows) for row in rows[seed]]
+        labels = {row.encoder for row in own}
+        made = sorted([*(row for row in there if row.encoder not in labels), *own], key=_seed_of)
+        if only != "train":
             write_rows(path, made)
     if failed:
         raise ScirepError(f"{len(failed)} cells of study {name} failed, the others are kept: {'; '.join(failed[:5])}")
@@ -245,18 +246,18 @@ def _asked(given: Budget) -> dict[str, Any]:
     return {"budget": name, "settings": settings} if name else {}
 
 
-def _lost(path: Path, labels: set[str], given: Budget) -> str:
-    """Return what a file of rows would lose if these labels' rows took its place, in words; "" for nothing."""
-    there = trainings(read(path))
-    if gone := sorted({row.encoder for row in there} - labels):
-        return f"holds {len(gone)} trainings that this run does not make ({'; '.join(gone[:2])} ...)"
-    own = _asked(given)
-    other = [
-        row.parameters for row in there if own and row.parameters.get("budget") and own != _of_budget(row.parameters)
-    ]
-    return (
-        f"its rows are of another budget: {other[0]['budget']}, {other[0]['settings'] or 'as it is'}" if other else ""
-    )
+def _recorded(path: Path, given: Budget) -> list[Result]:
+    """Return the trainings a file holds. Raises ConfigError where they are of another budget: one table is of one size."""
+    there, own = trainings(read_results(path) if path.is_file() else []), _asked(given)
+    for row in there:
+        if own and row.parameters.get("budget") and own != (other := _of_budget(row.parameters)):
+            of = f"{other['budget']}, {other['settings'] or 'as it is'}"
+            raise ConfigError(f"{path}: its rows are of another budget: {of}. Give --out FILE, or delete it")
+    return there
+
+
+def _seed_of(row: Result) -> int:
+    return int(row.parameters.get("training_seed", -1))
 
 
 def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
