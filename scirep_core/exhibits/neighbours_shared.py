@@ -39,12 +39,14 @@ NAMES = {"minilm": "MiniLM", "lsa": "words (latent)", "characters": "characters 
 
 @dataclass(frozen=True)
 class Subject:
-    """One collection, and which of its papers are altered."""
+    """One collection, and which of its papers are altered: by all 32 codes as a rule, or by some in another reading of them."""
 
     task: Task
     seed: int
     queries: int
     tools: str
+    codes: tuple[str, ...] | None = None
+    variant: str = "default"
 
     @cached_property
     def ids(self) -> list[str]:
@@ -61,11 +63,13 @@ class Subject:
 
     @cached_property
     def made(self) -> Made:
-        """Their neighbours, of all 32 codes."""
+        """Their neighbours, by code."""
         return alter(
             self.task,
             self.chosen,
+            self.codes,
             seed=self.seed,
+            variant=self.variant,
             tools=self.tools,
             progress=progress(f"{self.task.name}: neighbours", "papers"),
         )
@@ -104,7 +108,7 @@ class Subject:
 def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
     """Return the collections a chapter's parameters name that are at hand; of real ones the sample where there is no more.
 
-    Parameters: data, papers, seed, collections (comma-separated, `acl_anth`; empty is all), queries, tools.
+    Parameters: data, papers, seed, collections (comma-separated, `acl_anth`; empty is all), tools; queries where papers are altered.
     """
     given = chapter.parameters
     short = {name.partition("/")[2]: name for name in COLLECTIONS}
@@ -114,7 +118,7 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, short)}")
     gathered = gather(chapter, [short[name] for name in names])
     return gathered, [
-        Subject(task, given["seed"], given["queries"], given["tools"]) for task in gathered.tasks.values()
+        Subject(task, given["seed"], given.get("queries", 0), given["tools"]) for task in gathered.tasks.values()
     ]
 
 
