@@ -49,7 +49,7 @@ def study(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the rows; default results/embedded/study/NAME.jsonl, joined with what it holds."),
+        typer.Option(help="File of the rows; default results/embedded/study/NAME.jsonl.gz, joined with what it holds."),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Train and score nothing: print what is recorded.")] = False,
     as_json: Json = False,

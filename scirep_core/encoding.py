@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scirep_core import claims
-from scirep_core.datasets.tables import id_of, raw_lines, text_of
+from scirep_core.datasets.tables import id_of, text_of
 from scirep_core.embed import readable
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.errors import ConfigError, DataError
 from scirep_core.formats import Format
-from scirep_core.records import Paper, field, parse_line, read_object
+from scirep_core.records import Paper, field, parse_line, raw_lines, read_object
 from scirep_core.store import sha256_file, stable_hash, write_json
 from scirep_core.text import FIELDS, Recipe
 

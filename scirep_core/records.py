@@ -6,8 +6,10 @@ as bytes and split on "\\n" only: `str.splitlines` also splits on U+2028 and fri
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,21 +92,31 @@ def read_json(path: Path) -> Any:
         raise DataError(path, None, str(error), "Replace it by a finite number or null") from None
 
 
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, bytes without the line end) of a file, unpacked where its name ends in `.gz`.
+
+    Raises DataError for a file that is missing, unreadable, or whose gzip stream breaks off or fails its checksum.
+    """
+    number = 0
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
+                yield number, raw.rstrip(b"\r\n")
+    except FileNotFoundError:
+        raise DataError(path, None, "file not found") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(path, number + 1, f"not a whole gzip file ({error})", "Fetch the file again") from None
+    except OSError as error:
+        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
+
+
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number from 1, object) for every line; blank lines are skipped.
+    """Yield (line number from 1, object) for every line, of a gzipped file too; blank lines are skipped.
 
     Raises DataError naming file and line for bad UTF-8, a half line, NaN, or a line that is not an object.
     """
-    try:
-        stream = path.open("rb")
-    except FileNotFoundError:
-        raise DataError(path, None, "file not found") from None
-    except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
-    with stream:
-        for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
-            if not raw.strip():
-                continue
+    for number, raw in raw_lines(path):
+        if raw.strip():
             yield number, parse_line(raw, path, number)
 
 

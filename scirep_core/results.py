@@ -113,7 +113,7 @@ def recorded(chapter: str, profile: str = "real") -> list[Result]:
 def stored() -> Iterator[tuple[Result, Path]]:
     """Yield every number at hand with the file that holds it: recorded ones, then those of the last book."""
     for kind, folder, pattern in (
-        ("recorded", ROOT / "results", "*/**/*.jsonl"),
+        ("recorded", ROOT / "results", "*/**/*.jsonl*"),
         ("live", ROOT / "book" / "_run", "*/**/rows.jsonl"),
     ):
         for path in sorted(folder.glob(pattern)):

@@ -11,6 +11,7 @@ Which lines differ is Tukey's test over the trainings, as in the papers (compari
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ import numpy as np
 
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.results import Result, read_results
-from scirep_core.store import write_text
+from scirep_core.store import write_bytes
 
 if TYPE_CHECKING:
     from scirep_core.comparison import Tukey
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 
 
 def write_rows(path: Path, rows: Sequence[Result]) -> None:
-    """Write a study's rows and their means over trainings as JSON lines, whole or not at all."""
+    """Write a study's rows and their means over trainings as JSON lines, gzipped by the name, whole or not at all."""
     kept = [*rows, *over_seeds(rows)]
-    write_text(path, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in kept))
+    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in kept).encode()
+    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def read(path: Path) -> list[Result]:

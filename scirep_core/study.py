@@ -14,7 +14,7 @@
 
 A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
 (`training/models.py`), scores are kept (`score_cache.py`), and the next run goes on with what is missing. Rows go to
-`results/embedded/study/<name>.jsonl`, each with the variant, the seed of its training, its base, its code and its model's
+`results/embedded/study/<name>.jsonl.gz`, each with the variant, the seed of its training, its base, its code and its model's
 key in `parameters`. `seed` of a row is the scoring's, so that rows of two models resample the same test rows. Means over
 seeds, spread and tests are in studied.py.
 """
@@ -436,5 +436,5 @@ def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) 
 
 
 def results_file(name: str) -> Path:
-    """Return where a study's rows are recorded."""
-    return ROOT / "results" / ("real" if study(name).tasks == "samples" else "embedded") / "study" / f"{name}.jsonl"
+    """Return where a study's rows are recorded: packed, since five trainings of every line are megabytes of rows."""
+    return ROOT / "results" / ("real" if study(name).tasks == "samples" else "embedded") / "study" / f"{name}.jsonl.gz"

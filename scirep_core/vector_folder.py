@@ -28,13 +28,12 @@ from filelock import Timeout
 from numpy.typing import NDArray
 
 from scirep_core import claims
-from scirep_core.datasets.tables import raw_lines
 from scirep_core.embed import Progress, compute
 from scirep_core.encoders import Encoder
 from scirep_core.encoding import PLAN, Plan, Reading, Record, read_plan, records
 from scirep_core.errors import CacheError, DataError, NumericError
 from scirep_core.formats import Format
-from scirep_core.records import field, read_object
+from scirep_core.records import field, raw_lines, read_object
 from scirep_core.store import read_header, read_shard, write_json, write_shard
 
 GROUP = 2048

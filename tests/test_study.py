@@ -162,7 +162,7 @@ def test_what_explains_a_row_gives_it_again_on_another_machine(
 
 
 def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    recorded = tmp_path / "main.jsonl"
+    recorded = tmp_path / "main.jsonl.gz"
     monkeypatch.setattr(study, "results_file", lambda name: recorded)
     both = ran(base, None, ("Base", "MTL CTRL"), seeds=[0])
     before = recorded.read_bytes()

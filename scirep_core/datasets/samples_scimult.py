@@ -27,7 +27,7 @@ from scirep_core.datasets.tables import (
 )
 from scirep_core.datasets.task import Pooled, Task
 from scirep_core.errors import DataError
-from scirep_core.records import Paper, field, read_object
+from scirep_core.records import Paper, field, raw_lines, read_object
 
 VERDICTS = ("SUPPORT", "CONTRADICT")
 CITED = 5

@@ -11,8 +11,6 @@ where a file over 64 MB counts by its size, first and last megabyte: reading 2 G
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 from scirep_core.datasets.inventory import TaskSpec
 from scirep_core.datasets.task import Payload, Task
 from scirep_core.errors import DataError
-from scirep_core.records import Paper, field, parse_line, read_jsonl
+from scirep_core.records import Paper, field, raw_lines, read_jsonl
 from scirep_core.store import sha256_bytes, sha256_file, stable_hash
 
 WHOLE = 64 << 20
@@ -86,39 +84,14 @@ def first_of(*candidates: Path) -> Path:
     raise DataError(candidates[0], None, "file not found", f"Also looked for: {others}" if others else "")
 
 
-def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, bytes without the line end) of a file, unpacked where its name ends in `.gz`.
-
-    Raises DataError for a file that is missing, unreadable, or whose gzip stream breaks off or fails its checksum.
-    """
-    number = 0
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
-                yield number, raw.rstrip(b"\r\n")
-    except FileNotFoundError:
-        raise DataError(path, None, "file not found") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(path, number + 1, f"not a whole gzip file ({error})", "Fetch the file again") from None
-    except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
-
-
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) of a JSON lines file, gzipped or not. Raises DataError with the line; for no line at all."""
     empty = True
-    for number, row in _gzipped(path) if path.suffix == ".gz" else read_jsonl(path):
+    for number, row in read_jsonl(path):
         empty = False
         yield number, row
     if empty:
         raise DataError(path, None, "the file is empty", "Fetch the file again")
-
-
-def _gzipped(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, raw in raw_lines(path):
-        if not raw.strip():
-            continue
-        yield number, parse_line(raw, path, number)
 
 
 def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:
