@@ -108,7 +108,8 @@ class Subject:
 def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
     """Return the collections a chapter's parameters name that are at hand; of real ones the sample where there is no more.
 
-    Parameters: data, papers, seed, collections (comma-separated, `acl_anth`; empty is all), tools; queries where papers are altered.
+    Parameters: data, papers, seed, collections (comma-separated, `acl_anth`; empty is all), tools; queries where papers
+    are altered.
     """
     given = chapter.parameters
     short = {name.partition("/")[2]: name for name in COLLECTIONS}

@@ -1,0 +1,342 @@
+"""Chapter `neighbours/perturbations`: the 32 textual neighbours, what they really change, and whether the five categories hold.
+
+Sections 3 and 4, Table 1, appendix B of the textual-neighbours paper. Measured on the altered papers of a collection, by code:
+
+    applies        papers that have such a neighbour; of the others, why not
+    words_kept     mean % of the words of title and abstract that are still there, in any case and order
+    changed        % of neighbours that are another text at all; reworded, another sequence of words, upper and lower case apart
+    same_input     % of neighbours of which an encoder reads exactly what it reads of the original
+
+and where the public code does something else than the text says (`variants`): how much longer a text becomes, how much of it
+is broken, which words become which. The paper's own rules (section 3) then say from `words_kept` what category a code has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.altered import Altered
+from scirep_core.changes import Parsed, Text
+from scirep_core.chapter import Chapter, progress
+from scirep_core.embed import embed
+from scirep_core.encoders import Encoder
+from scirep_core.encoders.model_folder import clean
+from scirep_core.evaluators import neighbourhoods
+from scirep_core.evaluators.rows import Asked, spread_of
+from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, signed
+from scirep_core.exhibits.neighbours_tools import drawn
+from scirep_core.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
+from scirep_core.records import Paper
+from scirep_core.results import Result, provenance
+
+CHAPTER = "neighbours/perturbations"
+CODES = tuple(PERTURBATIONS)
+LOSSLESS = tuple(code for code, known in PERTURBATIONS.items() if known.category == "LL-HS")
+"""Case and white space: what an uncased encoder may not see at all."""
+SPACES, RANDOM, LETTERS, ADDED, PHRASES, ANTONYMS = (
+    "T_A_WS", "T_ADelRand", "T_A_DelNNChar", "TRepNNA_A", "T_ADelNNPH", "T_ARepADJ",
+)  # fmt: skip
+LINES = (90.0, 70.0)
+"""% of the words that highly and partially similar neighbours keep, by section 3."""
+OFTEN = 15
+"""Replacements listed."""
+LEFT_OUT, REPLACED = "left out: ", "replaced"
+_WORD = re.compile(r"\w+")
+Floats = NDArray[np.float64]
+At = Mapping[tuple[str, str, str], Result]
+"""(code or split, metric, encoder) -> row."""
+
+
+class Column(NamedTuple):
+    """One kind of number on one collection: what a group of columns shows."""
+
+    kind: str
+    task: str
+    at: At
+
+
+def columns(kinds: Iterable[tuple[str, Iterable[Result]]]) -> list[Column]:
+    """Return the columns of rows by kind, one for each collection."""
+    found = []
+    for kind, rows in kinds:
+        of = list(rows)
+        for task in dict.fromkeys(r.task for r in of if r.metric == "words_kept"):
+            found.append(Column(kind, task, {(r.split, r.metric, r.encoder): r for r in of if r.task == task}))
+    return found
+
+
+# ---- what each code does ---------------------------------------------------------------------------------------------
+
+
+def measure_all(chapter: Chapter, subjects: Sequence[Subject]) -> list[Result]:
+    """Return what is measured of every collection, and what every encoder of the chapter sees of its altered texts."""
+    rows = list[Result]()
+    for at, subject in enumerate(subjects):
+        rows += measure(subject)
+        for encoder in encoders(chapter, subject):
+            rows += signed(seen(subject, encoder, subject.whole(encoder)), encoder)
+            rows += facts(encoder) if not at else []
+    return rows
+
+
+def measure(subject: Subject) -> list[Result]:
+    """Return, by code: how often it applies and why not, words kept, texts changed; and what `variants` looks at."""
+    asked, rows = subject.asked(), list[Result]()
+    for code, altered in subject.made.by_code.items():
+        rows += _of_code(asked, subject, code, altered)
+    return rows + variants(subject)
+
+
+def _of_code(asked: Asked, subject: Subject, code: str, altered: Altered) -> list[Result]:
+    papers = len(subject.chosen)
+    rows = [_count(asked, "applies", code, len(altered.ids), papers)]
+    reasons: Counter[str] = Counter()
+    for reason, count in altered.reasons.items():
+        reasons[why(reason)] += count
+    rows += [_count(asked, LEFT_OUT + reason, code, count, papers) for reason, count in reasons.most_common()]
+    if not altered.ids:
+        return rows
+    before = [Text(subject.task.papers[key].title, subject.task.papers[key].abstract) for key in altered.ids]
+    shares = {
+        "words_kept": altered.kept,
+        "changed": [new != old for new, old in zip(altered.texts, before, strict=True)],
+        "reworded": [_words(new) != _words(old) for new, old in zip(altered.texts, before, strict=True)],
+    }
+    return rows + [_mean(asked, metric, code, np.array(values, float)) for metric, values in shares.items()]
+
+
+def why(reason: str) -> str:
+    """Return a reason without the number of sentences that one abstract happens to have."""
+    return re.sub(r"the abstract has \d+ sentences?, 3 are needed", "fewer than 3 sentences", reason)
+
+
+def _words(text: Text) -> list[str]:
+    return [word for field in text for word in _WORD.findall(field)]
+
+
+def _count(asked: Asked, metric: str, split: str, count: float, n: int, note: str = "") -> Result:
+    return asked.row(metric, float(count), n, split, similarity="", note=note)
+
+
+def _mean(
+    asked: Asked, metric: str, split: str, values: Floats, note: str = "", scale: float = 100, **more: Any
+) -> Result:
+    spread = spread_of(asked, values, "perturbations")
+    given = {key: value * scale / 100 for key, value in spread.items()}
+    return asked.row(
+        metric, scale * float(values.mean()), len(values), split, **({"similarity": "", "note": note} | given | more)
+    )
+
+
+# ---- where code and paper differ -------------------------------------------------------------------------------------
+
+
+def variants(subject: Subject) -> list[Result]:
+    """Return what the two readings of a code do to a text, and what is odd about four other codes."""
+    made, asked, rows = subject.made, subject.asked(), list[Result]()
+    papers = [subject.task.papers[key] for key in drawn(subject)]
+    if not papers:
+        return rows
+    parsed = {paper.paper_id: (Parsed(paper.title, made.tools), Parsed(paper.abstract, made.tools)) for paper in papers}
+    for code in LITERAL:
+        for variant in VARIANTS:
+            texts = literal(papers, parsed, code, subject.seed, variant)
+            if texts:
+                rows += _readings(asked, f"{code} {variant}", texts)
+    changed = {code: dict(zip(found.ids, found.texts, strict=True)) for code, found in made.by_code.items()}
+    rows += _letters(asked, parsed, changed[LETTERS])
+    rows += _added(asked, parsed, changed[ADDED])
+    rows += _phrases(asked, parsed)
+    return rows + _replaced(asked, parsed, changed[ANTONYMS])
+
+
+Known = Mapping[str, tuple[Parsed, Parsed]]
+
+
+def literal(papers: Sequence[Paper], parsed: Known, code: str, seed: int, variant: str) -> dict[Paper, Text]:
+    """Return the neighbours of papers by one reading of a code; papers it does not apply to are left out."""
+    found = {}
+    for paper in papers:
+        one = perturb(paper.paper_id, *parsed[paper.paper_id], code, seed, None, variant)
+        if one.applies:
+            found[paper] = Text(one.title or "", one.abstract or "")
+    return found
+
+
+def _readings(asked: Asked, split: str, texts: Mapping[Paper, Text]) -> list[Result]:
+    """Return the words of the new text for each of the original, texts with all words in place, words that are no original's."""
+    lengths, intact, broken = [], [], []
+    for paper, text in texts.items():
+        old, new = _words(Text(paper.title, paper.abstract)), _words(text)
+        lengths.append(len(new) / len(old) if old else 1.0)
+        intact.append(old == new)
+        broken.append(sum(word not in set(old) for word in new) / len(new) if new else 0.0)
+    return [
+        _mean(asked, "length", split, np.array(lengths), "words of the neighbour for each of the original", 1),
+        _mean(asked, "intact", split, np.array(intact, float), "neighbours with every word in its place"),
+        _mean(asked, "broken", split, np.array(broken), "words of the neighbour that the original does not have"),
+    ]
+
+
+def _letters(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
+    """Return how many letters the words that lost some have lost."""
+    lost: Counter[int] = Counter()
+    for key in parsed.keys() & texts.keys():
+        for field, new in zip(parsed[key], texts[key], strict=True):
+            lost.update(len(a) - len(b) for a, b in zip(field.tokens, new.split(" "), strict=False) if a != b)
+    total = lost.total()
+    return [
+        _count(asked, f"words that lose {n} of their letters", LETTERS, 100 * lost[n] / total, total)
+        for n in sorted(lost)
+    ]
+
+
+def _added(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
+    """Return how many nouns the title gets."""
+    nouns = [
+        len(texts[key].title.split()) - len(title.text.split()) for key, (title, _) in parsed.items() if key in texts
+    ]
+    return [_mean(asked, "nouns added", ADDED, np.array(nouns, float), "", 1)] if nouns else []
+
+
+def _phrases(asked: Asked, parsed: Known) -> list[Result]:
+    """Return the share of noun phrases that stand in their abstract as they are looked for, in lower case."""
+    shares = [
+        np.mean([phrase in abstract.text for phrase in abstract.phrases])
+        for _, abstract in parsed.values()
+        if abstract.phrases
+    ]
+    return [_mean(asked, "phrases found", PHRASES, np.array(shares, float), "mean over abstracts")] if shares else []
+
+
+def _replaced(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
+    """Return the most frequent replacements, and the shares of words replaced and of replacements with an underscore."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    words = 0
+    for key in parsed.keys() & texts.keys():
+        tokens = parsed[key][1].tokens
+        words += len(tokens)
+        pairs.update((a.lower(), b) for a, b in zip(tokens, texts[key].abstract.split(" "), strict=False) if a != b)
+    total = pairs.total()
+    if not total:
+        return []
+    rows = [_count(asked, REPLACED, f"{a} → {b}", n, total, "adjectives replaced") for (a, b), n in _most(pairs)]
+    several = sum(n for (_, b), n in pairs.items() if "_" in b)
+    return [
+        *rows,
+        _count(asked, "words replaced", ANTONYMS, 100 * total / words, words, "of the abstracts' tokens"),
+        _count(asked, "opposites with an underscore", ANTONYMS, 100 * several / total, total, "of the replacements"),
+        _count(asked, "different replacements", ANTONYMS, len(pairs), total),
+    ]
+
+
+def _most(pairs: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:OFTEN]
+
+
+# ---- what an encoder sees of it --------------------------------------------------------------------------------------
+
+
+def seen(subject: Subject, encoder: Encoder, whole: NDArray[np.float32]) -> list[Result]:
+    """Return by code of LOSSLESS how many neighbours an encoder reads as their original, and whether a garbled text finds its own.
+
+    Inputs are compared as token ids after cutting; of an encoder without a tokenizer, vectors are, to six digits.
+    """
+    asked, rows = subject.asked(), list[Result]()
+    place = {key: at for at, key in enumerate(subject.ids)}
+    for code in LOSSLESS:
+        altered = subject.made.by_code[code]
+        if not altered.ids:
+            continue
+        papers = [Paper(key, *text) for key, text in zip(altered.ids, altered.texts, strict=True)]
+        ids = inputs(encoder, papers)
+        if ids is not None:
+            own = inputs(encoder, [subject.task.papers[key] for key in altered.ids])
+            same, how = [a == b for a, b in zip(ids, own or [], strict=True)], "token ids"
+        else:
+            originals = whole[[place[key] for key in altered.ids]]
+            found = vectors_of(subject, encoder, papers, code)
+            same, how = np.all(np.abs(found - originals) < 1e-6, axis=1).tolist(), "vectors, to six digits"
+        rows.append(_mean(asked, "same_input", code, np.array(same, float), f"by {how}"))
+    parsed = {key: (Parsed(p.title, subject.made.tools), Parsed(p.abstract, subject.made.tools))
+              for key, p in ((key, subject.task.papers[key]) for key in drawn(subject))}  # fmt: skip
+    for variant in VARIANTS:
+        texts = literal([subject.task.papers[key] for key in parsed], parsed, SPACES, subject.seed, variant)
+        if not texts:
+            continue
+        read = [Paper(paper.paper_id, *text) for paper, text in texts.items()]
+        vectors = vectors_of(subject, encoder, read, f"{SPACES} {variant}")
+        own_places = np.array([place[paper.paper_id] for paper in texts], dtype=np.int64)
+        ranks = neighbourhoods.ranks_of_own(vectors, whole, own_places)
+        rows.append(_mean(asked, "nn1_ret", f"{SPACES} {variant}", (ranks <= 1).astype(float), similarity="cosine"))
+    return rows
+
+
+def vectors_of(subject: Subject, encoder: Encoder, papers: Sequence[Paper], what: str) -> NDArray[np.float32]:
+    """Return (n, dim) vectors of altered papers, through the store."""
+    texts = [encoder.recipe.of_paper(paper) for paper in papers]
+    return embed(encoder, texts, FORMAT, progress(f"{subject.task.name}: {encoder.name}, {what}"))
+
+
+def inputs(encoder: Encoder, papers: Sequence[Paper]) -> list[list[int]] | None:
+    """Return the token ids an encoder reads of papers, cut as it cuts them; None of an encoder without a tokenizer."""
+    tokenizer, length = getattr(encoder, "tokenizer", None), getattr(encoder, "length", None)
+    if tokenizer is None or length is None:
+        return None
+    texts = [clean(encoder.recipe.of_paper(paper)) for paper in papers]
+    found: list[list[int]] = tokenizer(texts, truncation=True, max_length=length, verbose=False)["input_ids"]
+    return found
+
+
+def facts(encoder: Encoder) -> list[Result]:
+    """Return what Table 8 prints of models, read off an encoder with a tokenizer: vocabulary, whether case is kept."""
+    tokenizer = getattr(encoder, "tokenizer", None)
+    if tokenizer is None:
+        return []
+    kept = tokenizer("NLP")["input_ids"] != tokenizer("nlp")["input_ids"]
+    counts = {
+        "vocabulary": len(tokenizer),
+        "case kept": float(kept),
+        "tokens read": float(getattr(encoder, "length", 0)),
+    }
+    return [
+        Result(task="model", split=_kind(tokenizer), metric=metric, protocol="paper", value=float(value), n=1, encoder=encoder.name,
+               fingerprint=encoder.fingerprint, source="checkpoint", data_hash=encoder.fingerprint, provenance=provenance())
+        for metric, value in counts.items()
+    ]  # fmt: skip
+
+
+def _kind(tokenizer: Any) -> str:
+    """Return the algorithm of a tokenizer, such as WordPiece."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return type(backend.model).__name__ if backend is not None else type(tokenizer).__name__
+
+
+# ---- the paper's rules -----------------------------------------------------------------------------------------------
+
+
+class Judged(NamedTuple):
+    """One code: the printed category, the one by rule (None: no rule fits), whether the interval crosses a line."""
+
+    code: str
+    printed: str
+    by_rule: str | None
+    settled: bool
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the rule gives the printed category."""
+        return self.by_rule == self.printed
+
+
+def judge(code: str, kept: Result, printed: str) -> Judged:
+    """Return a code's category by section 3's rules, from its mean share of words kept."""
+    values = [kept.value, *(bound for bound in (kept.low, kept.high) if bound is not None)]
+    found = [category_by_rule(code, value / 100) for value in values]
+    return Judged(code, printed, found[0], len(set(found)) == 1)

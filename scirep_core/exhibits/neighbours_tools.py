@@ -1,0 +1,296 @@
+"""How far the fallback linguistic tools agree with NLTK (textual neighbours, section 3; `linguistics.py`).
+
+The 32 neighbours are made from sentences, tags, noun phrases and antonyms. The paper takes NLTK's and TextBlob's; where
+their data are missing a fallback does the work, and what it does differently is measured here, on the texts of a collection:
+
+    same_sentences, same_tokens   % of abstracts with identical lists
+    same_tags                     % of NLTK's tokens with the same universal tag; precision and recall by tag
+    phrase_f1                     2 |A n B| / (|A| + |B|) over noun phrases, one entry an occurrence
+    same_antonyms                 % of NLTK's adjectives with the same opposite, or none in both
+    identical                     by code, % of papers whose neighbours are equal with both tools
+    words_in_common               by code, mean of 2 |A n B| / (|A| + |B|) over words, where both tools have a neighbour
+
+Intervals draw abstracts, or papers. Without NLTK's data nothing can be measured: a page then has the recorded numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core import report
+from scirep_core.altered import alter
+from scirep_core.changes import Parsed, Text
+from scirep_core.chapter import Chapter, progress
+from scirep_core.errors import ConfigError
+from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
+from scirep_core.exhibits import counting
+from scirep_core.exhibits.neighbours_shared import Subject
+from scirep_core.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
+from scirep_core.perturbations import PERTURBATIONS
+from scirep_core.results import Result
+from scirep_core.statistics import counts_of
+
+TEXTS = 500
+"""Papers looked at, drawn: NLTK reads some dozens of abstracts a second."""
+TAGS = (NOUN, VERB, ADJ, ADV, PRON, DET, NUM)
+"""Tags that some code asks for."""
+ALIKE = 95.0
+"""From this share of identical neighbours on, the page calls a code alike."""
+PARTS = {
+    "same_sentences": "abstracts split into the same sentences, %",
+    "same_tokens": "abstracts with the same tokens, %",
+    "same_tags": "tokens with the same tag, %",
+    "phrase_precision": "noun phrases: precision, %",
+    "phrase_recall": "noun phrases: recall, %",
+    "phrase_f1": "noun phrases: F1, %",
+    "same_antonyms": "adjectives with the same opposite, or none, %",
+    "opposites_found": "adjectives that NLTK replaces, replaced, %",
+}
+_WORD = re.compile(r"\w+")
+Floats = NDArray[np.float64]
+
+
+class Compared(NamedTuple):
+    """Two tools on some texts: metric, split -> (texts,) numerator and denominator, of which the ratio is the metric."""
+
+    shares: dict[tuple[str, str], tuple[Floats, Floats]]
+    texts: int
+
+
+def reference() -> tuple[Tools | None, str]:
+    """Return NLTK's tools, or None and why not."""
+    try:
+        return find_tools("nltk"), ""
+    except ConfigError as error:
+        return None, str(error)
+
+
+def compare(texts: Sequence[str], one: Tools, other: Tools) -> Compared:
+    """Return how far `other` agrees with `one` on abstracts; empty ones are left out."""
+    columns: dict[tuple[str, str], list[tuple[float, float]]] = {}
+
+    def put(metric: str, split: str, top: float, below: float) -> None:
+        columns.setdefault((metric, split), []).append((top, below))
+
+    kept = [text for text in texts if text.strip()]
+    for text in kept:
+        a, b = Parsed(text, one), Parsed(text, other)
+        put("same_sentences", "all", a.sentences == b.sentences, 1)
+        put("same_tokens", "all", a.tokens == b.tokens, 1)
+        said = other.tags(a.tokens)  # on the same tokens, so that a tag is judged, not a split
+        put("same_tags", "all", sum(x == y for x, y in zip(a.tags, said, strict=True)), len(said))
+        for tag in TAGS:
+            both = sum(x == y == tag for x, y in zip(a.tags, said, strict=True))
+            put("precision", tag, both, said.count(tag))
+            put("recall", tag, both, a.tags.count(tag))
+        found, expected = Counter(other.phrases(a.tokens)), Counter(a.phrases)
+        shared = (found & expected).total()
+        put("phrase_precision", "all", shared, found.total())
+        put("phrase_recall", "all", shared, expected.total())
+        put("phrase_f1", "all", 2 * shared, found.total() + expected.total())
+        opposites = [(one.antonym(word), other.antonym(word)) for word in a.tagged(ADJ)]
+        put("same_antonyms", "all", sum(x == y for x, y in opposites), len(opposites))
+        put("opposites_found", "all", sum(bool(x and y) for x, y in opposites), sum(bool(x) for x, _ in opposites))
+    shares = {
+        key: (np.array([t for t, _ in pairs], float), np.array([b for _, b in pairs], float))
+        for key, pairs in columns.items()
+    }
+    return Compared(shares, len(kept))
+
+
+def words_in_common(one: Text, other: Text) -> float:
+    """Return 2 |A n B| / (|A| + |B|) over the words of two neighbours, each as often as it stands; 1 of no words."""
+    a, b = (Counter(word for field in text for word in _WORD.findall(field)) for text in (one, other))
+    total = a.total() + b.total()
+    return 2 * (a & b).total() / total if total else 1.0
+
+
+def drawn(subject: Subject) -> list[str]:
+    """Return the papers looked at: those that are altered, at most TEXTS of them."""
+    if len(subject.chosen) <= TEXTS:
+        return subject.chosen
+    picks = np.random.default_rng(subject.seed).choice(len(subject.chosen), TEXTS, replace=False)
+    return [subject.chosen[at] for at in np.sort(picks)]
+
+
+def measure_all(subjects: Sequence[Subject]) -> list[Result]:
+    """Return the agreement of the fallback tools with NLTK on every collection."""
+    return [row for subject in subjects for row in measure(subject)]
+
+
+def measure(subject: Subject) -> list[Result]:
+    """Return the agreement of the fallback tools with NLTK on a collection; [] without NLTK's data."""
+    nltk, _ = reference()
+    if nltk is None:
+        return []
+    asked, papers = subject.asked(), drawn(subject)
+    found = compare([subject.task.papers[key].abstract for key in papers], nltk, find_tools("fallback"))
+    rows = [
+        _ratio(asked, metric, split, *shares)
+        for (metric, split), shares in found.shares.items()
+        if shares[1].sum()
+    ]  # fmt: skip
+    name = f"{subject.task.name}: neighbours by both tools"
+    made = [
+        alter(
+            subject.task, papers, seed=subject.seed, tools=tools, progress=progress(f"{name}, {tools}", "papers")
+        ).by_code
+        for tools in ("nltk", "fallback")
+    ]
+    for code in PERTURBATIONS:
+        one, other = (dict(zip(kind[code].ids, kind[code].texts, strict=True)) for kind in made)
+        either = [key for key in papers if key in one or key in other]
+        both = [key for key in either if key in one and key in other]
+        if either:
+            equal = np.array([one.get(key) == other.get(key) for key in either], float)
+            alone = len(either) - len(both)
+            note = f"{alone} with one tool alone" if alone else ""
+            rows.append(_mean(asked, "identical", code, equal, sentence("papers with a neighbour by either", note)))
+        if both:
+            alike = np.array([words_in_common(one[key], other[key]) for key in both])
+            rows.append(_mean(asked, "words_in_common", code, alike, "papers with a neighbour by both"))
+    return rows
+
+
+def _ratio(asked: Asked, metric: str, split: str, top: Floats, below: Floats) -> Result:
+    replicates = []
+    for picks in draws(asked, len(top), "tools"):
+        weights = counts_of(picks, len(top))
+        under = weights @ below
+        replicates.append(
+            np.divide(weights @ top, under, out=np.full(len(under), top.sum() / below.sum()), where=under > 0)
+        )
+    return _row(
+        asked,
+        metric,
+        split,
+        top.sum() / below.sum(),
+        len(top),
+        f"over {int(below.sum()):,}",
+        100 * np.concatenate(replicates),
+    )
+
+
+def _mean(asked: Asked, metric: str, split: str, values: Floats, note: str) -> Result:
+    return _row(asked, metric, split, float(values.mean()), len(values), note, **spread_of(asked, values, "tools"))
+
+
+def _row(
+    asked: Asked,
+    metric: str,
+    split: str,
+    share: float,
+    n: int,
+    note: str,
+    replicates: Floats | None = None,
+    **more: float,
+) -> Result:
+    given = {"replicates": replicates} if replicates is not None else dict(more)
+    return asked.row(
+        metric,
+        100 * float(share),
+        n,
+        split,
+        encoder="fallback",
+        similarity="",
+        pool="NLTK's own answer",
+        note=note,
+        **given,
+    )
+
+
+# ---- showing ---------------------------------------------------------------------------------------------------------
+
+
+def cell(chapter: Chapter, row: Result | None, decimals: int = 1) -> str:
+    """Return a number with its interval, "" for none; an interval without width, of equal values, says nothing."""
+    if row is None:
+        return ""
+    wide = row.low is not None and row.high is not None and row.high - row.low > 1e-9
+    return f"{chapter.number(row, decimals)} {report.interval(row.low, row.high, decimals) if wide else ''}"
+
+
+def left(heading: str) -> str:
+    """Return the heading of a column of texts."""
+    return f'<span style="display: block; text-align: left">{heading}</span>'
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else "".join(words)
+
+
+class Column(NamedTuple):
+    """One kind of number on one collection."""
+
+    kind: str
+    task: str
+    rows: list[Result]
+
+
+def ours(rows: Iterable[Result]) -> list[Result]:
+    """Return the rows of this file among those of a chapter."""
+    return [row for row in rows if row.encoder == "fallback"]
+
+
+def show(chapter: Chapter, rows: Sequence[Result]) -> None:
+    """Show the agreement, recorded and live, and in words which codes depend on the tools."""
+    kinds = [(kind, ours(of)) for kind, of in counting.kinds(chapter.name, ours(rows))]
+    columns = [
+        Column(kind, task, [r for r in of if r.task == task])
+        for kind, of in kinds
+        for task in dict.fromkeys(r.task for r in of)
+    ]
+    if not ours(rows):
+        why = reference()[1] or "There is no paper to look at"
+        rest = "The numbers below are our recorded run." if columns else "No run of ours was recorded yet."
+        chapter.note(f"Agreement cannot be measured in this run: {why.rstrip('.')}. {rest}")
+    if not columns:
+        return
+    parts = [(heading, [(metric, "all")]) for metric, heading in PARTS.items()]
+    _table(chapter, columns, "What", parts, ["agreement"], "The fallback tools against NLTK")
+    tags = [(tag, [("precision", tag), ("recall", tag)]) for tag in TAGS]
+    _table(chapter, columns, "Tag", tags, ["precision", "recall"], "Tags of the fallback on NLTK’s tokens, %")
+    codes = [(f"<code>{code}</code>", [("identical", code), ("words_in_common", code)]) for code in PERTURBATIONS]
+    caption = "By code: papers whose neighbours are identical with both tools, and words in common on average, %"
+    _table(chapter, columns, "Code", codes, ["identical", "words in common"], caption)
+    for column in columns:
+        chapter.say(*_verdict(chapter, column))
+
+
+def _table(
+    chapter: Chapter, columns: Sequence[Column], first: str, lines: Sequence[tuple[str, list[tuple[str, str]]]],
+    per: Sequence[str], caption: str,
+) -> None:  # fmt: skip
+    """Show lines (heading, [(metric, split) ...]), with the columns of `per` for each kind and collection."""
+    found = [{(r.metric, r.split): r for r in column.rows} for column in columns]
+    cells = [[heading, *(cell(chapter, at.get(key)) for at in found for key in keys)] for heading, keys in lines]
+    classes = [["", *(column.kind for column in columns for _ in per)]] * len(cells)
+    sizes = [f"{c.kind} n = {max(r.n for r in c.rows):,} papers of {counting.title(c.task)}" for c in columns]
+    groups = [f"{column.kind}: {counting.title(column.task)}" for column in columns]
+    told = f"{caption}; {', '.join(sizes)}; small: 95 % intervals over papers"
+    chapter.show(report.table([first, *(list(per) * len(columns))], cells, told, classes, groups))
+
+
+def _verdict(chapter: Chapter, column: Column) -> list[str]:
+    """Return in words how many codes come out alike, and which least."""
+    same = {r.split: r for r in column.rows if r.metric == "identical"}
+    common = {r.split: r for r in column.rows if r.metric == "words_in_common"}
+    if not same or not common:
+        return []
+    alike = sum(r.value >= ALIKE for r in same.values())
+    rarely = sum(r.value < 50 for r in same.values())
+    least = min(common, key=lambda code: common[code].value)
+    near = sum(r.value >= ALIKE for r in common.values())
+    return [
+        f"{column.kind.capitalize()}, {counting.title(column.task)}: {alike} of {len(same)} codes come out identical for at least "
+        f"{ALIKE:.0f} % of the papers, {rarely} for fewer than half.",
+        f"By words, {near} of {len(common)} are at least {ALIKE:.0f} % the same text; least is {least} with "
+        f"{chapter.number(common[least], 1)} % of the words in common.",
+    ]

@@ -1,0 +1,373 @@
+"""Chapter neighbours/perturbations: Tables 1, 7 and 8, what is measured of each code, and sentences that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_altered import PAPERS, task
+from test_exhibits_affinity import Page
+from test_perturbations import reference
+
+from scirep_core.changes import Parsed, Text
+from scirep_core.exhibits import counting
+from scirep_core.exhibits import neighbours_perturbations as measured
+from scirep_core.exhibits import neighbours_perturbations_code as code_
+from scirep_core.exhibits import neighbours_perturbations_example as example
+from scirep_core.exhibits import neighbours_perturbations_tables as tables
+from scirep_core.exhibits.neighbours_shared import Subject
+from scirep_core.linguistics import find_tools
+from scirep_core.perturbations import CATEGORIES, PERTURBATIONS, perturb
+from scirep_core.published import Printed, lookup
+from scirep_core.records import Paper
+from scirep_core.results import Result
+from scirep_core.text import Recipe
+
+RANDOM = [code for code, known in PERTURBATIONS.items() if known.random]
+RECIPE = Recipe(". ")
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+
+
+def subject(papers: Sequence[Paper] = PAPERS, queries: int = 0) -> Subject:
+    return Subject(task(papers), 0, queries, "fallback")
+
+
+def page(**parameters: Any) -> Page:
+    found = Page(tools="fallback", **parameters)
+    found.name, found.notebook = measured.CHAPTER, f"notebooks/{measured.CHAPTER}.ipynb"
+    found.shown = {}
+    return found
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, exhibit: str, module: Any, **values: str) -> None:
+    """Let a printed table have other values: `T_ARot__category="LO-DS"`."""
+    found = dict(lookup(exhibit))
+    for name, value in values.items():
+        row, _, column = name.rpartition("__")
+        found[row, column] = found[row, column]._replace(value=value)
+    monkeypatch.setattr(module, "lookup", lambda name: found if name == exhibit else lookup(name))
+
+
+# ---- Table 1 ---------------------------------------------------------------------------------------------------------
+
+
+def test_table_1_is_complete_and_its_categories_are_ours():
+    shown = page()
+    tables.table1(shown)
+    assert all(f"<code>{code}</code>" in shown.text for code in PERTURBATIONS)
+    assert "32 codes: 5 in LL-HS, 7 in LO-HS, 4 in LL-PS, 11 in LO-PS and 5 in LO-DS" in shown.text
+    assert "Ours are these codes, in these categories" in shown.text
+    assert shown.text.count(">drawn<") == len(RANDOM) == 5 and shown.text.count(">literal<") == 2
+
+
+def test_another_printed_category_would_be_said(monkeypatch):
+    changed(monkeypatch, "TN-T1", tables, T_ARot__category="LO-DS")
+    shown = page()
+    tables.table1(shown)
+    assert "3 in LL-PS" in shown.text and "6 in LO-DS" in shown.text and "Not as ours: T_ARot." in shown.text
+
+
+# ---- Table 7 ---------------------------------------------------------------------------------------------------------
+
+
+def test_table_7_comes_out_but_for_its_slips():
+    # the chunker is trained for seconds, and test_perturbations.py asks it itself
+    phrases = ["contextual", "nlp", "computer programs", "language models", "robust embeddings"]
+    found = {line.code: line for line in example.lines(replace(reference(), phrases=lambda tokens: phrases), 0)}
+    by_verdict: dict[str, set[str]] = {}
+    for code, line in found.items():
+        by_verdict.setdefault(line.verdict, set()).add(code)
+    assert by_verdict[example.OTHER] == {"T_ADelADJ", "T_ADelNonNNs", "TNNU_A"}
+    assert by_verdict[example.ABSENT] == {"T_ADelADV", "T_ADelNum", "TDelADJ_A", "TDelVB_A", "TDelDT_A"}
+    assert by_verdict[example.DRAWN] == {"T_AShuff", "T_A_DelNNChar", "TRepNNT_A"}
+    assert by_verdict[example.ODD] == {"T_ADelRand", "T_A_WS"}
+    assert len(by_verdict[example.SAME]) == 19
+    assert found["T_ADelADJ"].said == "abstract: the print lacks “embeddings”, “are”, “in” and “NLP”"
+    assert found["TNNU_A"].said == "title: the print lacks “MODELS”, only the print has “MODEL”"
+    assert found["T_ADelRand"].said == "6 of 27 tokens are gone, where 30 % are 8"
+    assert "2 of 23 spaces of the abstract, where half are 11" in found["T_A_WS"].said
+    assert found["T_ADelNum"].said.endswith("the print repeats the text")
+
+
+@pytest.mark.parametrize("code", RANDOM)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_our_codes_draw_is_one_of_what_they_can_draw(code, seed):
+    tools = find_tools("fallback")
+    title, abstract = Parsed(example.TITLE, tools), Parsed(example.ABSTRACT, tools)
+    made = perturb("p", title, abstract, code, seed)
+    texts = {"title": made.title or "", "abstract": made.abstract or ""}
+    if code == "T_A_WS":
+        texts = {example.BOTH: f"{made.title}. {made.abstract}".replace(" ", "_")}
+    printed = {field: Printed("neighbours", "TN-T7", code, field, text, "", "") for field, text in texts.items()}
+    verdict, said = example.judge(code, printed, made, title, abstract)
+    assert verdict == example.DRAWN, said
+
+
+@pytest.mark.parametrize(
+    ("code", "field", "text"),
+    [
+        ("T_AShuff", "abstract", "We train deep robust embeddings using pytorch."),
+        ("T_A_DelNNChar", "title", "Sue Code Embeddings from Language Models"),
+        ("TRepNNT_A", "title", "Source Code Embeddings from from Language Models"),
+        ("T_A_WS", example.BOTH, "Source__Code_Embeddings_from_Language"),
+    ],
+)
+def test_a_print_that_the_rule_cannot_give_is_not_one_of_many(code, field, text):
+    tools = find_tools("fallback")
+    title, abstract = Parsed(example.TITLE, tools), Parsed(example.ABSTRACT, tools)
+    printed = {field: Printed("neighbours", "TN-T7", code, field, text, "", "")}
+    assert example.judge(code, printed, perturb("p", title, abstract, code), title, abstract)[0] == example.ODD
+
+
+def test_table_7_with_fallbacks_says_that_differences_may_be_theirs():
+    shown = page()
+    example.table7(shown)
+    assert "Fallbacks found sentences, tags, noun phrases and antonyms here" in shown.text
+    assert shown.text.count("<tr>") == 33
+    assert "come out word by word as printed" in shown.text
+    assert len(shown.shown) == 32, "each row leads to what is printed"
+
+
+def test_the_two_readings_of_the_example_have_their_number_of_words():
+    shown = page()
+    example.two_readings(shown)
+    assert '>T_A_WS</code> default</th><td class="live text">' in shown.text and "30 of 30" in shown.text
+    literal = shown.text.split("<code>T_A_WS</code> literal")[1]
+    assert int(literal.split(" of 30")[0].split(">")[-1]) > 30
+
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_papers_that_a_code_applies_to_and_why_not():
+    rows = {(r.split, r.metric): r for r in measured.measure(subject())}
+    for code, altered in subject().made.by_code.items():
+        assert (rows[code, "applies"].value, rows[code, "applies"].n) == (len(altered.ids), len(PAPERS))
+        left = [r for (split, metric), r in rows.items() if split == code and metric.startswith(measured.LEFT_OUT)]
+        assert sum(r.value for r in left) == len(PAPERS) - len(altered.ids)
+        if altered.ids:
+            assert rows[code, "words_kept"].value == pytest.approx(100 * np.mean(altered.kept))
+    assert rows["T_ADelQ1", measured.LEFT_OUT + "fewer than 3 sentences"].value == 1
+    assert rows["T_ARot", measured.LEFT_OUT + "no abstract"].value == 1
+    assert rows["T_A_WS", "changed"].value == 100 and rows["T_A_WS", "reworded"].value == 0
+    assert rows["T_ANNU", "reworded"].value == 100
+    # of three abstracts with text one has one sentence, which cannot be rotated
+    assert rows["T_ARot", "changed"].value == pytest.approx(200 / 3)
+
+
+def test_readings_are_counted_word_by_word():
+    paper = Paper("p", "a b", "c d")
+    asked = subject().asked()
+    rows = {
+        r.metric: r
+        for r in measured._readings(
+            asked, "x", {paper: Text("a b", "c  d"), Paper("q", "e f", ""): Text("e e f", "gg")}
+        )
+    }
+    assert rows["length"].value == pytest.approx((1 + 2) / 2) and rows["intact"].value == 50
+    assert rows["broken"].value == pytest.approx(100 * (0 + 1 / 4) / 2)
+
+
+def test_letters_nouns_and_opposites_are_those_of_the_texts():
+    tools = find_tools("fallback")
+    parsed = {"p": (Parsed("Old model", tools), Parsed("New models learn new words .", tools))}
+    asked = subject().asked()
+    letters = measured._letters(asked, parsed, {"p": Text("Old odel", "New mods learn new words .")})
+    assert {r.metric: (r.value, r.n) for r in letters} == {
+        "words that lose 1 of their letters": (50, 2), "words that lose 2 of their letters": (50, 2),
+    }  # fmt: skip
+    rows = measured._replaced(asked, parsed, {"p": Text("", "old models learn old_hat words .")})
+    assert {r.split: r.value for r in rows if r.metric == measured.REPLACED} == {"new → old": 1, "new → old_hat": 1}
+    shares = {r.metric: r.value for r in rows if r.split == measured.ANTONYMS}
+    assert shares == {
+        "words replaced": pytest.approx(100 / 3),
+        "opposites with an underscore": 50,
+        "different replacements": 2,
+    }
+    assert measured._replaced(asked, parsed, {}) == []
+    assert [r.value for r in measured._added(asked, parsed, {"p": Text("Old model models words", "")})] == [2]
+
+
+# ---- what encoders see -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Letters:
+    """An encoder that counts letters, of the text as it is or in lower case; with a tokenizer where asked for."""
+
+    name: str = "letters"
+    lower: bool = True
+    reads: int = 0
+    fingerprint: str = "f"
+    dim: int = 128
+    formats: tuple[str, ...] = ("PRX",)
+    recipe: Recipe = RECIPE
+
+    def __post_init__(self) -> None:
+        self.fingerprint = f"{self.name}{self.lower}"
+        if self.reads:
+            self.length = self.reads
+            self.tokenizer = lambda texts, truncation, max_length, verbose: {
+                "input_ids": [[hash(word) for word in self._read(text).split()[:max_length]] for text in texts]
+            }
+
+    def _read(self, text: str) -> str:
+        return text.lower() if self.lower else text
+
+    def encode(self, texts: list[str], format: str) -> np.ndarray:
+        return np.array(
+            [[self._read(text).count(chr(at)) for at in range(33, 33 + self.dim)] for text in texts], np.float32
+        )
+
+
+@pytest.mark.parametrize("reads", [0, 400])
+def test_case_and_white_space_are_no_ops_for_an_encoder_that_lowers(reads):
+    one = subject([p for p in PAPERS if p.abstract])
+    for lower, share in ((True, 100.0), (False, 0.0)):
+        encoder = Letters(f"letters{reads}", lower, reads)
+        rows = {(r.split, r.metric): r for r in measured.seen(one, encoder, one.whole(encoder))}
+        assert rows["T_A_WS", "same_input"].value == 100, "white space is not read"
+        # tokens joined by spaces part full stops from their words: the words read so differ, the letters do not
+        assert rows["T_ANNU", "same_input"].value == (share if not reads else 0)
+        assert rows["TNNU_A", "same_input"].value == share
+        assert rows["T_A_WS default", "nn1_ret"].value == 100 and rows["T_A_WS literal", "nn1_ret"].n == 3
+
+
+def test_an_input_is_compared_as_far_as_it_is_read():
+    encoder = Letters("short", True, 3)
+    first, second = Paper("a", "one two three", "four"), Paper("b", "one two three", "five")
+    assert measured.inputs(encoder, [first]) == measured.inputs(encoder, [second])
+    assert measured.inputs(Letters(), [first]) is None
+
+
+# ---- sentences -------------------------------------------------------------------------------------------------------
+
+
+def kept(code: str, value: float, half: float = 0.5) -> Result:
+    return subject().asked().row("words_kept", value, 40, code, low=value - half, high=value + half)
+
+
+def column(*rows: Result, kind: str = "live") -> measured.Column:
+    return measured.Column(kind, "neighbours/acl_anth", {(r.split, r.metric, r.encoder): r for r in rows})
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "half", "by_rule", "settled"),
+    [
+        ("T_ADelADV", 96, 1, "LO-HS", True), ("T_ADelADV", 89, 0.5, "LO-PS", True), ("T_ADelADV", 90.2, 0.5, "LO-HS", False),
+        ("T_ADelQ1", 69, 0.5, None, True), ("T_ADelQ1", 69.9, 0.5, None, False), ("T_ADelNN", 30, 5, "LO-DS", True),
+    ],
+)  # fmt: skip
+def test_a_category_follows_from_the_words_kept_and_its_interval(code, value, half, by_rule, settled):
+    found = measured.judge(code, kept(code, value, half), PERTURBATIONS[code].category)
+    assert (found.by_rule, found.settled) == (by_rule, settled)
+    assert found.agrees == (by_rule == PERTURBATIONS[code].category)
+
+
+def test_what_is_said_of_the_categories_follows_from_the_rows():
+    of = column(kept("T_ADelADV", 96), kept("T_ADelVB", 85), kept("T_ADelQ1", 69.8), kept("T_ADelNonNNs", 35))
+    said = " ".join(tables._said_of_rules(of, tables.judged(of)))
+    assert "the printed category to 1 of 4 codes" in said
+    assert "T_ADelADV is printed as LO-PS and by rule LO-HS." in said and "T_ADelVB" not in said
+    assert "No rule fits T_ADelQ1 (printed as LO-PS) and T_ADelNonNNs (printed as LO-DS)" in said
+    assert "crosses a line of the rules: T_ADelQ1." in said
+    well = column(kept("T_ADelVB", 85))
+    said = " ".join(tables._said_of_rules(well, tables.judged(well)))
+    assert "1 of 1 codes" in said and "No rule" not in said and "Not settled" not in said
+
+
+def test_the_figure_has_every_code_of_every_kind_and_names_those_that_differ():
+    shown = page()
+    live = column(*(kept(code, 95.0) for code in PERTURBATIONS))
+    tables.draw(shown, [column(*(kept(code, 80.0) for code in PERTURBATIONS), kind="recorded"), live])
+    data = shown.figures["words-kept"]
+    assert len(data) == 64 and set(data["printed"]) == set(CATEGORIES)
+    assert set(data[data.code == "T_ADelDT"]["by rule"]) == {"LO-PS", "LO-HS"}
+    shown = page()
+    tables.draw(shown, [])
+    tables.applicability(shown, [])
+    tables.validity(shown, [])
+    code_.readings(shown, [])
+    code_.oddities(shown, [])
+    code_.no_ops(shown, [])
+    assert not shown.figures and "No collection is at hand" in shown.text and "No encoder has read" in shown.text
+
+
+def test_what_is_said_of_repeated_texts_follows_from_the_hits():
+    def hit(encoder: str, value: float) -> Result:
+        return replace(subject().asked().row("nn1_ret", value, 40, "T_A_WS literal"), encoder=encoder)
+
+    shown = page()
+    assert code_._said_of_hits(shown, [hit("a", 100), hit("b", 100)]).startswith(
+        "By each encoder the original is still"
+    )
+    assert "still the nearest paper for 60.0 % (a) to 90.0 % of them (b)" in code_._said_of_hits(
+        shown, [hit("b", 90), hit("a", 60)]
+    )
+    assert code_._said_of_hits(shown, [hit("a", 8)]) == "By a the original is the nearest paper for 8.0 % of them."
+    assert code_._said_of_hits(shown, []) == ""
+
+
+def test_a_no_op_is_said_where_all_inputs_are_the_same_and_only_there():
+    def same(code: str, value: float) -> Result:
+        return replace(subject().asked().row("same_input", value, 40, code), encoder="minilm")
+
+    shown = page()
+    code_.no_ops(shown, [column(same("T_A_WS", 100), same("TNNU_A", 97.5), kept("T_A_WS", 100))])
+    assert (
+        "MiniLM: every neighbour of T_A_WS is read as its original, so that a hit there says nothing; TNNU_A 97.5 %."
+        in shown.text
+    )
+    shown = page()
+    code_.no_ops(shown, [column(same("TNNU_A", 97.5), kept("T_A_WS", 100))])
+    assert "no code is a no-op for every paper; TNNU_A 97.5 %." in shown.text
+
+
+def test_the_whole_page_is_made_of_measured_rows(monkeypatch):
+    """From texts to tables, with a recorded run beside the live one, and with none."""
+    one, encoder = subject(), Letters("minilm", True, 400)
+    monkeypatch.setattr(measured, "encoders", lambda chapter, subject: [encoder])
+    monkeypatch.setattr(measured, "facts", lambda encoder: [])
+    rows = measured.measure_all(page(), [one])
+    assert {r.encoder for r in rows} == {"", "minilm"} and all(np.isfinite(r.value) for r in rows)
+    kept_ = [replace(r, kind="recorded", data_hash="other") for r in rows]
+    for recorded, kinds in (([], ["live"]), (kept_, ["recorded", "live"])):
+        monkeypatch.setattr(counting, "recorded", lambda name, recorded=recorded: recorded)
+        found = measured.columns(counting.kinds(measured.CHAPTER, rows))
+        assert [c.kind for c in found] == kinds
+        shown = page()
+        for show in (tables.applicability, tables.validity, tables.draw, code_.readings, code_.oddities, code_.no_ops):
+            show(shown, found)
+        assert shown.text.count("<table") == 5 and "nan" not in shown.text.lower()
+
+
+# ---- Table 8 ---------------------------------------------------------------------------------------------------------
+
+
+def test_table_8_stands_beside_what_an_encoder_says_of_itself():
+    class Tokens:
+        def __call__(self, text: str) -> dict[str, list[int]]:
+            return {"input_ids": [hash(text.lower())]}
+
+        def __len__(self) -> int:
+            return 31_090
+
+    encoder = Letters("specter")
+    encoder.tokenizer, encoder.length = Tokens(), 512  # type: ignore[assignment]
+    rows = measured.facts(encoder)
+    assert {r.metric: r.value for r in rows} == {"vocabulary": 31_090, "case kept": 0, "tokens read": 512}
+    shown = page()
+    example.table8(shown, rows)
+    assert "31090" in shown.text and "44000" in shown.text and "lowered" in shown.text
+    assert "What is printed of OAG-BERT and SciBERT cannot be checked" in shown.text
+    assert measured.facts(Letters()) == []
+    shown = page()
+    example.table8(shown, [])
+    assert "OAG-BERT, SPECTER and SciBERT cannot be checked" in shown.text and "lower case" not in shown.text
