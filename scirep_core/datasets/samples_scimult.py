@@ -20,7 +20,6 @@ from scirep_core.datasets.tables import (
     data_hash,
     id_of,
     json_lines,
-    raw_lines,
     text_of,
     to_id,
     tsv,
