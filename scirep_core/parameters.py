@@ -35,7 +35,10 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 class Spec(NamedTuple):
-    """What a parameter name means everywhere: its kind, inclusive range or fixed choices, or the vocabulary it uses."""
+    """What a parameter name means everywhere: its kind, inclusive range or fixed choices, or the vocabulary it uses.
+
+    `empty` says whether names may be none: the chapter's choice, or all.
+    """
 
     kind: Kind
     help: str
@@ -43,6 +46,7 @@ class Spec(NamedTuple):
     high: float | None = None
     choices: tuple[str, ...] = ()
     vocabulary: str = ""
+    empty: bool = False
 
 
 class Parameter(NamedTuple):
@@ -76,8 +80,11 @@ PARAMETERS: dict[str, Spec] = {
     "shown": Spec("int", "ranks of each system that carry text", 1, 1000),
     "neighbours": Spec("int", "nearest neighbours looked at", 1, 1_000_000),
     "queries": Spec("int", "papers that are altered or asked for, drawn; 0: all", 0, 1_000_000),
-    "collections": Spec("names", "comma-separated collections of papers; empty for all", vocabulary="collections"),
+    "collections": Spec(
+        "names", "comma-separated collections of papers; empty for all", vocabulary="collections", empty=True
+    ),
     "tools": Spec("choice", "who finds sentences, tags, phrases, antonyms", choices=("auto", "nltk", "fallback")),
+    "exclude_self": Spec("bool", "take each query's own vector out of its nearest neighbours"),
     "shots": Spec("int", "labelled examples in total", 1, 1_000_000),
     "repeats": Spec("int", "seeded repetitions", 1, 1000),
     "resamples": Spec("int", "resamples of intervals and tests", 100, 100_000),
@@ -157,6 +164,8 @@ def _names(name: str, spec: Spec, value: Any, where: str, vocabulary: Collection
     """Check a list of names, given as a list or as text with commas; the answer has the shape of the question."""
     if not isinstance(value, str | list) or not all(isinstance(part, str) for part in value):
         raise _refusal(where, name, value, "expected names separated by commas")
+    if not value and spec.empty:
+        return value
     parts = [part.strip() for part in (value.split(",") if isinstance(value, str) else value)]
     for part in parts:
         if problem := _name_problem(spec, part, vocabulary):

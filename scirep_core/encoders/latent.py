@@ -51,10 +51,13 @@ class Latent:
     def _model(self) -> tuple[Any, Any]:
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         terms = TfidfVectorizer(min_df=2, sublinear_tf=True, max_features=MOST, dtype=np.float32, **TERMS[self.name])
         rows: Any = terms.fit_transform(self._corpus)
-        return terms, TruncatedSVD(min(self.dims, min(rows.shape) - 1), random_state=self.seed).fit(rows)
+        model = TruncatedSVD(min(self.dims, min(rows.shape) - 1), random_state=self.seed)
+        with threadpool_limits(1):  # the same dimensions on any number of cores: kept vectors and new ones meet
+            return terms, model.fit(rows)
 
     @property
     def dim(self) -> int:

@@ -4,7 +4,7 @@ With X the vectors of title + abstract, f(X) those of one type of neighbour wher
 
     NNk_Ret          % of f(x_j) whose k nearest among X hold x_j: rank of x_j <= k               (section 6.2)
     AOP-k            |A n B| / k in %, A and B the k nearest of f(x_j) and of x_j among f(X) u X      (section 6.3)
-    inter-similarity cosines of all pairs i < j within f(X): mean, sd, min, max, % above the mean     (section 6.1)
+    inter-similarity cosines of all pairs i < j within f(X): mean, sd, min, max, % above the mean, skewness  (section 6.1)
     L2               v / ||v||                   standardisation   (v - mu) / sigma in each dimension    (appendix D.1)
 
 Whether a text is among its own nearest is unsaid: read literally it is, so f(x_j) and x_j, where they are close, both
@@ -36,7 +36,10 @@ CELLS = 1 << 25
 
 
 class Similarities(NamedTuple):
-    """Cosines of all pairs i < j of a set, and by document the mean over its pairs and the share above the mean."""
+    """Cosines of all pairs i < j of a set, and by document the mean over its pairs and the share above the mean.
+
+    `skewness` is the mean cube of (cosine - mean) / sd; 0 where the cosines do not vary.
+    """
 
     mean: float
     sd: float
@@ -45,6 +48,7 @@ class Similarities(NamedTuple):
     above: float
     means: Floats
     aboves: Floats
+    skewness: float
 
 
 def ranks_of_own(queries: NDArray[np.floating], pool: NDArray[np.floating], own: Rows) -> Floats:
@@ -128,7 +132,7 @@ def similarities(vectors: NDArray[np.floating]) -> Similarities:
     mean = float(means.mean())
     v = exact.astype(np.float32)
     above = np.zeros(n)
-    squares, least, most = 0.0, np.inf, -np.inf
+    squares, cubes, least, most = 0.0, 0.0, np.inf, -np.inf
     step = max(1, min(2048, CELLS // n))
     for start in range(0, n, step):
         end = min(start + step, n)
@@ -138,6 +142,8 @@ def similarities(vectors: NDArray[np.floating]) -> Similarities:
         square, rest = apart[:, : end - start], apart[:, end - start :]
         squares += float(np.square(square[pairs], dtype=np.float64).sum())
         squares += float(np.einsum("ij,ij->", rest, rest, dtype=np.float64)) if rest.size else 0.0
+        cubes += float(np.power(square[pairs], 3, dtype=np.float64).sum())
+        cubes += float(np.einsum("ij,ij,ij->", rest, rest, rest, dtype=np.float64)) if rest.size else 0.0
         for part in (square[pairs], rest):
             if part.size:
                 least, most = min(least, float(part.min()) + mean), max(most, float(part.max()) + mean)
@@ -146,8 +152,10 @@ def similarities(vectors: NDArray[np.floating]) -> Similarities:
         above[start:end] += higher.sum(axis=1) + (rest > 0).sum(axis=1)
         above[end:] += (rest > 0).sum(axis=0)
     aboves = above / (n - 1)
-    sd = float(np.sqrt(squares / (n * (n - 1) / 2)))
-    return Similarities(mean, sd, least, most, float(aboves.mean()), means, aboves)
+    total = n * (n - 1) / 2
+    sd = float(np.sqrt(squares / total))
+    skewness = cubes / total / sd**3 if sd > 1e-6 else 0.0
+    return Similarities(mean, sd, least, most, float(aboves.mean()), means, aboves, skewness)
 
 
 def standardised(vectors: NDArray[np.floating], on: NDArray[np.floating] | None = None) -> Floats:

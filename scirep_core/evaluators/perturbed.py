@@ -2,11 +2,13 @@
 
     nn1_ret, nn10_ret            % of altered texts that have their original among the 1 or 10 nearest of X
     aop@10, aop@20               % of the 10 or 20 nearest that an altered text and its original share, among f(X) u X
-    inter_mean, _sd, _min, _max  cosines of all pairs of altered texts; above_mean, % of pairs above the mean
+    inter_mean, _sd, _min, _max  cosines of all pairs of altered texts, inter_skew their skewness; above_mean, % of pairs above
+                                 the mean
 
 A category's value is the mean over its codes; the paper does not say whether it is that or the share over all queries
 together, so `nn1_ret_pooled` and its like give the other. Intervals draw papers, the same for every code, so that a
-category's takes into account that its codes alter the same papers; those of cosines come from the documents' own means.
+category's takes into account that its codes alter the same papers; those of cosines come from the documents' own means
+(a mean over pairs moves, to first order, twice as much as the mean of the documents drawn).
 The split of a row is the code or the category.
 """
 
@@ -97,32 +99,53 @@ def similarity(asked: Asked, clouds: Clouds, tell: Tell | None = None) -> list[R
             found[code] = neighbourhoods.similarities(cloud.vectors)
         if tell:
             tell(done, len(clouds))
-    rows = []
+    rows: list[Result] = []
+    if not found:
+        return rows
+    spread = {
+        "inter_mean": _over_pairs(asked, {code: one.means for code, one in found.items()}, clouds),
+        "above_mean": _over_pairs(asked, {code: 100 * one.aboves for code, one in found.items()}, clouds),
+    }
     for code, one in found.items():
         n, half = len(one.means), neighbourhoods.half_width(one.means)
         share = 100 * neighbourhoods.half_width(one.aboves)
         about = {"split": code, "pool": f"{n * (n - 1) // 2} pairs"}
+        drawn = {metric: values[code] for metric, values in spread.items()}
         rows += [
-            asked.row("inter_mean", one.mean, n, low=one.mean - half, high=one.mean + half, **about),
+            asked.row("inter_mean", one.mean, n, low=one.mean - half, high=one.mean + half,
+                      replicates=drawn["inter_mean"], **about),
             asked.row("inter_sd", one.sd, n, **about),
             asked.row("inter_min", one.least, n, **about),
             asked.row("inter_max", one.most, n, **about),
-            asked.row(
-                "above_mean", 100 * one.above, n, low=100 * one.above - share, high=100 * one.above + share, **about
-            ),
-        ]
+            asked.row("inter_skew", one.skewness, n, **about),
+            asked.row("above_mean", 100 * one.above, n, low=100 * one.above - share, high=100 * one.above + share,
+                      replicates=drawn["above_mean"], **about),
+        ]  # fmt: skip
     joins: dict[str, tuple[Callable[[neighbourhoods.Similarities], float], Callable[[Sequence[float]], float]]] = {
         "inter_mean": (lambda one: one.mean, _mean), "inter_sd": (lambda one: one.sd, _mean),
         "inter_min": (lambda one: one.least, min), "inter_max": (lambda one: one.most, max),
-        "above_mean": (lambda one: 100 * one.above, _mean),
+        "above_mean": (lambda one: 100 * one.above, _mean), "inter_skew": (lambda one: one.skewness, _mean),
     }  # fmt: skip
     for category, codes in _categories(found).items():
         n = sum(len(found[code].means) for code in codes)
         for metric, (value, join) in joins.items():
-            rows.append(
-                asked.row(metric, float(join([value(found[code]) for code in codes])), n, category, note=_over(codes))
-            )
+            together = np.mean([spread[metric][code] for code in codes], axis=0) if metric in spread else None
+            joined = float(join([value(found[code]) for code in codes]))
+            rows.append(asked.row(metric, joined, n, category, replicates=together, note=_over(codes)))
     return rows
+
+
+def _over_pairs(asked: Asked, values: Mapping[str, Floats], clouds: Clouds) -> dict[str, Floats]:
+    """Return by code (resamples,) values of a mean over pairs, to first order, from each document's mean over its pairs."""
+    papers = 1 + max(int(clouds[code].own.max()) for code in values)
+    sums, counts = _sums(values, clouds, papers)
+    found = {}
+    top, below = _drawn(asked, sums, counts)
+    for at, (code, own) in enumerate(values.items()):
+        mean = float(own.mean())
+        means = np.divide(top[:, at], below[:, at], out=np.full(len(top), mean), where=below[:, at] > 0)
+        found[code] = mean + 2 * (means - mean)
+    return found
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -135,15 +158,8 @@ def _rows(
     codes = list(values)
     if not codes:
         return []
-    sums, counts = np.zeros((papers, len(codes))), np.zeros((papers, len(codes)))
-    for at, code in enumerate(codes):
-        np.add.at(sums[:, at], clouds[code].own, values[code])
-        np.add.at(counts[:, at], clouds[code].own, 1)
-    used = counts.any(axis=1)  # papers without an altered text decide nothing
-    sums, counts = sums[used], counts[used]
-    drawn = [counts_of(picks, len(sums)) for picks in draws(asked, len(sums), "neighbours")]
-    top = np.concatenate([weights @ sums for weights in drawn])  # (resamples, codes)
-    below = np.concatenate([weights @ counts for weights in drawn])
+    sums, counts = _sums(values, clouds, papers)
+    top, below = _drawn(asked, sums, counts)
     spread = 100 * np.divide(top, below, out=np.full_like(top, np.nan), where=below > 0)
     by_code = {code: 100 * float(np.mean(values[code])) for code in codes}
     rows = []
@@ -162,6 +178,23 @@ def _rows(
         rows.append(asked.row(f"{metric}_pooled", value, n, category, replicates=together, pool=pool,
                               note=sentence(_over(own), "all queries together")))  # fmt: skip
     return rows
+
+
+def _sums(values: Mapping[str, Floats], clouds: Clouds, papers: int) -> tuple[Floats, Floats]:
+    """Return (papers used, codes) sums of values and numbers of altered texts; papers without one decide nothing."""
+    sums, counts = np.zeros((papers, len(values))), np.zeros((papers, len(values)))
+    for at, code in enumerate(values):
+        np.add.at(sums[:, at], clouds[code].own, values[code])
+        np.add.at(counts[:, at], clouds[code].own, 1)
+    used = counts.any(axis=1)
+    return sums[used], counts[used]
+
+
+def _drawn(asked: Asked, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+    """Return (resamples, codes) sums and numbers when papers are drawn anew."""
+    drawn = [counts_of(picks, len(sums)) for picks in draws(asked, len(sums), "neighbours")]
+    top, below = (np.concatenate([weights @ table for weights in drawn]) for table in (sums, counts))
+    return top, below
 
 
 def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
