@@ -177,7 +177,7 @@ class Chapter:
 
 def anchor(number_id: str) -> str:
     """Return a number's id as an HTML anchor."""
-    return "o-" + re.sub(r"[^A-Za-z0-9]+", "-", number_id)
+    return "o-" + re.sub(r"[^A-Za-z0-9]+", "-", number_id.replace("+", "plus"))  # a + b is not a ++ b
 
 
 def _origin(number: Number) -> str:

@@ -160,3 +160,7 @@ def test_a_bad_result_row_names_file_and_line(tmp_path):
     path.write_text('{"task": "t"}\n')
     with pytest.raises(DataError, match=r"rows.jsonl:1: not a result row"):
         read_results(path)
+
+
+def test_numbers_of_a_mean_and_of_a_concatenation_have_places_of_their_own():
+    assert anchor("live:x:t:a + b:map:test:paper") != anchor("live:x:t:a ++ b:map:test:paper")

@@ -103,7 +103,7 @@ def test_a_run_of_all_papers_says_so_and_nothing_at_hand_is_a_note():
     every = views.runs("x", [row("a", "b", 1.0, parameters=GIVEN | {"queries": 0, "data": "real"}, source="real")])
     assert every[0].named == "Live run, real data, all papers altered"
     page = Page(**GIVEN)
-    assert not views.say_runs(page, [])
+    views.say_runs(page, [])
     assert "nothing to measure" in page.text
 
 

@@ -88,7 +88,10 @@ def test_30_kills_while_fetching_csfcube(tmp_path: Path, monkeypatch: pytest.Mon
     for number in range(30):
         chain = number >= 20  # the last ten strike one and the same home
         monkeypatch.setenv("SCIREP_HOME", str(tmp_path / ("chain" if chain else f"home{number}")))
-        by_clock = (0, rng.uniform(0, whole))
+        by_clock = (
+            0,
+            rng.uniform(0, 0.6 * whole),
+        )  # on a busy machine the next fetch may be much faster than the timed one
         at_a_file = (rng.randrange(1, 60), rng.uniform(0, 0.01))
         hits += killed(FETCH, "csfcube", *(by_clock if number % 2 else at_a_file))
         nothing_wrong("csfcube")

@@ -200,15 +200,14 @@ def key_of(row: Result) -> Key:
     return row.task.partition("/")[2], row.encoder, row.metric, row.split
 
 
-def say_runs(chapter: Chapter, shown: Sequence[Run]) -> bool:
-    """Say which runs the numbers are of; return whether there are any."""
+def say_runs(chapter: Chapter, shown: Sequence[Run]) -> None:
+    """Say which runs the numbers are of, or that there are none."""
     if not shown:
         chapter.note("No collection is at hand: there is nothing to measure, and what follows stays empty.")
-        return False
+        return
     chapter.say(f"{'. '.join(run.named for run in shown)}.")
     if all(run.kind == "live" for run in shown):
         chapter.say("No larger run of this chapter is recorded: of our own numbers there are live ones alone.")
-    return True
 
 
 def settled(row: Result | None, bound: float = 0.0) -> int:
