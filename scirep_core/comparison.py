@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError, nearest
+from scirep_core.formats import SIMILARITIES
 from scirep_core.results import Result
 
 if TYPE_CHECKING:
@@ -147,9 +148,6 @@ class Difference(NamedTuple):
 
 PAIRED = ("task", "split", "metric", "protocol", "n", "seed", "data_hash", "source")
 """What two rows must share for their draws to be of the same test rows."""
-SIMILARITIES = ("l2", "cosine", "dot")
-"""How vectors are compared. Two encoders share it, and the back end of probes, unless one encoder's two settings are what is
-compared; a scorer of pairs (BM25) has a similarity of its own and may be compared with any."""
 
 
 def paired_bootstrap(first: Result, second: Result) -> Difference:
@@ -199,7 +197,10 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
 
 
 def _settings(first: Result, second: Result) -> list[tuple[str, Any, Any]]:
-    """Return name and values of the settings that two encoders must share."""
+    """Return name and values of the settings that two encoders must share.
+
+    How vectors are compared is one; a scorer of pairs (BM25) has a similarity of its own and may be compared with any.
+    """
     bare = [row.parameters.get("intercept", True) for row in (first, second)]
     found: list[tuple[str, Any, Any]] = [("intercept", bare[0], bare[1])]
     if first.similarity in SIMILARITIES and second.similarity in SIMILARITIES:

@@ -1,4 +1,4 @@
-"""Ranks, overlaps and similarities of altered texts, against plain loops."""
+"""Overlaps and similarities of altered texts, against plain loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scirep_core.evaluators import neighbourhoods
-from scirep_core.evaluators.neighbourhoods import nearest, overlaps, ranks_of_own, similarities, standardised
+from scirep_core.evaluators.neighbourhoods import overlaps, similarities, standardised
 
 
 def drawn(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:
@@ -23,43 +23,6 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture(params=[1 << 25, 700])
 def blocks(request, monkeypatch):
     monkeypatch.setattr(neighbourhoods, "CELLS", request.param)
-
-
-def test_a_rank_counts_the_texts_that_are_strictly_more_similar(blocks):
-    pool, own = drawn(90), np.array([3, 3, 50, 89, 0])
-    queries = pool[own] + 0.8 * drawn(5, seed=1)
-    table = cosines(queries, pool)
-    assert ranks_of_own(queries, pool, own).tolist() == [
-        1 + (row > row[at]).sum() for row, at in zip(table, own, strict=True)
-    ]
-
-
-def test_a_text_finds_itself_first_even_beside_its_double(blocks):
-    pool = np.concatenate([drawn(60), drawn(60)])
-    assert (ranks_of_own(pool, pool, np.arange(120)) == 1).all()
-    scaled = pool * np.linspace(0.1, 9, 120)[:, None].astype(np.float32)
-    assert (ranks_of_own(scaled, pool, np.arange(120)) == 1).all()
-
-
-def test_l2_normalisation_leaves_every_rank_as_it_was():
-    pool, queries = drawn(200, 16), drawn(40, 16, 1)
-    own = np.arange(40)
-    shorter = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in (queries, pool)]
-    assert (ranks_of_own(queries, pool, own) == ranks_of_own(*shorter, own)).all()
-    assert (nearest(queries, pool, 10) == nearest(*shorter, 10)).all()
-
-
-def test_the_nearest_are_those_of_a_full_sort_with_ties_to_the_earlier(blocks):
-    pool = np.concatenate([drawn(40), drawn(40)])  # each is there twice
-    queries = drawn(7, seed=2)
-    order = np.argsort(-cosines(queries, pool), axis=1, kind="stable")
-    assert (nearest(queries, pool, 9) == order[:, :9]).all()
-    own = np.arange(7)
-    kept = [
-        [text for text in row if text != at][:9]
-        for row, at in zip(np.argsort(-cosines(pool[:7], pool), axis=1, kind="stable"), own, strict=True)
-    ]
-    assert nearest(pool[:7], pool, 9, own).tolist() == kept
 
 
 def test_the_overlap_is_that_of_two_lists(blocks):
@@ -110,8 +73,6 @@ def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
     monkeypatch.setattr(neighbourhoods, "CELLS", 1 << 20)
     pool = drawn(12_000, 4)
     tracemalloc.start()
-    ranks_of_own(pool, pool, np.arange(12_000))
-    nearest(pool[:3000], pool, 10)
     similarities(pool)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

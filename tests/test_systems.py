@@ -178,6 +178,22 @@ def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tiny_model)
         load_encoder(f"{folder}@max")
 
 
+def test_a_name_may_say_the_number_type_so_that_rows_say_it_too(tiny_model):
+    folder = tiny_model / "safe"
+    named, given = load_encoder(f"{folder}:bfloat16"), load_encoder(str(folder), dtype="bfloat16")
+    assert named.name == f"{folder}:bfloat16"
+    assert named.fingerprint == given.fingerprint != load_encoder(str(folder)).fingerprint
+    assert (
+        load_encoder(f"{folder}@cls:bfloat16").fingerprint
+        == load_encoder(f"{folder}@cls", dtype="bfloat16").fingerprint
+    )
+    parts = load_encoder(f"{folder}:bfloat16+{folder}").members
+    assert [one.fingerprint for one in parts] == [given.fingerprint, load_encoder(str(folder)).fingerprint]
+    assert load_encoder(f"{folder}:bfloat16#PRX").encoder.fingerprint == given.fingerprint
+    with pytest.raises(ConfigError, match="minilm:bfloat61"):
+        load_encoder("minilm:bfloat61")
+
+
 @pytest.fixture
 def tiny_model(tmp_path):
     """A BERT of a few thousand weights in a folder laid out like the hub's, once as safetensors, once as .bin."""

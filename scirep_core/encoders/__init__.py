@@ -153,6 +153,8 @@ def load_encoder(
 ) -> Encoder:
     """Return an encoder by registry name, folder, hub name (`org/model`, or `@cls`, `@mean`, `@pooler`), NAME#FORMAT, a+b, a++b.
 
+    `NAME:bfloat16` says the number type in the name, so that rows say it too; it goes before `dtype`.
+
     Args:
         dtype: of weights and layers: float32, bfloat16 or float16; vectors are float32.
         max_length: tokens kept of a text; None is what the model states, at most 512.
@@ -163,7 +165,8 @@ def load_encoder(
     from scirep_core.encoders.hub import Settings
 
     one, held = _held(name)
-    model, pooling = _pooled(one)
+    plain, dtype = _typed(one, dtype)
+    model, pooling = _pooled(plain)
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
     here = Path(model).expanduser()
@@ -224,6 +227,17 @@ def _held(name: str) -> tuple[str, Format | None]:
     if format not in FORMATS:
         raise ConfigError(f"encoder {name!r}: unknown format {format!r} after #; {nearest(format, FORMATS)}")
     return one, format
+
+
+def _typed(name: str, dtype: str) -> tuple[str, str]:
+    """Return (name, number type) of name:type; other names, and encoders that are joined, keep the type that was given."""
+    from scirep_core.encoders.hub import DTYPES
+
+    plain, _, suffix = name.rpartition(":")
+    if suffix not in DTYPES or Path(name).expanduser().is_dir():
+        return name, dtype
+    joined = any(sign in plain for sign in HOW) and not Path(plain).expanduser().is_dir()
+    return (name, dtype) if joined else (plain, suffix)
 
 
 def _pooled(name: str) -> tuple[str, str]:

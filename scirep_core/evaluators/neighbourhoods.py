@@ -10,10 +10,8 @@ With X the vectors of title + abstract, f(X) those of one type of neighbour wher
 Whether a text is among its own nearest is unsaid: read literally it is, so f(x_j) and x_j, where they are close, both
 find both; `exclude_self` takes each query's own vector out of its candidates.
 
-All is exact and done in blocks: memory grows with the number of texts, not with its square. Products are computed in
-single precision; scores that lie within its rounding of one another are computed again in double and rounded once, so that
-equal vectors tie whatever block they stood in. Ties count for a rank as optimistic (rank 1 + those strictly nearer) and
-among k nearest go to the earlier text, originals first.
+All is exact and done in blocks (`search.py`): memory grows with the number of texts, not with its square. Ties count for
+a rank as optimistic (rank 1 + those strictly nearer) and among k nearest go to the earlier text, originals first.
 """
 
 from __future__ import annotations
@@ -25,12 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import unit
+from scirep_core.evaluators.search import Pool
 
 Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
-MARGIN = 1e-5
-"""Above the rounding error of a product of unit vectors in single precision."""
 CELLS = 1 << 25
 """Scores in memory at a time."""
 
@@ -51,53 +47,6 @@ class Similarities(NamedTuple):
     skewness: float
 
 
-def ranks_of_own(queries: NDArray[np.floating], pool: NDArray[np.floating], own: Rows) -> Floats:
-    """Return (n,) ranks of each query's own text among all of the pool: 1 + texts strictly more similar.
-
-    Args:
-        queries: (n, dim). pool: (texts, dim). own: (n,) which text of the pool is the query's.
-    """
-    exact_q, exact_p = unit(queries), unit(pool)
-    q, p = exact_q.astype(np.float32), exact_p.astype(np.float32)
-    found = np.empty(len(q))
-    step = _step(len(p))
-    for start in range(0, len(q), step):
-        at = own[start : start + step]
-        scores = q[start : start + step] @ p.T
-        mine = _exact(exact_q[start : start + step], exact_p[at])
-        above = (scores > mine[:, None] + MARGIN).sum(axis=1)
-        rows, texts = np.nonzero(np.abs(scores - mine[:, None]) <= MARGIN)
-        nearer = _exact(exact_q[start + rows], exact_p[texts]) > mine[rows]
-        found[start : start + step] = 1 + above + np.bincount(rows[nearer], minlength=len(at))
-    return found
-
-
-def nearest(
-    queries: NDArray[np.floating], pool: NDArray[np.floating], k: int, without: Rows | None = None
-) -> NDArray[np.int64]:
-    """Return (n, k) the most similar texts of the pool, nearest first, of equals the earlier.
-
-    Args:
-        without: (n,) a text that is no candidate for that query.
-    """
-    exact_q, exact_p = unit(queries), unit(pool)
-    q, p = exact_q.astype(np.float32), exact_p.astype(np.float32)
-    found = np.empty((len(q), k), dtype=np.int64)
-    step = _step(len(p))
-    for start in range(0, len(q), step):
-        scores = q[start : start + step] @ p.T
-        if without is not None:
-            scores[np.arange(len(scores)), without[start : start + step]] = -np.inf
-        last = np.partition(scores, len(p) - k, axis=1)[:, len(p) - k]
-        rows, texts = np.nonzero(scores >= last[:, None] - MARGIN)
-        exact = _exact(exact_q[start + rows], exact_p[texts])
-        order = np.lexsort((texts, -exact, rows))
-        place = np.arange(len(rows)) - np.searchsorted(rows, rows)  # of each among its query's
-        chosen = order[place < k]  # rows is sorted, so that places are those of the sorted list
-        found[start : start + step] = texts[chosen].reshape(len(scores), k)
-    return found
-
-
 def overlaps(
     altered: NDArray[np.floating],
     pool: NDArray[np.floating],
@@ -113,10 +62,10 @@ def overlaps(
         chosen: which altered texts are queries.
         ks: at most the number of candidates count.
     """
-    everything = np.concatenate([pool, altered])
+    everything = Pool(np.concatenate([pool, altered]))
     both = [(altered[chosen], len(pool) + chosen), (pool[own[chosen]], own[chosen])]
-    most = min(max(ks), len(everything) - exclude_self)
-    a, b = (nearest(queries, everything, most, place if exclude_self else None) for queries, place in both)
+    most = min(max(ks), len(everything.vectors) - exclude_self)
+    a, b = (everything.nearest(queries, most, place if exclude_self else None) for queries, place in both)
     return {
         k: np.array([len(set(x) & set(y)) / k for x, y in zip(a[:, :k].tolist(), b[:, :k].tolist(), strict=True)])
         for k in ks
@@ -172,12 +121,3 @@ def standardised(vectors: NDArray[np.floating], on: NDArray[np.floating] | None 
 def half_width(values: Floats) -> float:
     """Return half of a 95 % interval of a mean over pairs, from each document's mean (a U-statistic's first term)."""
     return float(1.96 * 2 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def _step(pool: int) -> int:
-    return max(1, min(4096, CELLS // max(pool, 1)))
-
-
-def _exact(a: Floats, b: Floats) -> Singles:
-    """Cosines of rows, summed in double precision and rounded once: equal vectors give equal numbers."""
-    return np.asarray(np.einsum("ij,ij->i", a, b), dtype=np.float32)

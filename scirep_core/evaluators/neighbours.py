@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.task import Collection, Task
 from scirep_core.errors import DataError
-from scirep_core.evaluators.rows import Asked, Vectors, draws, pairwise, sentence, similarity_of, spread_of
+from scirep_core.evaluators.rows import Asked, Vectors, draws, sentence, similarity_of, spread_of
+from scirep_core.evaluators.search import Pool
 from scirep_core.results import Result
 
 QUERIES = 1000
@@ -80,31 +81,13 @@ def _spread(asked: Asked, metric: str, found: Ranks) -> dict[str, Any]:
 
 
 def ranks(
-    titles: NDArray[np.floating],
-    pools: Sequence[NDArray[np.floating]],
-    chosen: NDArray[np.int64],
-    similarity: str,
-    block: int = 1024,
+    titles: NDArray[np.floating], pools: Sequence[NDArray[np.floating]], chosen: NDArray[np.int64], similarity: str
 ) -> tuple[Ranks, Ranks]:
     """Return the (optimistic, pessimistic) ranks of the own text for chosen papers.
 
     Args:
-        titles: (papers, dim) query vectors; `pools[0]` the sought texts, aligned with them; further pools hold other
-            texts of the same papers, of which the query's own is not a candidate.
+        titles: (papers, dim) query vectors; `pools[0]` the sought texts, aligned with them; a second pool are the titles
+            again, of which the query's own is not a candidate.
     """
-    above, equal = np.zeros(len(chosen)), np.zeros(len(chosen))
-    for start in range(0, len(chosen), block):
-        at = chosen[start : start + block]
-        mine = np.empty(len(at), dtype=np.float32)
-        scores = [_scores(titles[at], pool, similarity) for pool in pools]
-        mine[:] = scores[0][np.arange(len(at)), at]
-        for table in scores:
-            table[np.arange(len(at)), at] = -np.inf  # the text itself, or the own title
-            above[start : start + block] += (table > mine[:, None]).sum(axis=1)
-            equal[start : start + block] += (table == mine[:, None]).sum(axis=1)
-    return 1 + above, 1 + above + equal
-
-
-def _scores(queries: NDArray[np.floating], pool: NDArray[np.floating], similarity: str) -> NDArray[np.float32]:
-    parts = [pairwise(queries, pool[first : first + 8192], similarity) for first in range(0, len(pool), 8192)]
-    return np.concatenate(parts, axis=1)
+    own_title = len(pools[0]) + chosen if len(pools) > 1 else None
+    return Pool(np.concatenate(pools), similarity).ranks(titles[chosen], chosen, own_title)

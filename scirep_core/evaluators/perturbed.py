@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.rows import Asked, counted, draws, sentence
+from scirep_core.evaluators.search import Pool
 from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.results import Result
 from scirep_core.statistics import counts_of
@@ -53,8 +54,9 @@ def retrieval(asked: Asked, pool: NDArray[np.floating], clouds: Clouds, tell: Te
     clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
     values: dict[str, dict[str, Floats]] = {f"nn{k}_ret": {} for k in RETRIEVED}
     rows = []
+    originals = Pool(pool)
     for done, (code, cloud) in enumerate(clouds.items(), 1):
-        ranks = neighbourhoods.ranks_of_own(cloud.vectors, pool, cloud.own)
+        ranks, _ = originals.ranks(cloud.vectors, cloud.own)
         for k in RETRIEVED:
             values[f"nn{k}_ret"][code] = (ranks <= k).astype(np.float64)
         rows.append(asked.row("median_rank", float(np.median(ranks)), len(ranks), code, pool=_among(pool)))

@@ -27,8 +27,8 @@ from scirep_core.chapter import Chapter, progress
 from scirep_core.embed import embed
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.model_folder import clean
-from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.rows import Asked, spread_of
+from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, signed
 from scirep_core.exhibits.neighbours_tools import drawn
 from scirep_core.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
@@ -273,7 +273,7 @@ def seen(subject: Subject, encoder: Encoder, whole: NDArray[np.float32]) -> list
         read = [Paper(paper.paper_id, *text) for paper, text in texts.items()]
         vectors = vectors_of(subject, encoder, read, f"{SPACES} {variant}")
         own_places = np.array([place[paper.paper_id] for paper in texts], dtype=np.int64)
-        ranks = neighbourhoods.ranks_of_own(vectors, whole, own_places)
+        ranks, _ = Pool(whole).ranks(vectors, own_places)
         rows.append(_mean(asked, "nn1_ret", f"{SPACES} {variant}", (ranks <= 1).astype(float), similarity="cosine"))
     return rows
 

@@ -134,8 +134,9 @@ def encoders(chapter: Chapter, subject: Subject) -> Iterator[Encoder]:
 
 
 def named(encoder: str) -> str:
-    """Return how an encoder is called on the page."""
-    return NAMES.get(encoder, encoder)
+    """Return how an encoder is called on the page: `minilm:bfloat16` is MiniLM (bfloat16)."""
+    name, _, kind = encoder.partition(":")
+    return (f"{NAMES[name]} ({kind})" if kind else NAMES[name]) if name in NAMES else encoder
 
 
 def signed(rows: Sequence[Result], encoder: Encoder) -> list[Result]:

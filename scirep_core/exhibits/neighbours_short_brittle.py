@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
-from scirep_core.evaluators.neighbourhoods import nearest
 from scirep_core.evaluators.rows import spread_of, unit
+from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.exhibits.neighbours_short_queries import (
@@ -151,10 +151,11 @@ def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
         unit(texts.short([getattr(one, form) for one in own])) for form in Phrase._fields
     )
     k = min(NEAREST, len(texts.whole))
-    best = nearest(clean, texts.whole, k)
+    pool = Pool(texts.whole)
+    best = pool.nearest(clean, k)
     for form, vectors in ((NUMBER, number), (LETTER, garbled), (OTHER, np.roll(clean, 1, axis=0))):
         empty = np.array([not (a.any() and b.any()) for a, b in zip(clean, vectors, strict=True)])
-        share = shared(best, nearest(vectors, texts.whole, k), empty)
+        share = shared(best, pool.nearest(vectors, k), empty)
         note = f"{int(empty.sum())} forms have no vector and find nothing" if empty.any() else ""
         yield texts.row(OVERLAP, 100 * float(share.mean()), n, form, **spread_of(asked, share), note=note,
                         pool=f"{len(texts.whole)} papers")  # fmt: skip
@@ -248,7 +249,8 @@ def example(chapter: Chapter, found: Sequence[Texts], drawn: Mapping[str, Sequen
             continue
         first, second = (texts.short([getattr(one, form) for one in own]) for form in ("text", "number"))
         k = min(NEAREST, len(texts.whole))
-        lists = [nearest(vectors, texts.whole, k) for vectors in (first, second)]
+        pool = Pool(texts.whole)
+        lists = [pool.nearest(vectors, k) for vectors in (first, second)]
         empty = np.array([not (a.any() and b.any()) for a, b in zip(first, second, strict=True)])
         share = shared(lists[0], lists[1], empty)
         at = int(np.argsort(share, kind="stable")[len(share) // 2])

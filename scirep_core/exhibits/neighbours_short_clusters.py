@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
-from scirep_core.evaluators.neighbourhoods import half_width, nearest, similarities
+from scirep_core.evaluators.neighbourhoods import half_width, similarities
 from scirep_core.evaluators.rows import spread_of, unit
+from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.counting import kinds, of_how_many
 from scirep_core.exhibits.neighbours_short_queries import (
     CHAPTER,
@@ -125,7 +126,9 @@ def _nearest(texts: Texts) -> Iterator[Result]:
     pool = np.concatenate([texts.titles, texts.whole])
     k = min(NEAREST, 2 * n - 2)
     for metric, own, start in ((TITLES, texts.titles, 0), (WHOLES, texts.whole, n)):
-        found = nearest(own[chosen], pool, k + 2)  # its own two texts are among them, or beyond and then not missed
+        found = Pool(pool).nearest(
+            own[chosen], k + 2
+        )  # its own two texts are among them, or beyond and then not missed
         share = np.array([_of_kind(row[row % n != at][:k], start, n) for row, at in zip(found, chosen, strict=True)])
         spread = spread_of(texts.subject.asked(), share)
         yield texts.row(metric, 100 * float(share.mean()), len(chosen), "mixing", **spread, pool=f"{2 * n - 2} texts")

@@ -1,0 +1,144 @@
+"""Exact search by blocks, against a full sort of exact scores."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from scirep_core.errors import ConfigError
+from scirep_core.evaluators import search
+from scirep_core.evaluators.search import Pool
+
+
+def drawn(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+
+
+def table(queries: np.ndarray, pool: np.ndarray, similarity: str = "cosine") -> np.ndarray:
+    """All scores, one by one, in double precision, rounded once."""
+    q, p = queries.astype(float), pool.astype(float)
+    if similarity == "l2":
+        scores = [[-np.sqrt(((a - b) ** 2).sum()) for b in p] for a in q]
+    else:
+        sizes = np.ones((len(q), len(p)))
+        if similarity == "cosine":
+            sizes = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(p, axis=1)[None]
+        scores = np.array([[(a * b).sum() for b in p] for a in q])
+        scores = np.divide(scores, sizes, out=np.zeros_like(scores), where=sizes > 0)
+    return np.asarray(scores, dtype=np.float32)
+
+
+@pytest.fixture(params=[1 << 25, 700])
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(search, "CELLS", request.param)
+
+
+@pytest.fixture(params=["cosine", "dot", "l2"])
+def similarity(request):
+    return request.param
+
+
+def doubled(n: int) -> np.ndarray:
+    """A pool in which each text is there twice, one is nothing, and lengths differ a thousandfold."""
+    pool = drawn(n) * np.geomspace(0.03, 30, n)[:, None].astype(np.float32)
+    pool[n // 2] = 0
+    return np.concatenate([pool, pool])
+
+
+def test_the_nearest_are_those_of_a_full_sort_with_ties_to_the_earlier(blocks, similarity):
+    pool = doubled(40)
+    queries = np.concatenate([pool[:5], drawn(7, seed=2), np.zeros((1, 8), np.float32)])
+    scores = table(queries, pool, similarity)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    places, values = Pool(pool, similarity).best(queries, 9)
+    assert places.tolist() == order[:, :9].tolist()
+    assert values == pytest.approx(np.take_along_axis(scores, order[:, :9], axis=1), rel=1e-6)
+    assert Pool(pool, similarity).nearest(queries, 80).tolist() == order.tolist()
+
+
+def test_a_text_that_is_no_candidate_is_never_found(blocks, similarity):
+    pool = doubled(20)
+    own = np.arange(7)
+    wanted = [
+        [text for text in row if text != at]
+        for row, at in zip(np.argsort(-table(pool[:7], pool, similarity), axis=1, kind="stable"), own, strict=True)
+    ]
+    for k in (1, 9, 39):
+        assert Pool(pool, similarity).nearest(pool[:7], k, own).tolist() == [row[:k] for row in wanted]
+    with pytest.raises(ValueError, match="40 nearest of 40 texts less one"):
+        Pool(pool, similarity).nearest(pool[:7], 40, own)
+
+
+def test_a_rank_counts_what_is_strictly_more_similar_and_at_worst_what_ties(blocks, similarity):
+    pool, own = doubled(45), np.array([3, 3, 50, 89, 0, 22])
+    queries = pool[own] + 0.8 * drawn(6, seed=1)
+    scores = table(queries, pool, similarity)
+    best, worst = Pool(pool, similarity).ranks(queries, own)
+    assert best.tolist() == [1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)]
+    assert worst.tolist() == [(row >= row[at]).sum() for row, at in zip(scores, own, strict=True)]
+    double = (own + 45) % 90  # the double of each is no candidate
+    apart = Pool(pool, similarity).ranks(queries, own, double)
+    assert apart[0].tolist() == best.tolist()
+    assert apart[1].tolist() == [
+        (np.delete(row, other) >= row[at]).sum() for row, at, other in zip(scores, own, double, strict=True)
+    ]
+
+
+def test_a_text_finds_itself_first_even_beside_its_double(blocks):
+    pool = np.concatenate([drawn(60), drawn(60)])
+    assert (Pool(pool).ranks(pool, np.arange(120))[0] == 1).all()
+    scaled = pool * np.linspace(0.1, 9, 120)[:, None].astype(np.float32)
+    best, worst = Pool(pool).ranks(scaled, np.arange(120))
+    assert (best == 1).all() and (worst == 2).all()
+
+
+def test_l2_normalisation_leaves_every_rank_as_it_was():
+    pool, queries = drawn(200, 16), drawn(40, 16, 1)
+    own = np.arange(40)
+    shorter = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in (queries, pool)]
+    assert (Pool(pool).ranks(queries, own)[0] == Pool(shorter[1]).ranks(shorter[0], own)[0]).all()
+    assert (Pool(pool).nearest(queries, 10) == Pool(shorter[1]).nearest(shorter[0], 10)).all()
+
+
+def test_vectors_that_differ_by_less_than_single_precision_are_told_apart(similarity):
+    """All texts lie so close together that single precision alone would rank them by its rounding."""
+    base = drawn(1, 64).astype(np.float64)
+    pool = base + 1e-6 * np.random.default_rng(3).standard_normal((300, 64))
+    queries = base + 1e-6 * np.random.default_rng(4).standard_normal((20, 64))
+    scores = table(queries, pool, similarity)
+    assert (
+        Pool(pool, similarity).nearest(queries, 5).tolist()
+        == np.argsort(-scores, axis=1, kind="stable")[:, :5].tolist()
+    )
+    own = np.arange(20)
+    assert Pool(pool, similarity).ranks(queries, own)[0].tolist() == [
+        1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)
+    ]
+
+
+def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere():
+    pool = np.ones((2000, 64), np.float32)
+    started = time.monotonic()
+    best, worst = Pool(pool).ranks(pool[:200], np.arange(200))
+    assert (best == 1).all() and (worst == 2000).all()
+    assert Pool(pool).nearest(pool[:3], 4).tolist() == [[0, 1, 2, 3]] * 3
+    assert time.monotonic() - started < 20
+
+
+def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
+    monkeypatch.setattr(search, "CELLS", 1 << 20)
+    pool = drawn(12_000, 4)
+    tracemalloc.start()  # sees numpy; torch's part is one block of scores, CELLS numbers
+    Pool(pool).ranks(pool, np.arange(12_000))
+    Pool(pool).nearest(pool[:3000], 10)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20, "of 576 MB for the matrix"
+
+
+def test_an_unknown_similarity_is_named():
+    with pytest.raises(ConfigError, match=r"unknown similarity 'cosinus'.*cosine"):
+        Pool(drawn(3), "cosinus")
