@@ -403,11 +403,11 @@ def test_both_readings_are_measured_and_the_difference_has_one_sign(excluded, to
     )
     asked = Asked(task, {}, "paper", "error", (), "cosine", 0)
     clouds = {"T_ARot": Cloud(pool, np.arange(40))}
-    both = [perturbed.overlap(asked, pool, clouds, exclude_self=one) for one in (excluded, not excluded)]
-    found = {r.metric: r for r in overlap.readings(*both, excluded) if r.split == "LL-PS"}
+    both = perturbed.overlap(asked, pool, clouds)
+    found = {r.metric: r for r in overlap.readings(both[excluded], both[not excluded], excluded) if r.split == "LL-PS"}
     other = "aop@10_with_self" if excluded else "aop@10_without_self"
     assert found[other].value == pytest.approx(190 - top)
-    assert next(r.value for r in both[0] if (r.metric, r.split) == ("aop@10", "LL-PS")) == pytest.approx(top)
+    assert next(r.value for r in both[excluded] if (r.metric, r.split) == ("aop@10", "LL-PS")) == pytest.approx(top)
     assert found["difference of aop@10, without_self and with_self"].value == pytest.approx(-10)
     assert found["difference of aop@20 and aop@10"].value == pytest.approx(5 if excluded else 0)
 

@@ -38,14 +38,14 @@ def test_the_overlap_is_that_of_two_lists(blocks):
                 order = np.argsort(-cosines(query[None], everything)[0], kind="stable")
                 lists.append([text for text in order if not (exclude and text == place)][:10])
             expected.append(len(set(lists[0]) & set(lists[1])) / 10)
-        assert overlaps(altered, pool, own, chosen, (10, 3), exclude)[10].tolist() == expected
+        assert overlaps(altered, pool, own, chosen, (10, 3))[10][exclude].tolist() == expected
 
 
 def test_an_unchanged_text_overlaps_wholly_and_at_most_nine_in_ten_without_itself():
     pool = drawn(80, 16)
     everyone = np.arange(80)
-    assert (overlaps(pool, pool, everyone, everyone, [10])[10] == 1).all()
-    assert (overlaps(pool, pool, everyone, everyone, [10], exclude_self=True)[10] == 0.9).all()
+    assert (overlaps(pool, pool, everyone, everyone, [10])[10].with_self == 1).all()
+    assert (overlaps(pool, pool, everyone, everyone, [10])[10].without_self == 0.9).all()
 
 
 def test_similarities_of_all_pairs_are_those_of_the_full_matrix(blocks):

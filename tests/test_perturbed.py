@@ -72,13 +72,13 @@ def test_an_interval_covers_the_truth_as_often_as_it_says():
 
 
 def test_overlap_draws_its_papers_and_says_how_many():
-    found = by(perturbed.overlap(ASKED, POOL, CLOUDS, queries=10))
+    both = perturbed.overlap(ASKED, POOL, CLOUDS, queries=10)
+    found, alone = by(both.with_self), by(both.without_self)
     assert found["aop@10", "T_ARot"].value == 100 and found["aop@10", "T_ARot"].n == 10
     assert found["aop@10", "TDelNN"].n == 4
     assert found["aop@10", "LO-DS"].value == pytest.approx(
         np.mean([found["aop@10", code].value for code in ("T_ADelNN", "TDelNN")])
     )
-    alone = by(perturbed.overlap(ASKED, POOL, CLOUDS, queries=10, exclude_self=True))
     assert alone["aop@10", "T_ARot"].value == pytest.approx(90)
 
 
@@ -109,7 +109,7 @@ def test_codes_that_apply_nowhere_leave_no_row():
     nothing = {"T_ADelNum": Cloud(np.empty((0, 16), np.float32), np.empty(0, np.int64)), "T_ARot": CLOUDS["T_ARot"]}
     for rows in (
         perturbed.retrieval(ASKED, POOL, nothing),
-        perturbed.overlap(ASKED, POOL, nothing),
+        *perturbed.overlap(ASKED, POOL, nothing),
         perturbed.similarity(ASKED, nothing),
     ):
         assert {row.split for row in rows} == {"T_ARot", "LL-PS"}

@@ -8,7 +8,7 @@ With X the vectors of title + abstract, f(X) those of one type of neighbour wher
     L2               v / ||v||                   standardisation   (v - mu) / sigma in each dimension    (appendix D.1)
 
 Whether a text is among its own nearest is unsaid: read literally it is, so f(x_j) and x_j, where they are close, both
-find both; `exclude_self` takes each query's own vector out of its candidates.
+find both; the other reading takes each query's own vector out of its candidates. One search gives both.
 
 All is exact and done in blocks (`search.py`): memory grows with the number of texts, not with its square. Ties count for
 a rank as optimistic (rank 1 + those strictly nearer) and among k nearest go to the earlier text, originals first.
@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import unit
-from scirep_core.evaluators.search import Pool
+from scirep_core.evaluators.search import Places, Pool
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 CELLS = 1 << 25
 """Scores in memory at a time."""
 
@@ -47,14 +46,21 @@ class Similarities(NamedTuple):
     skewness: float
 
 
+class Overlap(NamedTuple):
+    """Shares, by altered text that is a query, of the nearest that it and its original have in common.
+
+    Attributes:
+        with_self: each query counts among its own nearest, as section 6.3 reads.
+        without_self: each query's own vector is left out of its candidates.
+    """
+
+    with_self: Floats
+    without_self: Floats
+
+
 def overlaps(
-    altered: NDArray[np.floating],
-    pool: NDArray[np.floating],
-    own: Rows,
-    chosen: Rows,
-    ks: Sequence[int],
-    exclude_self: bool = False,
-) -> dict[int, Floats]:
+    altered: NDArray[np.floating], pool: NDArray[np.floating], own: Places, chosen: Places, ks: Sequence[int]
+) -> dict[int, Overlap]:
     """Return, for each k, the share of k nearest that chosen altered texts and their originals have in common.
 
     Args:
@@ -64,12 +70,24 @@ def overlaps(
     """
     everything = Pool(np.concatenate([pool, altered]))
     both = [(altered[chosen], len(pool) + chosen), (pool[own[chosen]], own[chosen])]
-    most = min(max(ks), len(everything.vectors) - exclude_self)
-    a, b = (everything.nearest(queries, most, place if exclude_self else None) for queries, place in both)
+    most = min(1 + max(ks), len(everything.vectors))
+    a, b = ((everything.nearest(queries, most), place) for queries, place in both)
     return {
-        k: np.array([len(set(x) & set(y)) / k for x, y in zip(a[:, :k].tolist(), b[:, :k].tolist(), strict=True)])
-        for k in ks
+        k: Overlap(_common(a[0][:, :k], b[0][:, :k], k), _common(_others(*a)[:, :k], _others(*b)[:, :k], k)) for k in ks
     }
+
+
+def _others(found: Places, own: Places) -> Places:
+    """Return lists of the nearest without the query itself, or without the last where it is not among them."""
+    there = found == own[:, None]
+    there[~there.any(axis=1), -1] = True
+    return np.asarray(found[~there].reshape(len(found), -1))
+
+
+def _common(a: Places, b: Places, k: int) -> Floats:
+    """Return (n,) shares of k that rows of two lists have in common."""
+    both = np.sort(np.concatenate([a, b], axis=1), axis=1)  # a list names no text twice
+    return np.asarray((both[:, 1:] == both[:, :-1]).sum(axis=1) / k)
 
 
 def similarities(vectors: NDArray[np.floating]) -> Similarities:

@@ -68,26 +68,36 @@ def retrieval(asked: Asked, pool: NDArray[np.floating], clouds: Clouds, tell: Te
     ]
 
 
+class Readings(NamedTuple):
+    """Rows of overlap in both readings: each query among its own nearest, or left out."""
+
+    with_self: list[Result]
+    without_self: list[Result]
+
+
 def overlap(
-    asked: Asked, pool: NDArray[np.floating], clouds: Clouds, queries: int = QUERIES, exclude_self: bool = False,
-    tell: Tell | None = None,
-) -> list[Result]:  # fmt: skip
+    asked: Asked, pool: NDArray[np.floating], clouds: Clouds, queries: int = QUERIES, tell: Tell | None = None
+) -> Readings:
     """Return AOP-10 and AOP-20 by code and category, over at most `queries` papers of each code, drawn."""
     clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
-    values: dict[str, dict[str, Floats]] = {f"aop@{k}": {} for k in OVERLAPS}
+    values: list[dict[str, dict[str, Floats]]] = [{f"aop@{k}": {} for k in OVERLAPS} for _ in Readings._fields]
     sampled = {}
     for done, (code, cloud) in enumerate(clouds.items(), 1):
         chosen = np.arange(len(cloud.own))
         if len(chosen) > queries:
             chosen = np.sort(np.random.default_rng(asked.seed).choice(len(chosen), queries, replace=False))
         sampled[code] = Cloud(cloud.vectors[chosen], cloud.own[chosen])
-        found = neighbourhoods.overlaps(cloud.vectors, pool, cloud.own, chosen, OVERLAPS, exclude_self)
-        for k in OVERLAPS:
-            values[f"aop@{k}"][code] = found[k]
+        for k, found in neighbourhoods.overlaps(cloud.vectors, pool, cloud.own, chosen, OVERLAPS).items():
+            for reading, shares in zip(values, found, strict=True):
+                reading[f"aop@{k}"][code] = shares
         if tell:
             tell(done, len(clouds))
-    among = f"f(X) and X, {len(pool)} papers" + (", each query's own vector left out" if exclude_self else "")
-    return [row for name, found in values.items() for row in _rows(asked, name, found, sampled, len(pool), among)]
+    among = f"f(X) and X, {len(pool)} papers"
+    pools = (among, f"{among}, each query's own vector left out")
+    return Readings(*(
+        [row for name, found in reading.items() for row in _rows(asked, name, found, sampled, len(pool), pool_)]
+        for reading, pool_ in zip(values, pools, strict=True)
+    ))  # fmt: skip
 
 
 def similarity(asked: Asked, clouds: Clouds, tell: Tell | None = None) -> list[Result]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -55,18 +54,17 @@ def measure(chapter: Chapter, found: Sequence[Subject]) -> list[Result]:
 
     def of(subject: Subject, encoder: Encoder) -> Iterator[Result]:
         whole, clouds, asked = subject.whole(encoder), subject.clouds(encoder), subject.asked()
-        ask = partial(perturbed.overlap, asked, whole, clouds)
-        rows = ask(exclude_self=given, tell=progress(f"{encoder.name}: overlap", "codes"))
+        both = perturbed.overlap(asked, whole, clouds, tell=progress(f"{encoder.name}: overlap", "codes"))
+        rows, other = both[given], both[not given]
         yield from rows
         codes = [(THIRDS[0], THIRDS[1]), (THIRDS[0], THIRDS[2]), (THIRDS[1], THIRDS[2]), (TURNED, GONE)]
         yield from views.differences(rows, TEN, [*STEPS, (LL_HS, LL_PS), (LL_HS, LO_DS), *codes])
         yield from views.differences(rows, TWENTY, STEPS)
-        other = ask(exclude_self=not given, tell=progress(f"{encoder.name}: the other reading", "codes"))
         yield from readings(rows, other, given)
         yield from form(rows, {row.split: row.value for row in words(subject)})
         again = {code: cloud for code, cloud in clouds.items() if PERTURBATIONS[code].category == LL_HS}
-        repeated = perturbed.overlap(asked, whole, again | literal[id(subject)].clouds(encoder), exclude_self=given)
-        yield from as_written(rows, repeated, len(subject.chosen))
+        repeated = perturbed.overlap(asked, whole, again | literal[id(subject)].clouds(encoder))
+        yield from as_written(rows, repeated[given], len(subject.chosen))
 
     made = views.measure(chapter, found, of, (TEN, TWENTY))
     return [*made, *chapter.record(row for one in found for row in words(one))]
