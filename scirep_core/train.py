@@ -13,7 +13,7 @@ process takes its share of each batch and gradients are added once a step, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ from scirep_core.training.checkpoint import (
     write_checkpoint,
 )
 from scirep_core.training.config import TrainConfig
+from scirep_core.training.contrast import check_negatives, in_order, triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
 from scirep_core.training.processes import add_gradients, added, processes, same_everywhere
@@ -125,10 +126,12 @@ def train(
                 number = at.step * config.accumulation + part
                 rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
                 batch = gather(model, tasks, rows, known)
-                losses = losses_of(model, tasks, heads, batch, known, config)
                 counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
+                totals = added(counts, world, device)
+                here = {name for name, total in zip(names, totals, strict=True) if total}
+                losses = losses_of(model, tasks, heads, batch, known, config, here, world)
                 # of a task's rows each process has a part, and its gradient that weight
-                weights = counts / np.maximum(added(counts, world, device), 1) / config.accumulation
+                weights = counts / np.maximum(totals, 1) / config.accumulation
                 if losses:
                     total = torch.stack([loss * weights[names.index(name)] for name, loss in losses.items()]).sum()
                     total.backward()  # type: ignore[no-untyped-call]
@@ -200,7 +203,7 @@ def known_of(tasks: Sequence[TrainTask], config: TrainConfig) -> Known:
     labels, pairs = {}, {}
     for task in tasks:
         if task.kind == "triplet" and config.triplet_loss != "triplet_margin":
-            pairs[task.name] = task.rows[np.argsort(task.rows[:, 0], kind="stable")]
+            pairs[task.name] = in_order(task.rows)
         elif task.kind != "triplet" and config.dense:
             labels[task.name] = np.full(task.documents.docs, -1)
             labels[task.name][task.rows[::-1]] = np.arange(len(task))[::-1]  # of several examples the first
@@ -219,7 +222,8 @@ def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, In
         numbers, format = task.rows[rows[task.name]], np.array(FORMATS.index(task.format))
         if task.kind == "triplet":
             format = np.array([FORMATS.index(task.query_format), format, format])
-        keys.append(numbers * len(FORMATS) + (format if apart(model) else 0))
+        key = numbers * len(FORMATS) + (format if apart(model) else 0)
+        keys.append(np.where(numbers < 0, key[:, :1], key) if task.kind == "triplet" else key)  # no negative: its query
     if not keys:
         return Batch(None, {}, {})
     distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
@@ -244,23 +248,36 @@ def losses_of(
     batch: Batch,
     known: Known,
     config: TrainConfig,
+    here: Set[str] = frozenset(),
+    world: int = 1,
 ) -> dict[str, Tensor]:
-    """Return each task's loss, the mean over its rows in the batch; of tasks without rows none."""
-    if batch.packed is None:
-        return {}
-    device = model.trunk.words.weight.device
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        vectors = model(batch.packed)
-    found = {}
+    """Return each task's loss, the mean over its rows in the batch; of tasks without rows none.
+
+    Args:
+        here: tasks of which some process has rows: where negatives are shared, one without takes part all the same.
+        world: processes that share negatives.
+    """
+    device, vectors = model.trunk.words.weight.device, torch.zeros(0)
+    if batch.packed is not None:
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            vectors = model(batch.packed)
+    found, shared = {}, here if world > 1 and config.triplet_loss == "contrastive" else frozenset()
     for task in tasks:
-        if task.name not in batch.rows:
+        if task.name not in batch.rows and not (task.kind == "triplet" and task.name in shared):
+            continue
+        if task.kind == "triplet":
+            rows = batch.rows.get(task.name, np.zeros(0, np.int64))
+            three = [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
+            if len(rows):
+                places, formats = (
+                    torch.from_numpy(batch.places[task.name]).to(device),
+                    (task.query_format, *[task.format] * 2),
+                )
+                three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
+            pairs = known.pairs.get(task.name, task.rows)
+            found[task.name] = triplet_loss(three, task.rows[rows], pairs, config, world)
             continue
         places = torch.from_numpy(batch.places[task.name]).to(device)
-        if task.kind == "triplet":
-            formats = (task.query_format, task.format, task.format)
-            three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
-            found[task.name] = triplet_loss(three, task, batch.rows[task.name], known, config)
-            continue
         assert task.targets is not None
         targets = torch.from_numpy(task.targets[batch.rows[task.name]]).to(device)
         output = heads[key_of(task.name)](taken(vectors, places, model, task.format))
@@ -277,25 +294,6 @@ def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -
     if model.conditioning.shared_pass:
         vectors = vectors[:, model.conditioning.route(format)]
     return F.embedding(places, vectors.float())  # as an embedding: the gradients of a place are summed in a fixed order
-
-
-def triplet_loss(three: Sequence[Tensor], task: TrainTask, rows: Ints, known: Known, config: TrainConfig) -> Tensor:
-    """Return the loss of triplets (query, positive, negative), each (n, dim), by the kind the settings name."""
-    if config.triplet_loss == "triplet_margin":
-        return LOSSES["triplet_margin"](*three, config.margin)
-    query, positive, negative = three
-    n, (queries, contexts) = len(rows), (task.rows[rows, 0], task.rows[rows, 1:].T.ravel())
-    pairs = known.pairs[task.name]
-    first, last = (np.searchsorted(pairs[:, 0], queries, side) for side in ("left", "right"))
-    relevant = np.stack([np.isin(contexts, pairs[a:b, 1]) for a, b in zip(first, last, strict=True)])
-    relevant |= contexts == queries[:, None]  # a query that is another's context is as near itself as can be
-    relevant[np.arange(n), np.arange(n, 2 * n)] = False  # what a triplet names its negative is one: grades differ
-    masks: dict[str, Any] = {"mask_duplicates": config.mask_duplicates, "context_ids": torch.from_numpy(contexts),
-                             "relevant": torch.from_numpy(relevant)}  # fmt: skip
-    if config.triplet_loss == "in_batch_margin":
-        return LOSSES["in_batch_margin"](query, positive, negative, config.margin, **masks)
-    targets = torch.arange(n, device=query.device)
-    return LOSSES["contrastive"](query, torch.cat([positive, negative]), targets, config.temperature, **masks)
 
 
 # ---- looks and numbers -----------------------------------------------------------------------------------------------
@@ -383,6 +381,8 @@ def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[T
         for task in some:
             if task.documents is not some[0].documents:
                 raise ConfigError(f"{task.name}: tasks that are trained together share one collection of documents")
+            if task.kind == "triplet":
+                check_negatives(task.name, task.rows, config)
             if (task.kind, task.classes) != (trained[task.name].kind, trained[task.name].classes):
                 raise ConfigError(f"{task.name}: validation has other classes than training")
             for format in (task.format, task.query_format) if apart(model) or model.conditioning.shared_pass else ():

@@ -144,20 +144,6 @@ def test_a_document_is_encoded_once_for_all_who_ask():
     assert loop.gather(small.model("control_codes"), tasks, rows, nothing).packed.docs == 4  # 5 under CLF and RGN
 
 
-def test_in_batch_negatives_leave_out_what_is_known_to_belong(monkeypatch):
-    task = replace(small.tasks()[3], rows=np.array([[0, 1, 2], [0, 2, 9], [4, 5, 0]]))
-    told = {}
-    monkeypatch.setitem(loop.LOSSES, "contrastive", lambda *args, **masks: told.update(masks) or torch.zeros(()))
-    config = replace(DRY, triplet_loss="contrastive")
-    loop.triplet_loss([torch.zeros(3, 4)] * 3, task, np.arange(3), loop.known_of([task], config), config)
-    assert told["context_ids"].tolist() == [1, 2, 5, 2, 9, 0]
-    #            positives 1 2 5, negatives 2 9 0; query 0 has 1 and 2, but 2 is what its first triplet names its negative;
-    #            the last triplet's negative is query 0 itself
-    assert told["relevant"].tolist() == [[True, True, False, False, False, True],
-                                         [True, True, False, True, False, True],
-                                         [False, False, True, False, False, False]]  # fmt: skip
-
-
 # ---- what it moves ---------------------------------------------------------------------------------------------------
 
 

@@ -36,14 +36,19 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "ctrl": ("control_codes", {}),
     "best_look": ("plain", {"validate_every": 5}),
     "one_task_a_batch": ("plain", {"mixing": "homogeneous", "batch": 3}),
+    "contrastive": ("control_codes", {"triplet_loss": "contrastive"}),
+    "contrastive_one_task": (
+        "plain",
+        {"triplet_loss": "contrastive", "mixing": "homogeneous", "batch": 5, "accumulation": 1},
+    ),
+    "contrastive_few": ("plain", {"triplet_loss": "contrastive", "batch": 3, "accumulation": 1}),
 }
-"""Seven rows over four tasks: a process has rows of a task that the other has none of, and in turn one row more."""
+"""Seven rows over four tasks: a process has rows of a task that the other has none of, and in turn one row more. In-batch
+negatives are those of both, also where one of them has no query."""
 APART: dict[str, tuple[str, dict[str, object]]] = {
     "dense": ("plain", {"dense": True}),
-    "contrastive": ("plain", {"triplet_loss": "contrastive"}),
 }
-"""Not what one process does, by their nature: a document that both need takes its labels in both, and each has in-batch
-negatives of its own."""
+"""Not what one process does, by its nature: a document that both need takes its labels in both."""
 
 
 def tasks(split: int) -> list[TrainTask]:
@@ -62,6 +67,13 @@ def tasks(split: int) -> list[TrainTask]:
     ]  # fmt: skip
 
 
+def some_without_negative(made: list[TrainTask]) -> list[TrainTask]:
+    """Return the tasks with every third triplet's negative taken away."""
+    rows = made[3].rows.copy()
+    rows[::3, 2] = -1
+    return [*made[:3], replace(made[3], rows=rows)]
+
+
 def model(kind: str, dropout: float = 0.0, seed: int = 0) -> Conditioned:
     torch.manual_seed(seed)
     trunk = Trunk(replace(SHAPE, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
@@ -75,7 +87,8 @@ def trained(kind: str, config: TrainConfig, folder: Path, dropout: float = 0.0) 
         with torch.no_grad():
             for parameter in made.conditioning.parameters():
                 parameter += rank
-    loop.train(made, tasks(0), config, folder, tasks(1)[:2])
+    given = some_without_negative(tasks(0)) if config.triplet_loss == "contrastive" else tasks(0)
+    loop.train(made, given, config, folder, tasks(1)[:2])
     return {name: value.clone() for name, value in made.state_dict().items()}
 
 

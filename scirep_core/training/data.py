@@ -76,7 +76,7 @@ class TrainTask:
         format: under which its documents are read.
         query_format: under which the first document of a triplet is read: QRY for a bare query of ad-hoc search.
         documents: the collection that `rows` number; tasks that are trained together share one.
-        rows: (n,) int64 document numbers; (n, 3) query, positive, negative of triplets.
+        rows: (n,) int64 document numbers; (n, 3) query, positive, negative of triplets, the last -1 where there is none.
         targets: (n,) int64 class numbers; (n, classes) float32 of 0 and 1; (n,) float32 with mean 0 and spread 1 over the
             training rows; None of triplets.
         classes: names of the classes, in the order of their numbers.
@@ -96,7 +96,8 @@ class TrainTask:
         wide = (3,) if self.kind == "triplet" else ()
         if self.rows.ndim != 1 + len(wide) or self.rows.shape[1:] != wide or not len(self.rows):
             raise ConfigError(f"{self.name}: rows of a {self.kind} task have shape {self.rows.shape}")
-        if self.rows.min() < 0 or self.rows.max() >= self.documents.docs:
+        named = self.rows[:, :2] if wide else self.rows
+        if named.min() < 0 or self.rows.min() < -len(wide) or self.rows.max() >= self.documents.docs:
             raise ConfigError(f"{self.name}: a row names a document outside 0 to {self.documents.docs - 1}")
         many = (len(self.classes),) if self.kind == "multi_label" else ()
         if (self.targets is None) != (self.kind == "triplet"):

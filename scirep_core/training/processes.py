@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -44,6 +44,54 @@ def added(values: A, world: int, device: torch.device) -> A:
     total = torch.as_tensor(values).to(device, copy=True)
     dist.all_reduce(total)
     return total if isinstance(values, Tensor) else total.cpu().numpy()
+
+
+class _OfAll(torch.autograd.Function):
+    """Rows of all processes one after another; backward, each gets its own rows' gradient summed over all."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor) -> Tensor:  # type: ignore[override]
+        sizes = _sizes(len(own), own.device)
+        most = max(sizes)
+        padded = own.new_zeros(most, *own.shape[1:])
+        padded[: len(own)] = own
+        parts = [torch.empty_like(padded) for _ in sizes]
+        dist.all_gather(parts, padded)
+        first = sum(sizes[: dist.get_rank()])
+        ctx.own = slice(first, first + len(own))
+        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        total = gradient.contiguous()
+        dist.all_reduce(total)
+        return total[ctx.own]
+
+
+def of_all(own: Tensor) -> Tensor:
+    """Return (sum of n, dim) rows of all processes, in order of rank; every process must ask, with (n, dim), n from 0.
+
+    Gradients go back to the process a row came from, summed over all that used it.
+    """
+    return _OfAll.apply(own if own.requires_grad else own.requires_grad_())  # type: ignore[no-any-return, no-untyped-call]
+
+
+def of_all_numbers(own: NDArray[np.int64], device: torch.device) -> tuple[NDArray[np.int64], int]:
+    """Return the numbers of all processes, in order of rank, and the place of this one's first."""
+    sizes = _sizes(len(own), device)
+    parts = [torch.zeros(max(sizes), dtype=torch.int64, device=device) for _ in sizes]
+    mine = torch.zeros_like(parts[0])
+    mine[: len(own)] = torch.from_numpy(own).to(device)
+    dist.all_gather(parts, mine)
+    found = [part[:size].cpu().numpy() for part, size in zip(parts, sizes, strict=True)]
+    return np.concatenate(found), sum(sizes[: dist.get_rank()])
+
+
+def _sizes(own: int, device: torch.device) -> list[int]:
+    sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64, device=device)
+    sizes[dist.get_rank()] = own
+    dist.all_reduce(sizes)
+    return [int(size) for size in sizes.tolist()]
 
 
 def wait(world: int) -> None:
