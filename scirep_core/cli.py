@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scirep_core import cli_encode, cli_export, cli_overlap, cli_perturb, cli_score, cli_study, cli_train
+from scirep_core import cli_encode, cli_export, cli_overlap, cli_pairs, cli_perturb, cli_score, cli_study, cli_train
 from scirep_core.errors import ConfigError, ScirepError, nearest
 from scirep_core.terminal import Json, print_json, say, table
 
@@ -116,6 +116,7 @@ def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
 
 
 data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
+data_app.command("pairs", epilog=cli_pairs.EXAMPLES)(cli_pairs.pairs)
 
 app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
 app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)

@@ -61,6 +61,7 @@ def study(
     """
     from scirep_core import studied
     from scirep_core import study as study_
+    from scirep_core import study_tables as tables
     from scirep_core.formats import PROTOCOLS
 
     if name == "list":
@@ -69,7 +70,7 @@ def study(
     for option, value, valid in (("only", only, STAGES), ("protocol", protocol, PROTOCOLS)):
         if value not in valid:
             raise ConfigError(f"--{option} {value!r}: {nearest(value, valid)}")
-    budget = budget or study_.study(name).budget
+    budget = budget or tables.study(name).budget
     chosen = range(seeds) if seed is None else (seed,)
     changes = _changes(variants, bases, widths, tasks)
     if show:
@@ -93,7 +94,7 @@ def study(
 
 
 def _list(as_json: bool) -> None:
-    from scirep_core.study import STUDIES
+    from scirep_core.study_tables import STUDIES
 
     if as_json:
         print_json([{"study": name, "exhibits": list(one.exhibits), "text": one.text, "variants": list(one.variants),

@@ -150,7 +150,6 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     from scirep_core.encoders.conditioning import Conditioned, conditioning
     from scirep_core.encoders.fusion import fuse
     from scirep_core.encoders.model_store import is_saved, load_model
-    from scirep_core.encoders.prefix import instructions
     from scirep_core.encoders.tokens import read_tokens
     from scirep_core.training.models import of_tokens, trunk_of
 
@@ -158,9 +157,7 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     if kind == "plain" and options:
         raise ConfigError(f"model.options: plain takes none, and was given {', '.join(options)}")
     tokens = read_tokens(base.folder)
-    options |= of_tokens(options, tokens)
-    if kind in ("prefix", "instruction") and "instructions" not in options:
-        options["instructions"] = instructions(lambda text: tokens.ids([text])[0])
+    options |= of_tokens(kind, options, tokens)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(asked.train.seed)
         if kind == "fusion" and is_saved(base.folder):
@@ -179,6 +176,8 @@ def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, spl
     from scirep_core.datasets.inventory import TRAINING
     from scirep_core.datasets.sources import root_of
     from scirep_core.training.data import train_tasks
+    from scirep_core.training.pairs import SOURCES as PAIRS
+    from scirep_core.training.pairs import pair_tasks
     from scirep_core.training.published import published_tasks
     from scirep_core.training.samples import TRAINED, sample_tasks
 
@@ -201,6 +200,13 @@ def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, spl
         path = Path(data.tasks_config).expanduser()
         return published_tasks(path, tokens, root, split=split, cap=data.cap or None, **how)
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
+    if pairs := [name for name in names if name in PAIRS]:
+        if others := [name for name in names if name not in PAIRS]:
+            raise ConfigError(
+                f"data.tasks: {pairs[0]} is of SciMult and {others[0]} is not. Train on one paper's sets at a time"
+            )
+        known = {key: how[key] for key in ("max_length", "recipe")}
+        return pair_tasks(names, root(names[0]), tokens, split=split, caps=data.cap or None, **known)
     return train_tasks(names, root(TRAINING[0]), tokens, split=split, caps=data.cap or None, **how)
 
 

@@ -70,7 +70,7 @@ def recompute(row: Result) -> str:
 
 def _of_study(row: Result) -> str:
     """Return the command for a row of a study: one training, or as many as its mean is of; what is not trained is scored."""
-    from scirep_core.study import study
+    from scirep_core.study_tables import study
     from scirep_core.suites import AVERAGED
 
     given, name = row.parameters, row.chapter.removeprefix("study/")

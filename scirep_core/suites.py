@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets.inventory import SCIREPEVAL, TASKS
+from scirep_core.datasets.inventory import SCIMULT, SCIREPEVAL, TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FORMATS
@@ -63,9 +63,14 @@ SUITES: dict[str, tuple[str, ...]] = {
     "mdcr": ("scirepeval/mdcr",),
     "samples": tuple(name for name, sample in SAMPLES.items() if sample.like.startswith("scirepeval/")),
     "embedded-all": tuple(name for name, spec in SCIREPEVAL.items() if spec.type != "triplets"),
+    "scimult": (
+        *(name for name in SCIMULT if not name.startswith(("scimult/pretrain_", "scimult/pmc_"))),
+        *_names("scidocs_mag", "scidocs_mesh"),
+    ),
 }  # fmt: skip
 """What `scirep score SUITE` scores: the benchmark (23 tasks), its first version (24), SciDocs' six tasks, MDCR, the small
-real samples, and every SciRepEval task there is embedded data for (27: v1, v2 and MDCR)."""
+real samples, and every SciRepEval task there is embedded data for (27: v1, v2 and MDCR); and what SciMult evaluates without
+further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'."""
 AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
     "scirepeval": ("v2", ()),
     "scirepeval-v1": ("v1", ()),

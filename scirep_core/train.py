@@ -219,11 +219,12 @@ def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, In
     """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too."""
     asked, keys = [task for task in tasks if task.name in rows], []
     for task in asked:
-        numbers, format = task.rows[rows[task.name]], np.array(FORMATS.index(task.format))
+        numbers, own = task.rows[rows[task.name]], FORMATS.index(task.format)
+        format: Ints = np.array([FORMATS.index(task.query_format), own, own] if task.kind == "triplet" else [own])
+        key: Ints = numbers * len(FORMATS) + (format if apart(model) else 0)
         if task.kind == "triplet":
-            format = np.array([FORMATS.index(task.query_format), format, format])
-        key = numbers * len(FORMATS) + (format if apart(model) else 0)
-        keys.append(np.where(numbers < 0, key[:, :1], key) if task.kind == "triplet" else key)  # no negative: its query
+            key = np.where(numbers < 0, key[:, :1], key)  # no negative: its query
+        keys.append(key)
     if not keys:
         return Batch(None, {}, {})
     distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
@@ -233,7 +234,9 @@ def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, In
     )
     parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
     found = {task.name: rows[task.name] for task in asked}
-    places = {task.name: part.reshape(key.shape) for task, part, key in zip(asked, parts, keys, strict=True)}
+    places: dict[str, Ints] = {
+        task.name: part.reshape(key.shape) for task, part, key in zip(asked, parts, keys, strict=True)
+    }
     for name, labels in known.labels.items():
         places[name] = np.flatnonzero(labels[documents] >= 0)
         found[name] = labels[documents[places[name]]]

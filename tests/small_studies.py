@@ -10,7 +10,7 @@ import numpy as np
 
 from scirep_core.results import Result
 from scirep_core.studied import over_seeds
-from scirep_core.study import STUDIES, Cell, cells
+from scirep_core.study_tables import STUDIES, Cell, cells
 from scirep_core.suites import units
 from scirep_core.training.variants import budget, variant
 

@@ -326,7 +326,7 @@ def test_one_format_is_trained_and_others_are_read_under_both_codes(tiny):
     values = {(row.encoder, row.task): row.value for row in rows if ", minus " not in row.metric}
     gaps = {(row.encoder, row.task): row for row in rows if ", minus " in row.metric}
     alone, under = "MTL CTRL on PRX", "MTL CTRL on PRX as PRX"
-    for task in objective.study.TABLE_3:
+    for task in objective.TABLE_3:
         gap = gaps[alone, task]
         assert gap.value == pytest.approx(values[alone, task] - values["Base", task])
         assert gap.low <= gap.value <= gap.high

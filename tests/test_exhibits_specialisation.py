@@ -27,7 +27,7 @@ from scirep_core.exhibits import studies
 from scirep_core.formats import FORMATS
 from scirep_core.published import lookup
 from scirep_core.results import Result
-from scirep_core.study import OWN, TABLE_3
+from scirep_core.study_tables import OWN, TABLE_3
 from scirep_core.suites import units
 from scirep_core.training.variants import PARTITIONS, random_partition
 

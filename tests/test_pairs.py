@@ -1,105 +1,192 @@
-"""BM25 over a task's candidates equals rank_bm25; what it needs, and what it refuses."""
+"""SciMult's sources as training tasks, its variants in two stages, and `scirep train` on them."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from rank_bm25 import BM25Okapi
-from small_tasks import all_tasks
+import torch
 
-from scirep_core.datasets.task import Judged, Qrel, Task
-from scirep_core.encoders import SENTENCES, lexical
+from scirep_core.batching import plan
+from scirep_core.encoders.model_store import load_model
+from scirep_core.encoders.tokens import Tokens
 from scirep_core.errors import ConfigError, DataError
-from scirep_core.evaluators import EVALUATORS, inputs, pairs
-from scirep_core.evaluators.pairs import PairScorer
+from scirep_core.training import models
+from scirep_core.training.base import wordpieces
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.pairs import SOURCES, pair_tasks
+from scirep_core.training.variants import VARIANTS, budget, config
+
+TINY = budget("tiny")
+NAMES = [f"scimult/pretrain_{name}" for name in ("cs_journal", "citation", "search")]
 
 
-def ranking(rows, **more) -> Task:
-    return Task("t", "proximity", "PRX", ("map",), Judged(tuple(Qrel(*row) for row in rows)), "folder", "h", **more)
+def context(title, text=""):
+    return {"title": title, "text": text, "passage_id": title}
 
 
-def random_texts(seed: int) -> dict[str, str]:
-    """Documents over 200 words; `common` stands in more than half of them, so that its idf is negative; one has no words."""
-    rng = np.random.default_rng(seed)
-    words = np.array([f"word{i}" for i in range(200)])
-    texts = {f"c{i}": " ".join(rng.choice(words, size=rng.integers(3, 40))) for i in range(20)}
-    texts |= {f"c{i}": texts[f"c{i}"] + " common common" for i in range(14)}
-    return texts | {"c20": "of the and", "q": "common word1 word1 word1 word7 unseen", "r": "the of", "s": texts["c3"]}
+@pytest.fixture(scope="module")
+def tokens() -> Tokens:
+    return wordpieces(["paper of words about label one two three asks query name meaning graph tree"] * 3, 200)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_scores_are_those_of_rank_bm25(seed):
-    texts = random_texts(seed)
-    cands = [f"c{i}" for i in range(21)]
-    scorer = lexical.bm25_scorer(ranking([(q, c, 1) for q in ("q", "r", "s") for c in cands]), texts)
-    okapi = BM25Okapi([lexical.tokens(texts[c]) for c in cands])
-    assert min(okapi.idf.values()) > 0  # the negative one was raised
-    for query in ("q", "r", "s"):
-        theirs = okapi.get_scores(lexical.tokens(texts[query]))
-        assert scorer.scores(query, cands) == pytest.approx(theirs, abs=1e-9)
-        assert scorer.scores(query, cands[::-3]) == pytest.approx(theirs[::-3], abs=1e-9)
-    assert scorer.scores("q", cands).max() > 0
-    assert not scorer.scores("r", cands).any()
+@pytest.fixture
+def root(tmp_path):
+    rows = {
+        "cs_journal_train": [
+            {"question": "paper one [SEP] of words", "positive_ctxs": [context("label one", "meaning"), context("label two")],
+             "hard_negative_ctxs": [context("label three")]},
+            {"question": "paper two [SEP] of words", "positive_ctxs": [context("label two")], "hard_negative_ctxs": []},
+        ],
+        "citation_train": [{"question": "paper one [SEP] of words", "positive_ctxs": [context("paper two", "of words")],
+                            "hard_negative_ctxs": []}],
+        "search_train": [{"question": "query name", "positive_ctxs": [context("paper one", "of words")],
+                          "hard_negative_ctxs": [context("paper two", "of words")]}],
+        "search_val": [{"question": "query tree", "positive_ctxs": [context("paper two", "of words")]}],
+    }  # fmt: skip
+    folder = tmp_path / "scimult" / "pretraining"
+    folder.mkdir(parents=True)
+    for name, lines in rows.items():
+        (folder / f"{name}.json").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    return tmp_path
 
 
-def test_the_index_holds_the_candidates_of_the_task_and_nothing_else():
-    """A query's own text and papers nobody judges are not in it: idf and mean length stay as they are."""
-    texts = {"a": "swarm count", "b": "swarm flight", "c": "sorting", "q": "swarm swarm swarm"}
-    one = lexical.bm25_scorer(ranking([("q", "a", 1), ("q", "b", 0), ("q", "c", 0)]), texts)
-    more = texts | {"unjudged": "swarm swarm swarm swarm"}
-    assert np.array_equal(
-        one.scores("q", "abc"), lexical.bm25_scorer(ranking([("q", x, 1) for x in "abc"]), more).scores("q", "abc")
+def texts(task, tokens):
+    decode = tokens.tokenizer.decode
+    read = [decode(ids, skip_special_tokens=False) for ids in task.documents.of(range(task.documents.docs))]
+    return [[read[i] if i >= 0 else None for i in row] for row in task.rows]
+
+
+def test_a_row_is_a_positive_with_its_querys_hard_negative(root, tokens):
+    labels, citation, search = pair_tasks(NAMES, root, tokens)
+    assert texts(labels, tokens) == [
+        ["[CLS] paper one [SEP] of words [SEP]", "[CLS] label one [SEP] meaning [SEP]", "[CLS] label three [SEP]"],
+        ["[CLS] paper one [SEP] of words [SEP]", "[CLS] label two [SEP]", "[CLS] label three [SEP]"],
+        ["[CLS] paper two [SEP] of words [SEP]", "[CLS] label two [SEP]", None],
+    ]
+    assert texts(search, tokens)[0][0] == "[CLS] query name [SEP]"
+    assert [(task.format, task.query_format) for task in (labels, citation, search)] == [
+        ("CLF",) * 2,
+        ("PRX",) * 2,
+        ("QRY",) * 2,
+    ]
+    assert labels.documents is citation.documents is search.documents
+    assert citation.rows[0, 0] == labels.rows[0, 0], "a paper of two sources is one document"
+
+
+def test_label_negatives_can_be_left_out_and_others_stay(root, tokens):
+    labels, _, search = pair_tasks(NAMES, root, tokens, hard=False)
+    assert (labels.rows[:, 2] == -1).all() and (search.rows[:, 2] >= 0).all()
+
+
+def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, tokens):
+    assert [len(task) for task in pair_tasks(NAMES, root, tokens, caps={NAMES[0]: 2})] == [2, 1, 1]
+    assert texts(pair_tasks(NAMES[2:], root, tokens, split="validation")[0], tokens)[0][0] == "[CLS] query tree [SEP]"
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "error", "said"),
+    [
+        (["scimult/pretrain_citations"], {}, ConfigError, "no source.*scimult/pretrain_citation"),
+        ([], {}, ConfigError, "name a source"),
+        (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
+        (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
+    ],
+)
+def test_what_is_not_there_is_named(root, tokens, names, more, error, said):
+    with pytest.raises(error, match=said):
+        pair_tasks(names, root, tokens, **more)
+
+
+def test_a_batch_is_of_one_source():
+    sizes = dict.fromkeys(SOURCES, 20)
+    assert all(len(plan(sizes, 8, "homogeneous", 0, step)) == 1 for step in range(10))
+
+
+# ---- variants --------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_those_of_the_paper():
+    settings = config("SciMult MHAExpert", 0, TINY)
+    assert (settings.triplet_loss, settings.mixing, settings.weight_decay, settings.clip) == (
+        "contrastive",
+        "homogeneous",
+        0.01,
+        2.0,
     )
-    other = lexical.bm25_scorer(ranking([("q", x, 1) for x in [*"abc", "unjudged"]]), more)
-    assert not np.array_equal(one.scores("q", "abc"), other.scores("q", "abc"))
-    assert one.fingerprint != other.fingerprint
-    with pytest.raises(DataError, match="paper unjudged is no candidate"):
-        one.scores("q", ["unjudged"])
+    assert settings.mask_duplicates and not config("SciMult Vanilla, duplicates as negatives", 0, TINY).mask_duplicates
+    shares = [settings.share(step, 1000) for step in (0, 49, 50, 524, 999)]
+    assert shares == pytest.approx([1 / 50, 1.0, 1 - 1 / 950, 0.5, 0.0])
+    assert TrainConfig(steps=10, warmup_share=0.1).share(0, 10) == 1.0
 
 
-def test_what_has_no_text_is_missing_and_a_task_without_texts_is_refused():
-    scorer = lexical.bm25_scorer(ranking([("q", "a", 1), ("q", "gone", 0)]), {"a": "swarm", "q": "swarm"})
-    assert "a" in scorer
-    assert "gone" not in scorer
-    with pytest.raises(DataError, match="ids of t have no vector: gone"):
-        EVALUATORS["proximity"](ranking([("q", "a", 1), ("q", "gone", 0)]), scorer)
-    with pytest.raises(DataError, match="no candidate has a text"):
-        lexical.bm25_scorer(ranking([("q", "a", 1)]), {})
-    with pytest.raises(DataError, match="ranks no judged candidates"):
-        lexical.bm25_scorer(all_tasks()["regression"], {"p0": "x"})
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIREP_HOME", str(home))
+        yield {name: models.obtain(f"SciMult {name}", 0, TINY, "embedded untrained")[0]
+               for name in ("Vanilla", "MHAExpert", "FFNExpert", "Prefix", "Instruction")}  # fmt: skip
 
 
-def test_a_query_that_is_a_paper_too_is_read_by_its_own_text():
-    texts = {"p": "sorting numbers", "p/q": "swarm", "a": "swarm flight", "b": "sorting", "c": "maps"}
-    scorer = lexical.bm25_scorer(ranking([("p", x, 1) for x in "abc"]), texts)
-    assert np.argmax(scorer.scores("p", "abc")) == 0
+@pytest.mark.slow
+def test_the_second_stage_starts_where_vanilla_ended(made):
+    vanilla = load_model(made["Vanilla"].folder).model
+    for name in ("MHAExpert", "FFNExpert", "Prefix", "Instruction"):
+        chosen = VARIANTS[f"SciMult {name}"]
+        saved = load_model(made[name].folder)
+        start = models.untrained(
+            chosen, made["Vanilla"].folder, saved.described.options | {"routes": saved.described.routes}, 0
+        )
+        documents = [[2, 9, 11, 3], [2, 8, 3]]
+        assert saved.described.routes == ("search", "link", "classification")
+        with torch.no_grad():
+            for format in ("CLF", "PRX", "QRY"):
+                plain = vanilla.eval()(vanilla.pack(documents, [format] * 2))
+                first = start.eval()(start.pack(documents, [format] * 2))
+                last = saved.model.eval()(saved.model.pack(documents, [format] * 2))
+                if name.endswith("Expert"):
+                    assert torch.equal(first, plain), "a warm start is exact"
+                assert not torch.allclose(last, first)
+        assert saved.described.made["before"] == made["Vanilla"].key
 
 
-@pytest.mark.parametrize("name", ["proximity", "groups", "adhoc_search", "reviewer_matching", "triplets"])
-def test_every_ranking_task_takes_bm25(name):
-    task = all_tasks()[name]
-    for protocol in ("paper", "sound"):
-        texts = {key: one.text for key, one in inputs.inputs(task, SENTENCES, protocol).items()}
-        scorer = lexical.bm25_scorer(task, texts)
-        assert isinstance(scorer, PairScorer)
-        rows = EVALUATORS[task.type](task, scorer, protocol)
-        assert {row.similarity for row in rows} == {"BM25"}
-        assert all(0 <= row.value <= 100 for row in rows)
+@pytest.mark.slow
+def test_prefix_leaves_vanilla_as_it_is(made):
+    vanilla, prefix = (load_model(made[name].folder).model.trunk.state_dict() for name in ("Vanilla", "Prefix"))
+    assert all(torch.equal(prefix[name], value) for name, value in vanilla.items())
+    other = load_model(made["Instruction"].folder).model.trunk.state_dict()
+    assert not all(torch.equal(other[name], value) for name, value in vanilla.items())
 
 
-def test_documents_of_a_task_and_what_happens_to_an_id_that_is_query_and_paper():
-    task = replace(all_tasks()["adhoc_search"], queries={"q1": "how to pop", "p1": "a query named like a paper"})
-    paper, sound = pairs.documents_of(task), pairs.documents_of(task, "sound")
-    assert paper["q1"] == ("how to pop", ())
-    assert paper["p2"] == ("On stacks, part 2", ("We push and pop.", "Number 2."))
-    assert paper["p1"].title == "a query named like a paper"
-    assert "p1/q" not in paper
-    assert sound["p1/q"].title == "a query named like a paper"
-    assert sound["p1"].title == "On stacks, part 1"
+def test_scimult_has_no_real_samples():
+    with pytest.raises(ConfigError, match="SciMult's training pairs are embedded ones"):
+        models.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
+                        VARIANTS["SciMult Vanilla"])  # fmt: skip
 
 
-def test_an_unknown_similarity_is_refused():
-    with pytest.raises(ConfigError, match="unknown similarity 'l3'"):
-        pairs.ask(ranking([("q", "a", 1)]), {}, "paper", "error", ["map"], "l3", "l2", 0)
+@pytest.mark.slow
+def test_two_stages_by_the_command_line(tmp_path, monkeypatch, capsys):
+    from scirep_core.cli import main
+
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    first = ["data.papers=600", "data.cap=30", "data.max_length=32", "train.steps=3", "train.warmup=1", "train.batch=8",
+             "train.accumulation=1", "train.mixing=homogeneous", "train.triplet_loss=contrastive", "train.weight_decay=0.01",
+             'data.tasks=["scimult/pretrain_citation", "scimult/pretrain_cs_journal"]']  # fmt: skip
+    file = tmp_path / "vanilla.toml"
+    file.write_text('[model]\nbase = "embedded untrained"\nconditioning = "plain"\n')
+    settings = [word for pair in first for word in ("--set", pair)]
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--config", str(file), "--out", str(tmp_path / "vanilla"), *settings])
+    file.write_text(f'[model]\nbase = "{tmp_path / "vanilla"}"\nconditioning = "mha_experts"\n'
+                    'options = {routes = ["search", "link", "classification"]}\n')  # fmt: skip
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--config", str(file), "--out", str(tmp_path / "experts"), *settings])
+    vectors = [load_model(tmp_path / name).model.trunk.words.weight for name in ("vanilla", "experts")]
+    assert not np.array_equal(*(v.detach().numpy() for v in vectors))
+    file.write_text('[model]\nbase = "embedded untrained"\n[data]\ntasks = ["scimult/pretrain_citation", "fos"]\n')
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "--config", str(file), "--out", str(tmp_path / "mixed")])
+    assert "Train on one paper's sets at a time" in capsys.readouterr().err

@@ -21,7 +21,8 @@ from scirep_core.formats import FORMATS
 from scirep_core.results import Result
 from scirep_core.store import home
 from scirep_core.studied import main_metric, means, over_seeds, read, table, trainings, tukey
-from scirep_core.study import STUDIES, cells, run
+from scirep_core.study import run
+from scirep_core.study_tables import STUDIES, cells
 from scirep_core.suites import units
 from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
 

@@ -156,7 +156,7 @@ def as_task(folder: Path, name: str = "", split: Split = "all", source: str = "f
     listed = listed if listed.is_file() else folder / "labels_mesh.txt"
     tree, gold, bare = labels(listed), {}, 0
     for line, paper in _papers(path):
-        if not _wanted(paper, split):
+        if not wanted(paper, split):
             continue
         bare += not paper.labels
         if missing := [key for key in paper.labels if key not in tree]:
@@ -169,7 +169,7 @@ def as_task(folder: Path, name: str = "", split: Split = "all", source: str = "f
         raise DataError(path, None, f"no labelled paper in split {split!r}")
 
     def texts() -> Iterator[Paper]:
-        return (paper.raw for paper in papers(folder) if _wanted(paper, split) and paper.labels)
+        return (paper.raw for paper in papers(folder) if wanted(paper, split) and paper.labels)
 
     name = name or f"maple/{folder.name}"
     space = LabelSpace(gold, {key: LabelText(key, label.name) for key, label in tree.items()})
@@ -179,5 +179,6 @@ def as_task(folder: Path, name: str = "", split: Split = "all", source: str = "f
     )  # fmt: skip
 
 
-def _wanted(paper: MaplePaper, split: Split) -> bool:
+def wanted(paper: MaplePaper, split: Split) -> bool:
+    """Return whether a paper belongs to a split, by its year."""
     return split == "all" or (paper.raw.year is not None and (paper.raw.year <= LAST_TRAIN_YEAR) == (split == "train"))

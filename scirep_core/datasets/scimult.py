@@ -251,7 +251,7 @@ def triples(path: Path) -> Iterator[Triple]:
     The negative is the first hard negative, else the first negative, else "" (only in-batch negatives). Raises
     DataError for a line without a question or a positive, or a context without title and text.
     """
-    for question, positives, negatives in _dpr(path):
+    for question, positives, negatives in dpr_rows(path):
         for positive in positives:
             yield Triple(text_id(question), text_id(positive), text_id(negatives[0]) if negatives else "")
 
@@ -265,7 +265,7 @@ def pretraining_texts(paths: Iterable[Path]) -> Iterator[Paper]:
     """Yield every text of DPR files that a triple names, once, as a paper without abstract whose title is the text."""
     seen: set[str] = set()
     for path in paths:
-        for question, positives, negatives in _dpr(path):
+        for question, positives, negatives in dpr_rows(path):
             for text in (question, *positives, *negatives[:1]):
                 key = text_id(text)
                 if key not in seen:
@@ -273,7 +273,7 @@ def pretraining_texts(paths: Iterable[Path]) -> Iterator[Paper]:
                     yield Paper(key, text, "")
 
 
-def _dpr(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+def dpr_rows(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (question, positives, hard negatives then negatives) of each line of a DPR file."""
     for line, row in json_lines(path):
         question: str = field(row, "question", str, path, line)

@@ -22,7 +22,7 @@ from scirep_core.exhibits.scirepeval_codes import PARTS, Estimate
 from scirep_core.exhibits.scirepeval_codes_print import gain
 from scirep_core.exhibits.scirepeval_partitions import FORMATTED, Groups, gain_of
 from scirep_core.exhibits.scirepeval_specialisation import ONE_VECTOR, Kind, Shown, columns, sides
-from scirep_core.study import TABLE_3
+from scirep_core.study_tables import TABLE_3
 
 
 class Told(NamedTuple):

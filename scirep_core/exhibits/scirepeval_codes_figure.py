@@ -22,7 +22,7 @@ from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.heatmap import NEGATIVE, POSITIVE
 from scirep_core.exhibits.scirepeval_codes import Matrix, own_code
 from scirep_core.formats import FORMATS
-from scirep_core.study import TABLE_3
+from scirep_core.study_tables import TABLE_3
 
 FULL = 10.0
 """Points from the row's mean at which a bar fills its half of the cell."""

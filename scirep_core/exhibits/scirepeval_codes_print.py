@@ -22,7 +22,7 @@ from scirep_core.exhibits.studies import UNDERLINE
 from scirep_core.formats import FORMATS
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
-from scirep_core.study import TABLE_3
+from scirep_core.study_tables import TABLE_3
 
 GAINS = "V1-C2"
 OWN_CELL = 'style="outline: 1px solid currentcolor; outline-offset: 4px; border-radius: 1px"'

@@ -26,6 +26,7 @@ from scirep_core.exhibits.scirepeval_affinity import COLUMNS, MEANS, SUBSET_OF, 
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
 from scirep_core.studied import main_metric, means
+from scirep_core.study_tables import TABLE_3
 from scirep_core.systems import System
 from scirep_core.training.models import obtain
 
@@ -148,7 +149,7 @@ def train_one(chapter: Chapter) -> list[Result]:
     Tasks whose own code was not trained are scored under the trained one too.
     """
     chosen, given = chapter.parameters["format"], studies.live_budget(chapter)
-    tasks, failed = benchmark.load_tasks(study.TABLE_3, "embedded", given.papers, given.data_seed)
+    tasks, failed = benchmark.load_tasks(TABLE_3, "embedded", given.papers, given.data_seed)
     for error in failed.values():
         raise error
     name = SUBSET_OF[chosen]
@@ -196,7 +197,7 @@ def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
     plain = {(row.encoder, row.task): row for row in rows if ", minus " not in row.metric}
     gaps = {(row.encoder, row.task): row for row in rows if ", minus " in row.metric}
     body, own = [], "SRCH" if chosen == "QRY" else chosen
-    for task in study.TABLE_3:
+    for task in TABLE_3:
         under, format_ = f"{name} as {chosen}", TASKS[task].format
         cells = [plain[BASE, task], plain[name, task]]
         label = f"{format_.replace('QRY', 'SRCH')}, {cells[0].metric}, n = {cells[0].n}"
@@ -215,17 +216,17 @@ def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
         f"{own}’s code, and what that changes. 95 % paired bootstrap intervals over test rows"
     )
     chapter.show(report.table(header, body, caption, [["", *["live"] * 8]] * len(body)))
-    mine = {task: gaps[name, task] for task in study.TABLE_3 if TASKS[task].format == chosen}
-    rest = {task: gaps[name, task] for task in study.TABLE_3 if TASKS[task].format != chosen}
+    mine = {task: gaps[name, task] for task in TABLE_3 if TASKS[task].format == chosen}
+    rest = {task: gaps[name, task] for task in TABLE_3 if TASKS[task].format != chosen}
     read = {task: row for (label, task), row in gaps.items() if label != name}
     chapter.say(
         f"One training on {own} alone, against its base: on its own format’s {len(mine)} tasks {_count(mine)}; on the {len(rest)} "
         f"others {_count(rest)}. An interval here is over test rows; another training would differ too, and this says nothing of "
         "how much."
     )
-    words = sum(plain[studies.LEXICAL, task].value > plain[name, task].value for task in study.TABLE_3)
-    small = ": the model is small and trained briefly" if words > len(study.TABLE_3) / 2 else ""
-    chapter.say(f"TF-IDF scores higher than this model on {words} of the {len(study.TABLE_3)} tasks{small}.")
+    words = sum(plain[studies.LEXICAL, task].value > plain[name, task].value for task in TABLE_3)
+    small = ": the model is small and trained briefly" if words > len(TABLE_3) / 2 else ""
+    chapter.say(f"TF-IDF scores higher than this model on {words} of the {len(TABLE_3)} tasks{small}.")
     if read:
         chapter.say(
             f"Formats that were not trained, read under {own}’s code in place of their own, on {len(read)} tasks: {_count(read)}."
@@ -244,7 +245,7 @@ def _points(chapter: Chapter, row: Result) -> str:
 
 
 def _draw_one(chapter: Chapter, own: str, gaps: Mapping[str, Result]) -> None:
-    order = [task for task in study.TABLE_3 if task in gaps]
+    order = [task for task in TABLE_3 if task in gaps]
     figure, axes = report.subplots(figsize=(report.WIDTH, 1.0 + 0.3 * len(order)))
     axes.axvline(0, color=report.FLOOR, linewidth=1)
     for y, task in enumerate(reversed(order)):

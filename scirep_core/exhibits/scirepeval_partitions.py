@@ -33,7 +33,7 @@ from scirep_core.exhibits.scirepeval_codes_print import GAINS, gain, task_label
 from scirep_core.exhibits.scirepeval_specialisation import Kind, row_of
 from scirep_core.formats import FORMATS
 from scirep_core.results import Result
-from scirep_core.study import OWN
+from scirep_core.study_tables import OWN
 from scirep_core.training.variants import PARTITIONS, random_partition
 
 STUDY = "partitions"

@@ -25,7 +25,7 @@ from scirep_core.exhibits.scirepeval_codes_figure import Panel, show
 from scirep_core.exhibits.scirepeval_codes_print import marked, task_label
 from scirep_core.formats import FORMATS
 from scirep_core.results import Result, provenance
-from scirep_core.study import OWN, TABLE_3
+from scirep_core.study_tables import OWN, TABLE_3
 from scirep_core.training.variants import variant as variant_of
 
 CHAPTER = "scirepeval/specialisation"

@@ -40,6 +40,7 @@ class TrainConfig:
         conditioning_lr, head_lr: of what the conditioning adds, and of the heads; None: `learning_rate`.
         layer_decay: each layer's rate is this times that of the layer above it (SciMult's code: 0.8).
         warmup: steps until the peak.
+        warmup_share: the same as a share of all steps, instead; 0: `warmup` counts (SciMult: 0.05).
         warmup_from: share of the peak where the warm-up starts; SciRepEval's shipped default comes down from 2.0.
         final: share of the peak where the linear schedule ends.
         clip: greatest norm of the gradient; 0: none.
@@ -65,6 +66,7 @@ class TrainConfig:
     layer_decay: float = 1.0
     schedule: Schedule = "inverse_sqrt"
     warmup: int = 700
+    warmup_share: float = 0.0
     warmup_from: float = 0.0
     final: float = 0.0
     weight_decay: float = 0.0
@@ -90,7 +92,7 @@ class TrainConfig:
         _in_range(self, RANGES)
         if not self.steps and not self.epochs:
             raise ConfigError("give steps, or epochs")
-        if self.steps and self.schedule != "constant" and self.warmup > self.steps:
+        if self.steps and self.schedule != "constant" and not self.warmup_share and self.warmup > self.steps:
             raise ConfigError(f"warmup = {self.warmup}: {self.steps} steps never reach the peak. Give fewer")
 
     def total(self, sizes: Mapping[str, int]) -> int:
@@ -104,13 +106,13 @@ class TrainConfig:
         >>> [round(config.share(step, 900), 3) for step in (0, 49, 99, 399)]
         [0.01, 0.5, 1.0, 0.5]
         """
-        done = step + 1
-        if done <= self.warmup:
-            return self.warmup_from + (1 - self.warmup_from) * done / self.warmup
+        done, warmup = step + 1, round(self.warmup_share * steps) if self.warmup_share else self.warmup
+        if done <= warmup:
+            return self.warmup_from + (1 - self.warmup_from) * done / warmup
         if self.schedule == "inverse_sqrt":
-            return math.sqrt(max(self.warmup, 1) / done)
+            return math.sqrt(max(warmup, 1) / done)
         if self.schedule == "linear":
-            return 1 - (1 - self.final) * (done - self.warmup) / max(steps - self.warmup, 1)
+            return 1 - (1 - self.final) * (done - warmup) / max(steps - warmup, 1)
         return 1.0
 
     def to_json(self) -> dict[str, Any]:
@@ -122,8 +124,8 @@ MANY = 2**31 - 1
 RANGES: dict[str, tuple[float, float]] = {
     "steps": (0, MANY), "epochs": (0, 1e6), "batch": (1, 1_000_000), "accumulation": (1, 100_000),
     "learning_rate": (0, 10), "conditioning_lr": (0, 10), "head_lr": (0, 10), "layer_decay": (0.01, 1),
-    "warmup": (0, MANY), "warmup_from": (0, 100), "final": (0, 1), "weight_decay": (0, 10), "epsilon": (0, 1),
-    "beta1": (0, 0.9999), "beta2": (0, 0.99999999), "clip": (0, 1e6), "dropout": (0, 0.99), "margin": (0, 100),
+    "warmup": (0, MANY), "warmup_share": (0, 1), "warmup_from": (0, 100), "final": (0, 1), "weight_decay": (0, 10),
+    "epsilon": (0, 1), "beta1": (0, 0.9999), "beta2": (0, 0.99999999), "clip": (0, 1e6), "dropout": (0, 0.99), "margin": (0, 100),
     "temperature": (1e-6, 1e6), "seed": (0, MANY), "checkpoint_every": (0, MANY), "validate_every": (0, MANY),
     "validation_rows": (1, MANY), "patience": (0, MANY),
 }  # fmt: skip

@@ -72,10 +72,12 @@ def belongs(queries: Ints, contexts: Ints, known: Ints) -> NDArray[np.bool_]:
         known: all rows of the task, `in_order`.
     """
     first, last = (np.searchsorted(known[:, 0], queries, side) for side in ("left", "right"))
-    found = np.zeros((len(queries), len(contexts)), dtype=bool)
+    found: NDArray[np.bool_] = (
+        contexts == queries[:, None]
+    )  # a query that is another's context is as near itself as can be
     for i, (a, b) in enumerate(zip(first, last, strict=True)):
-        found[i] = np.isin(contexts, known[a:b, 1])
-    return found | (contexts == queries[:, None])  # a query that is another's context is as near itself as can be
+        found[i] |= np.isin(contexts, known[a:b, 1])
+    return found
 
 
 def check_negatives(name: str, rows: Ints, config: TrainConfig) -> None:

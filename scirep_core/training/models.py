@@ -22,10 +22,12 @@ from scirep_core.claims import acquire, release
 from scirep_core.datasets.inventory import TRAINING
 from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.errors import ConfigError, nearest
+from scirep_core.formats import FORMATS
 from scirep_core.results import PACKAGE, provenance
 from scirep_core.store import home, sha256_bytes, sha256_file, stable_hash
 from scirep_core.text import Recipe
 from scirep_core.training.config import TrainConfig
+from scirep_core.training.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import AGAIN, Budget, Variant, config, plain, variant
 
 if TYPE_CHECKING:
@@ -97,11 +99,11 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
     return Base(name, folder, told.recipe, told.fingerprint)
 
 
-def root(given: Budget) -> Path:
-    """Return the folder of the embedded literature's training collections, written on the first call."""
+def root(given: Budget, name: str = TRAINING[0]) -> Path:
+    """Return the folder of the embedded literature with a training set's collection, written on the first call."""
     from scirep_core.datasets.sources import root_of
 
-    return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
+    return root_of(name, "embedded", given.papers, given.data_seed)
 
 
 def trunk_of(folder: Path) -> Trunk:
@@ -117,21 +119,38 @@ ROOM = 4
 """Tokens a conditioning adds at most."""
 
 
-def examples(of: Base, given: Budget) -> tuple[Tokens, list[TrainTask]]:
-    """Return a base's tokenizer and all training sets in its token ids; read once a process."""
-    where = root(given) if given.source == "embedded" else None
-    return _examples(of.folder, of.recipe, where, given.cap, given.max_length - ROOM, given.data_seed)
+def examples(of: Base, given: Budget, chosen: Variant | None = None) -> tuple[Tokens, list[TrainTask]]:
+    """Return a base's tokenizer and all training sets in its token ids; read once a process.
+
+    Args:
+        chosen: a variant of SciMult has that paper's sources, others have SciRepEval's training sets.
+
+    Raises ConfigError for SciMult on real samples: there are none of its pairs.
+    """
+    pairs = chosen is not None and chosen.tasks[0] in SOURCES
+    if pairs and given.source != "embedded":
+        raise ConfigError(
+            f"{chosen.text if chosen else ''}: SciMult's training pairs are embedded ones, or your own by `scirep train`"
+        )
+    name = next(iter(SOURCES)) if pairs else TRAINING[0]
+    where = root(given, name) if given.source == "embedded" else None
+    hard = chosen.hard if chosen and pairs else None
+    return _examples(of.folder, of.recipe, where, given.cap, given.max_length - ROOM, given.data_seed, hard)
 
 
 @functools.lru_cache(maxsize=2)
 def _examples(
-    folder: Path, recipe: Recipe, root: Path | None, cap: int, max_length: int, seed: int
+    folder: Path, recipe: Recipe, root: Path | None, cap: int, max_length: int, seed: int, hard: bool | None
 ) -> tuple[Tokens, list[TrainTask]]:
     from scirep_core.encoders.tokens import read_tokens
     from scirep_core.training.data import train_tasks
     from scirep_core.training.samples import sample_tasks
 
     tokens = read_tokens(folder)
+    if hard is not None and root:
+        return tokens, pair_tasks(
+            tuple(SOURCES), root, tokens, caps=cap or None, max_length=max_length, recipe=recipe, hard=hard
+        )
     if root is None:
         return tokens, sample_tasks(tokens, cap=cap or None, max_length=max_length, seed=seed, recipe=recipe)
     tasks = train_tasks(TRAINING, root, tokens, caps=cap or None, max_length=max_length, seed=seed, recipe=recipe)
@@ -151,7 +170,7 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 
 
 CODE = ("train.py", "losses.py", "batching.py", "training/data.py", "encoders/packing.py", "encoders/bert.py",
-        "encoders/conditioning.py", "training/optimisation.py")  # fmt: skip
+        "encoders/conditioning.py", "training/optimisation.py", "training/contrast.py", "training/pairs.py")  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
 
 
@@ -193,10 +212,10 @@ def obtain(
     if not chosen.kind:
         return [_as_it_is(start)]
     before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
-    (tokens, known), settings = examples(start, given), config(name, seed, given)
+    (tokens, known), settings = examples(start, given, chosen), config(name, seed, given)
     tasks = _tasks(chosen, known)
-    options = {} if chosen.after else options_of(chosen, given)
-    options |= of_tokens(options, tokens)
+    options = {} if chosen.kind == "fusion" else options_of(chosen, given)
+    options |= of_tokens(chosen.kind, options, tokens)
     recipe = {
         "variant": name, "kind": chosen.kind, "base": on, "base_fingerprint": start.fingerprint, "before": before.key,
         "options": options,
@@ -220,8 +239,12 @@ def options_of(chosen: Variant, given: Budget) -> dict[str, Any]:
     return {**given.options.get(chosen.kind, {}), **chosen.options}
 
 
-def of_tokens(options: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
-    """Return the options that only the tokenizer knows: [CLS], where control codes begin as its word vector."""
+def of_tokens(kind: str, options: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
+    """Return the options that only the tokenizer knows: [CLS], where control codes begin as its word vector; instructions."""
+    from scirep_core.encoders.prefix import instructions
+
+    if kind in ("prefix", "instruction") and "instructions" not in options:
+        return {"instructions": instructions(lambda text: tokens.ids([text])[0], options.get("routes", FORMATS))}
     return {"cls": tokens.cls} if options.get("start", "random") != "random" else {}
 
 
@@ -257,7 +280,7 @@ def untrained(chosen: Variant, start: Path, options: Mapping[str, Any], seed: in
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if chosen.after:
+        if chosen.kind == "fusion" and chosen.after:
             return fuse(load_model(start).model)
         trunk = trunk_of(start)
         return Conditioned(trunk, conditioning(chosen.kind, trunk, **options))

@@ -50,7 +50,7 @@ class _OfAll(torch.autograd.Function):
     """Rows of all processes one after another; backward, each gets its own rows' gradient summed over all."""
 
     @staticmethod
-    def forward(ctx: Any, own: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, own: Tensor) -> Tensor:
         sizes = _sizes(len(own), own.device)
         most = max(sizes)
         padded = own.new_zeros(most, *own.shape[1:])
@@ -62,7 +62,7 @@ class _OfAll(torch.autograd.Function):
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         total = gradient.contiguous()
         dist.all_reduce(total)
         return total[ctx.own]

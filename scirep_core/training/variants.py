@@ -5,6 +5,7 @@
     random partition 1 to 5                                             v2 section 7: a code for a random group of tasks
     MTL CTRL without citations                                          v2 appendix F (v1 appendix E)
     one pass, MTL CLS dense, one pass dense, mean of two ...            ours
+    SciMult Vanilla, MHAExpert, FFNExpert, Prefix, Instruction          SciMult 3, 4: contrastive, in two stages
 
 Training them is `models.py`; whole tables over seeds `study.py`.
 """
@@ -23,6 +24,7 @@ from scirep_core.datasets.inventory import TASKS, TRAINING
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FORMATS, Format
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
+from scirep_core.training.pairs import SOURCES
 
 # ------------------------------------------------------------------------------------------------------------ variants
 
@@ -43,6 +45,8 @@ class Variant:
         options: of the conditioning.
         longer: steps, as a multiple of the budget's.
         rate: of what the conditioning adds, as a multiple of the trunk's.
+        settings: of TrainConfig, over the budget's.
+        hard: whether pairs of papers and labels have hard negatives.
     """
 
     text: str
@@ -57,6 +61,8 @@ class Variant:
     options: Mapping[str, Any] = field(default_factory=dict)
     longer: float = 1.0
     rate: float = 1.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    hard: bool = True
 
     @property
     def many(self) -> bool:
@@ -84,6 +90,37 @@ def random_partition(number: int) -> dict[str, Format]:
         codes = dict(zip(drawn.permutation(list(TRAINING)).tolist(), sizes, strict=True))
         if any(codes[name] != TASKS[name].format for name in TRAINING):
             return {name: codes[name] for name in TRAINING}
+
+
+CONTRASTIVE: dict[str, Any] = {
+    "triplet_loss": "contrastive", "mixing": "homogeneous", "weight_decay": 0.01, "clip": 2.0, "schedule": "linear",
+    "warmup_share": 0.05, "final": 0.0,
+}  # fmt: skip
+"""SciMult's training (3.4, Appendix C): in-batch negatives of one source, linear warm-up of 5 % and down to 0; clipping is its
+code's. Two of its choices are options here: its code shrinks rates from layer to layer (`layer_decay` 0.8) and counts equal
+positives of other queries as negatives (`mask_duplicates` false)."""
+BY_TASK = ("search", "link", "classification")
+"""SciMult's tasks, in the order its checkpoints number their experts."""
+
+
+def scimult(text: str, kind: str = "plain", after: str = "SciMult Vanilla", **more: Any) -> Variant:
+    """Return a variant of SciMult: all sources, the second stage on top of Vanilla unless it is the first itself."""
+    told = {} if kind == "plain" else {"routes": BY_TASK}
+    given = {"tasks": tuple(SOURCES), "mixing": "homogeneous", "options": told, "settings": CONTRASTIVE}
+    return Variant(text, kind, after="" if kind == "plain" else after, **(given | more))
+
+
+def sources_of(format: Format) -> tuple[str, ...]:
+    """Return SciMult's training sources of one task.
+
+    >>> sources_of("PRX")
+    ('scimult/pretrain_citation',)
+    """
+    return tuple(name for name, own in SOURCES.items() if own == format)
+
+
+ALONE: dict[str, Format] = {"classification": "CLF", "link prediction": "PRX", "search": "QRY"}
+"""SciMult's tasks by name."""
 
 
 def _name(chosen: Sequence[str]) -> str:
@@ -122,6 +159,29 @@ VARIANTS: dict[str, Variant] = {
         "control_codes",
         tuple(name for name in TRAINING if name != "scirepeval/cite_prediction"),
     ),
+    "SciMult Vanilla": scimult("one encoder for all tasks, contrastive"),
+    "SciMult MHAExpert": scimult("attention by task in every other block", "mha_experts"),
+    "SciMult FFNExpert": scimult("feed-forward part by task in every other block", "ffn_experts"),
+    "SciMult Prefix": scimult("an instruction before a frozen trunk, its encoder trained", "prefix"),
+    "SciMult Instruction": scimult("an instruction before the document, all trained", "instruction"),
+    "SciMult Vanilla, as long": scimult("control: Vanilla in as many steps as two stages have", longer=2),
+    "SciMult Vanilla without label negatives": scimult(
+        "Table A4: papers and labels without hard negatives", hard=False
+    ),
+    "SciMult MHAExpert from the start": scimult("Table A5: experts without Vanilla before", "mha_experts", after=""),
+    "SciMult Vanilla, duplicates as negatives": scimult(
+        "as published: a label that another query shares is pushed away",
+        settings=CONTRASTIVE | {"mask_duplicates": False},
+    ),
+    "SciMult Vanilla, lower layers slower": scimult(
+        "as its code has it: rates shrink by 0.8 a layer", settings=CONTRASTIVE | {"layer_decay": 0.8}
+    ),
+    **{
+        f"SciMult Vanilla on {what} alone": scimult(
+            "one task alone: what the others cost or give it", tasks=sources_of(of)
+        )
+        for what, of in ALONE.items()
+    },
 }
 """Every variant by name; a second training of it is `NAME/1`. Lengths are the paper's: 2 epochs, of adapters 6, of fusion 4
 (appendix B). New modules on a frozen trunk want a higher rate than the trunk itself: SPECTER2 has 1e-4 to its 5e-5."""
@@ -191,7 +251,7 @@ standing late in an abstract; batches of 64, 48 and 32 do alike, at a third to a
 or low, and lower rates for lower layers, are no better."""
 BUDGETS: dict[str, Budget] = {
     "tiny": Budget(
-        papers=600, width=16, layers=1, base_steps=4, max_length=32, cap=40, train=MINUTE | {"steps": 4, "warmup": 1},
+        papers=600, width=16, layers=2, base_steps=4, max_length=32, cap=40, train=MINUTE | {"steps": 4, "warmup": 1},
         options={"bottleneck": {"reduction": 4}},
     ),
     "small": Budget(train=MINUTE, options={"bottleneck": {"reduction": 4}, "fusion": {"reduction": 4}}),
@@ -251,6 +311,6 @@ def config(name: str, seed: int, given: Budget) -> TrainConfig:
     rate = settings.get("learning_rate", TrainConfig.learning_rate)
     longer = "steps" if settings.get("steps") else "epochs"
     settings[longer] = type(getattr(TrainConfig, longer))(settings.get(longer, TrainConfig.epochs) * chosen.longer)
-    own: dict[str, Any] = {"dense": chosen.dense, "mixing": chosen.mixing}
+    own: dict[str, Any] = {"dense": chosen.dense, "mixing": chosen.mixing, **chosen.settings}
     own |= {"conditioning_lr": rate * chosen.rate} if chosen.rate != 1 else {}
     return from_params(TrainConfig, {**settings, **own}, name)
