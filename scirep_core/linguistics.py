@@ -94,11 +94,16 @@ def find_tools(kind: str = "auto") -> Tools:
     """
     if kind not in KINDS:
         raise ConfigError(f"unknown linguistic tools {kind!r}; {nearest(kind, KINDS)}")
-    there = {part: kind != "fallback" and _is_there(part) for part in NEEDED}
+    there = at_hand(kind)
     if kind == "nltk" and not all(there.values()):
         missing = [part for part in NEEDED if not there[part]]
         raise ConfigError(f"NLTK has no data for {', '.join(missing)}. Get them by {remedy(missing)}")
     return _tools(tuple(there.items()))
+
+
+def at_hand(kind: str = "auto") -> dict[str, bool]:
+    """Return of each part of the tools whether NLTK does it: its data are there, and fallbacks are not asked for."""
+    return {part: kind != "fallback" and _is_there(part) for part in NEEDED}
 
 
 @functools.cache

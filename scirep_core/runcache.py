@@ -3,7 +3,8 @@
 A published chapter is three paths: `<name>.ipynb` as executed, `<name>.data/` with what it wrote, and the hidden
 `.<name>.run.json`, which holds the components of its key and the checksums of the other two. The key covers all that
 can change the page: cells and metadata, resolved parameters, the library files in reach (`dependencies`), manifests and
-recorded results it needs, the lock, Python's minor version. Because the components are kept, the reason of a rerun can
+recorded results it needs, the lock, Python's minor version, and of a chapter with the parameter `tools` which of NLTK's data
+are there. Because the components are kept, the reason of a rerun can
 be told: `library changed: statistics.py`.
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.dependencies import library_files
 from scirep_core.errors import CacheError, ConfigError, nearest
+from scirep_core.linguistics import at_hand
 from scirep_core.parameters import Parameter, chapter_name, read_parameters, resolve
 from scirep_core.records import read_json
 from scirep_core.store import sha256_file, stable_hash, write_json
@@ -139,6 +141,7 @@ def components(chapter: Chapter, parameters: Mapping[str, Any], profile: str, pl
         "lock": {lock.name: sha256_file(lock) if lock.is_file() else "none"},
         "python": {"version": f"{sys.version_info.major}.{sys.version_info.minor}"},
         "profile": {"name": profile},
+        **({"linguistic data": at_hand(str(parameters["tools"]))} if "tools" in chapter.declared else {}),
     }
 
 

@@ -234,9 +234,7 @@ def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, In
     )
     parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
     found = {task.name: rows[task.name] for task in asked}
-    places: dict[str, Ints] = {
-        task.name: part.reshape(key.shape) for task, part, key in zip(asked, parts, keys, strict=True)
-    }
+    places: dict[str, Ints] = {t.name: part.reshape(key.shape) for t, part, key in zip(asked, parts, keys, strict=True)}
     for name, labels in known.labels.items():
         places[name] = np.flatnonzero(labels[documents] >= 0)
         found[name] = labels[documents[places[name]]]

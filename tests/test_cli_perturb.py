@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -111,3 +113,20 @@ def test_the_codes_can_be_listed(run, capsys):
     assert [row["code"] for row in rows] == list(PERTURBATIONS) and {row["category"] for row in rows} == {
         known.category for known in PERTURBATIONS.values()
     }
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_all_32_codes_of_1000_real_abstracts_take_a_minute_with_nltk_at_most(run):
+    from scirep_core import load_task
+
+    if not os.environ.get("NLTK_DATA") or not os.environ.get("SCIREP_DATA_MIRROR"):
+        pytest.skip("NLTK's data or the real sample are not at hand: set NLTK_DATA and SCIREP_DATA_MIRROR")
+    papers = [paper for paper in load_task("sample/acl_anth", "real").papers.values() if len(paper.abstract) > 200][
+        :1000
+    ]
+    lines = [{"paper_id": paper.paper_id, "title": paper.title, "abstract": paper.abstract} for paper in papers]
+    begun = time.perf_counter()
+    code, rows, _ = run("--code", "all", "--tools", "nltk", given="".join(json.dumps(line) + "\n" for line in lines))
+    assert time.perf_counter() - begun <= 60
+    assert code == 0 and len(rows) == 32 * len(papers) == 32_000

@@ -107,7 +107,9 @@ def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys)
     ensure(tmp_path / "literature", "maple", 1200, 0)
     out = tmp_path / "scimult" / "pretraining" / "cs_journal_train.json"
     with pytest.raises(SystemExit, match="0"):
-        main(["data", "pairs", str(tmp_path / "literature" / "maple" / "Computer_Science"), "--out", str(out), "--json"])
+        main(
+            ["data", "pairs", str(tmp_path / "literature" / "maple" / "Computer_Science"), "--out", str(out), "--json"]
+        )
     told = json.loads(capsys.readouterr().out)
     rows = list(dpr_rows(out))
     assert told["papers"] >= len(rows) > 10

@@ -21,6 +21,7 @@ from toy_notebooks import PARAMETERS, ROWS, write
 from scirep_core import runcache
 from scirep_core.errors import CacheError, ConfigError
 from scirep_core.runner import Places, RunResult, run, run_all
+from scirep_core.store import stable_hash
 
 HOSTILE = '"; import os; os._exit(3)\n"""\n\\"\'\nseed = 7 # {x} {'
 
@@ -254,6 +255,20 @@ def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
     assert [r.reason for r in run_all(places=places, progress=said.append)] == ["library changed: deep.py"]
     assert said[-2] == "csfcube/a: running (library changed: deep.py)"
     assert reason() == ""
+
+
+def test_a_chapter_with_linguistic_tools_reruns_when_their_data_come_or_go(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for name, kind in (("a", "auto"), ("b", "fallback")):
+        notebook(places, f"csfcube/{name}", ROWS, parameters=f'tools: str = "{kind}"  # who finds words')
+        chapter = runcache.read_chapter(places.notebooks / "csfcube" / f"{name}.ipynb")
+        for there in (False, True):
+            monkeypatch.setattr("scirep_core.linguistics._is_there", lambda part, there=there: there)
+            given = runcache.components(chapter, runcache.values(chapter, "embedded"), "embedded", places)
+            found.append(stable_hash(given))
+    assert found[0] != found[1] and found[2] == found[3]
 
 
 def test_profile_pruning_and_unknown_names(places: Places) -> None:
