@@ -26,18 +26,23 @@ ELSEWHERE = {
 
 
 def export(
-    encoder: Annotated[str, typer.Argument(help="A registered encoder, a model folder, or a hub name org/model.")],
+    encoder: Annotated[
+        str, typer.Argument(help="A registered encoder, a model folder, a hub name org/model, or a SciMult file.ckpt.")
+    ],
     to: Annotated[Path, typer.Option("--to", help="A new folder, or one that an earlier export or training wrote.")],
     as_json: Json = False,
+    base: Annotated[
+        str, typer.Option(help="Of a SciMult file.ckpt: folder or hub name of the model whose tokenizer it takes.")
+    ] = "",
 ) -> None:
     """Write an encoder to a folder that this book, transformers and (adapters) the adapters library read.
 
-    Weights are safetensors. A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so. The folder is loaded
-    again, and must give the same vectors.
+    Weights are safetensors. A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so, or where it is what you
+    name: a checkpoint of SciMult. The folder is loaded again, and must give the same vectors.
     """
     from scirep_core.encoders.export import export as written
 
-    done = written(encoder, to, say)
+    done = written(encoder, to, say, base)
     for note in (done.note, ELSEWHERE.get(done.kind, CONDITIONED)):
         if note:
             say(f"scirep: {note}")

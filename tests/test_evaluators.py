@@ -29,7 +29,7 @@ from scirep_core.datasets.task import (
     Task,
 )
 from scirep_core.errors import ConfigError, DataError
-from scirep_core.evaluators import EVALUATORS, authors, label_scores, labels, rows
+from scirep_core.evaluators import EVALUATORS, authors, label_scores, rows
 from scirep_core.metrics import ACCEPTED, b_cubed, check_metrics, from_ranks
 from scirep_core.scoring import evaluate
 
@@ -496,34 +496,6 @@ def test_retrieval_skips_queries_without_links_and_keeps_zero_grades_as_publishe
     )
 
 
-def test_blocks_do_not_change_the_scores():
-    _, matrix = cloud(57)
-    whole = np.stack([row for _, row in rows.score_rows(matrix[:9], matrix, "cosine")])
-    parts = list(rows.score_rows(matrix[:9], matrix, "cosine", cells=130, block=11))
-    assert [i for i, _ in parts] == list(range(9))
-    assert np.array_equal(np.stack([row for _, row in parts]), whole)
-
-
-def test_equal_vectors_tie_exactly_under_every_similarity():
-    rng = np.random.default_rng(0)
-    base = 50 + rng.standard_normal((40, 33))
-    doubled = np.concatenate([base, base])
-    for name in ("l2", "cosine", "dot"):
-        scores = rows.pairwise(base, doubled, name)
-        assert np.array_equal(scores[:, :40], scores[:, 40:])
-        if name == "l2":
-            assert (np.diag(scores) == 0).all()
-
-
-def test_ranks_of_many_and_of_few_agree():
-    row = np.random.default_rng(0).integers(0, 9, 200).astype(np.float32)
-    row[5] = -np.inf
-    many = rows.ranks_of(row, np.arange(200))
-    assert np.array_equal(many, [rows.ranks_of(row, np.array([p]))[0] for p in range(200)])
-    assert many[5] == np.inf
-    assert sorted(many[np.isfinite(many)]) == list(range(1, 200))
-
-
 def test_from_ranks_by_hand():
     ranks, grades = np.array([1.0, 4.0, np.inf, 2.0]), np.array([2, 1, 1, 0])
     assert from_ranks("recall@4", ranks, grades) == pytest.approx(2 / 3)
@@ -575,12 +547,6 @@ def test_coarse_labels_score_the_nearest_label():
     guess = (x @ z.T).argmax(axis=1)
     assert found["test", "f1_macro"] == pytest.approx(100 * f1_score(truth, guess, average="macro"))
     assert found["test", "f1_micro"] == pytest.approx(100 * f1_score(truth, guess, average="micro"))
-
-
-def test_partition_needs_no_gold_label_matched():
-    row = np.array([0.9, 0.8, 0.7, 0.6], dtype=np.float32)
-    assert labels.partition_ranks(row, np.array([0, 3]), np.array([2, 3])).tolist() == [3, 2]
-    assert labels.partition_ranks(row, np.array([0, 3]), np.array([], dtype=np.int64)).tolist() == [1, 4]
 
 
 # ------------------------------------------------------------------------------- reviewers, authors, neighbours, pairs

@@ -190,3 +190,15 @@ def test_two_stages_by_the_command_line(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["train", "--config", str(file), "--out", str(tmp_path / "mixed")])
     assert "Train on one paper's sets at a time" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_experts_of_tasks_read_a_query_and_what_it_finds_alike(made):
+    from scirep_core import load_encoder, load_task
+    from scirep_core.evaluators.inputs import alike, inputs
+
+    task = load_task("scirepeval/search", papers=600)
+    for name, both in (("MHAExpert", {"QRY"}), ("Instruction", {"QRY"}), ("Vanilla", {"QRY", "PRX"})):
+        encoder = load_encoder(made[name].encoder)
+        given = inputs(task, encoder.recipe, by_task=alike(encoder))
+        assert {one.format for one in given.values()} == both, name

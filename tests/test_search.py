@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,85 @@ def test_a_rank_counts_what_is_strictly_more_similar_and_at_worst_what_ties(bloc
     ]
 
 
+def test_any_texts_of_a_query_stand_where_a_stable_sort_puts_them(blocks, similarity):
+    """Few and many texts a query, none at all, doubles, the one that is left out, one that is not there."""
+    pool, rng = doubled(45), np.random.default_rng(5)
+    queries = np.concatenate([pool[:4], 0.1 * drawn(4, seed=2), np.zeros((1, 8), np.float32)])
+    lists = [rng.permutation(90)[:n].tolist() for n in (3, 0, 90, 1, 40, 2, 80, 5, 30)]
+    lists[0].insert(1, -1)
+    without = np.array([lists[0][0], 4, 7, -1, -1, 50, 3, -1, 89])
+    scores = table(queries, pool, similarity)
+    for left in (None, without):
+        wanted, ties = [], []
+        for i, places in enumerate(lists):
+            out = -1 if left is None else left[i]
+            order = [text for text in np.argsort(-scores[i], kind="stable").tolist() if text != out]
+            rank = {text: place for place, text in enumerate(order, 1)}
+            wanted.append([rank.get(place, np.inf) for place in places])
+            kept = [place for place in places if place in rank]
+            ties.append(any((scores[i][order] == scores[i][place]).sum() > 1 for place in kept))
+        ranks, tied = Pool(pool, similarity).ranks_of(queries, lists, left)
+        assert [row.tolist() for row in ranks] == wanted
+        assert tied.tolist() == ties
+    rows, places = np.repeat(np.arange(9), [90] * 9), np.tile(np.arange(90), 9)
+    at = Pool(pool, similarity).standing(queries, rows, places)
+    mine = scores[rows, places]
+    later = np.arange(90)[None] > places[:, None]
+    same = (scores[rows] == mine[:, None]) & (np.arange(90)[None] != places[:, None])
+    assert at.above.tolist() == (scores[rows] > mine[:, None]).sum(axis=1).tolist()
+    assert at.before.tolist() == (same & ~later).sum(axis=1).tolist()
+    assert at.after.tolist() == (same & later).sum(axis=1).tolist()
+
+
+def test_equal_vectors_tie_exactly_under_every_similarity(similarity):
+    base = 50 + np.random.default_rng(0).standard_normal((40, 33))
+    pool = Pool(np.concatenate([base, base]), similarity)
+    for i, query in enumerate(base):
+        scores = pool.scores(query, np.arange(80))
+        assert np.array_equal(scores[:40], scores[40:])
+        if similarity != "dot":  # a text is nearest to itself
+            assert np.flatnonzero(scores == scores.max()).tolist() == [i, i + 40]
+        if similarity == "l2":
+            assert scores[i] == 0
+
+
+def flat(queries, pool, k, metric):
+    """What faiss does, in numpy."""
+    scores = queries @ pool.T
+    at = np.argsort(-scores, axis=1)[:, :k]
+    return np.take_along_axis(scores, at, axis=1), at
+
+
+def library():
+    faiss = search._faiss()
+    return faiss if faiss is not None else pytest.skip("faiss is not installed")
+
+
+@pytest.mark.parametrize("faiss", [lambda: SimpleNamespace(knn=flat, METRIC_INNER_PRODUCT=0), library])
+def test_beyond_a_million_texts_faiss_finds_the_same(faiss, similarity, monkeypatch):
+    pool, queries = doubled(60), np.concatenate([doubled(3), drawn(9, seed=7), np.zeros((1, 8), np.float32)])
+    own = np.arange(len(queries))
+    wanted = [Pool(pool, similarity).best(queries, k, out) for k in (1, 5, 100) for out in (None, own)]
+    asked = []
+    module = faiss()
+
+    def knn(*given, **more):
+        asked.append(len(given[1]))
+        return module.knn(*given, **more)
+
+    monkeypatch.setattr(search, "MANY", 100)
+    monkeypatch.setattr(
+        search, "_faiss", lambda: SimpleNamespace(knn=knn, METRIC_INNER_PRODUCT=module.METRIC_INNER_PRODUCT)
+    )
+    found = [Pool(pool, similarity).best(queries, k, out) for k in (1, 5, 100) for out in (None, own)]
+    assert asked == [120] * 6
+    for one, two in zip(wanted, found, strict=True):
+        assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
+    monkeypatch.setattr(search, "MANY", 1000)
+    Pool(pool, similarity).nearest(queries, 3)
+    assert len(asked) == 6
+
+
 def test_a_text_finds_itself_first_even_beside_its_double(blocks):
     pool = np.concatenate([drawn(60), drawn(60)])
     assert (Pool(pool).ranks(pool, np.arange(120))[0] == 1).all()
@@ -119,6 +199,18 @@ def test_vectors_that_differ_by_less_than_single_precision_are_told_apart(simila
     ]
 
 
+def test_a_text_that_is_left_out_does_not_hide_doubts_about_those_after_it(similarity):
+    base, aside = drawn(2, 64).astype(np.float64)
+    near = base + 0.3 * aside + 1e-6 * np.random.default_rng(3).standard_normal((300, 64))
+    pool, query = np.concatenate([10 * base[None] if similarity == "dot" else base[None], near]), base[None]
+    order = np.argsort(-table(query, pool, similarity)[0], kind="stable")
+    assert order[0] == 0
+    for k in (1, 5):
+        assert Pool(pool, similarity).nearest(query, k, np.zeros(1, dtype=np.int64)).tolist() == [
+            order[1 : k + 1].tolist()
+        ]
+
+
 def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere():
     pool = np.ones((2000, 64), np.float32)
     started = time.monotonic()
@@ -131,7 +223,7 @@ def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere():
 def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
     monkeypatch.setattr(search, "CELLS", 1 << 20)
     pool = drawn(12_000, 4)
-    tracemalloc.start()  # sees numpy; torch's part is one block of scores, CELLS numbers
+    tracemalloc.start()
     Pool(pool).ranks(pool, np.arange(12_000))
     Pool(pool).nearest(pool[:3000], 10)
     peak = tracemalloc.get_traced_memory()[1]

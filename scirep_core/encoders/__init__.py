@@ -8,6 +8,7 @@
     FOLDER              with adapters in subfolders named by task format (`adapted.py`): one model, a vector per format
     FOLDER              with [CLF], [RGN], [PRX], [QRY] among its tokenizer's tokens (`coded.py`): control codes, and
                         allenai/scirepeval_ctrl by name; append @cls to have the model without them
+    FILE.ckpt, FOLDER   a published checkpoint of SciMult, the one .ckpt of a folder (`scimult_encoder.py`)
     FOLDER              of `scirep train` or `scirep export` (`model_store.py`): as it was saved
     NAME#PRX            any of these held to one format: its vectors serve tasks of every format (`saved.py`)
     a+b, a++b           the mean of two or more encoders' vectors, their concatenation (`ensemble.py`)
@@ -170,7 +171,7 @@ def load_encoder(
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
     here = Path(model).expanduser()
-    for sign, how in HOW.items() if not here.is_dir() else ():
+    for sign, how in HOW.items() if not here.exists() else ():
         if sign in name:
             from scirep_core.encoders.ensemble import Ensemble
 
@@ -192,6 +193,7 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     from scirep_core.encoders.adapted import AdaptedEncoder, adapter_folders, base_of
     from scirep_core.encoders.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.scimult_encoder import CheckpointEncoder, checkpoint_of
 
     here = Path(model).expanduser()
     if pooling and pooling not in POOLINGS:
@@ -208,6 +210,10 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
         if pooling:
             raise ConfigError(f"encoder {name!r}: a saved model pools as it was trained. Leave @{pooling} out")
         return saved_encoder(name, here, settings)
+    if (file := checkpoint_of(here)) is not None:
+        if pooling:
+            raise ConfigError(f"encoder {name!r}: a checkpoint says how it pools. Leave @{pooling} out")
+        return CheckpointEncoder(name, file, settings)
     if here.is_dir():
         base = TransformersEncoder(name, str(base_of(here)), pooling, None, settings)
         if adapters := adapter_folders(here):
@@ -222,7 +228,7 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
 def _held(name: str) -> tuple[str, Format | None]:
     """Return (name, format) of name#format; (name, None) of other names, and of encoders that are joined."""
     one, mark, format = name.rpartition("#")
-    if not mark or any(sign in format for sign in HOW) or Path(name).expanduser().is_dir():
+    if not mark or any(sign in format for sign in HOW) or Path(name).expanduser().exists():
         return name, None
     if format not in FORMATS:
         raise ConfigError(f"encoder {name!r}: unknown format {format!r} after #; {nearest(format, FORMATS)}")
@@ -234,9 +240,9 @@ def _typed(name: str, dtype: str) -> tuple[str, str]:
     from scirep_core.encoders.hub import DTYPES
 
     plain, _, suffix = name.rpartition(":")
-    if suffix not in DTYPES or Path(name).expanduser().is_dir():
+    if suffix not in DTYPES or Path(name).expanduser().exists():
         return name, dtype
-    joined = any(sign in plain for sign in HOW) and not Path(plain).expanduser().is_dir()
+    joined = any(sign in plain for sign in HOW) and not Path(plain).expanduser().exists()
     return (name, dtype) if joined else (plain, suffix)
 
 
@@ -244,7 +250,7 @@ def _pooled(name: str) -> tuple[str, str]:
     """Return (model, pooling) of model@pooling; of encoders that are joined, whose parts may say so each, (name, "")."""
     model, at, pooling = name.rpartition("@")
     joined = any(sign in pooling for sign in HOW)
-    return (name, "") if not at or joined or Path(name).expanduser().is_dir() else (model, pooling)
+    return (name, "") if not at or joined or Path(name).expanduser().exists() else (model, pooling)
 
 
 def _asked_as(spec: Spec) -> str:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from scirep_core.encoders.bert import Layer, Trunk
+from scirep_core.encoders.bert import LAYER, Layer, Trunk
 from scirep_core.encoders.conditioning import Conditioning
 from scirep_core.encoders.packing import Packed, attend
 from scirep_core.encoders.prepacked import activated
@@ -29,6 +30,8 @@ from scirep_core.formats import FORMATS
 
 TASKS: tuple[str, ...] = ("search", "link", "classification")
 """SciMult's tasks in the order its checkpoints number their experts."""
+ROUTING = "routing.json"
+"""Says of a saved model which weights are whose; nothing here reads it, scirep.json says the same."""
 TASK_OF_FORMAT = {"QRY": "search", "PRX": "link", "CLF": "classification"}
 """SciRepEval's formats as SciMult's tasks; it has none that predicts numbers."""
 
@@ -55,6 +58,7 @@ class Experts(Conditioning):
     """
 
     parts: tuple[str, ...] = ()
+    part = ""
     block: Callable[[Any, Layer, Tensor, Packed, bool], Tensor]
     """Each kind's own: (the routes' copies of its parts, layer, x, batch, read) -> output of a block with experts."""
 
@@ -77,6 +81,20 @@ class Experts(Conditioning):
         """Return the route of a task or task format."""
         return route_of(self.kind, self.routes, format)
 
+    def routing(self) -> dict[str, Any]:
+        """Return for readers elsewhere, JSON-able: which blocks and modules are experts', and whose number is which.
+
+        An expert's weight of a module is `experts.BLOCK.MODULE.NUMBER`, to be put in the place of the trunk's own.
+        """
+        formats = {}
+        for format in FORMATS:
+            with suppress(ConfigError):
+                formats[format] = self.routes[self.route(format)]
+        return {
+            "part": self.part, "blocks": self.options["blocks"], "experts": {name: i for i, name in enumerate(self.routes)},
+            "formats": formats, "modules": {name: f"encoder.layer.BLOCK.{LAYER[name]}" for name in self.parts},
+        }  # fmt: skip
+
     def layer(self, i: int, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
         """Return layer i's output (rows, dim)."""
         if str(i) not in self.experts:
@@ -93,7 +111,7 @@ class Experts(Conditioning):
 class MHAExperts(Experts):
     """SciMult-MHAExpert: attention by task."""
 
-    kind = "mha_experts"
+    kind, part = "mha_experts", "attention"
     parts = ("query", "key", "value", "dense")
 
     def block(self, of: Any, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
@@ -110,7 +128,7 @@ class MHAExperts(Experts):
 class FFNExperts(Experts):
     """SciMult-FFNExpert: the feed-forward part by task."""
 
-    kind = "ffn_experts"
+    kind, part = "ffn_experts", "feed-forward"
     parts = ("intermediate", "output", "norm2")
 
     def block(self, of: Any, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:

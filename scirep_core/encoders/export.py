@@ -1,6 +1,7 @@
 """An encoder as a folder of one's own: weights as safetensors, in the layout that hubs have, ready to move or to train on.
 
     a BERT, with adapters or conditioned      as `scirep train` saves (`model_store.py`): everything that decides vectors is in it
+    a checkpoint of SciMult                   the same (`scimult_encoder.py`), and routing.json says which expert is whose
     any other architecture                    its own files, and those of sentence-transformers: pooling, length, prompts
 
 A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so. What was written is loaded again, and must give the
@@ -23,6 +24,7 @@ from scirep_core.encoders.coded import CodedEncoder
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.model_store import WEIGHTS, beside, is_saved, load_model, put, refuse, save_model
 from scirep_core.encoders.pipeline import write_pipeline
+from scirep_core.encoders.scimult_encoder import CheckpointEncoder
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import Format
 from scirep_core.store import write_bytes
@@ -51,13 +53,18 @@ class Exported(NamedTuple):
     note: str = ""
 
 
-def export(name: str, folder: Path, say: Say = lambda line: None) -> Exported:
+def export(name: str, folder: Path, say: Say = lambda line: None, base: str = "") -> Exported:
     """Write the encoder of a name to a folder, and read it again.
+
+    Args:
+        base: of a checkpoint of SciMult, the folder or hub name of the model whose tokenizer it takes.
 
     Raises ConfigError for an encoder that has no weights of its own (an ensemble, one held to a format), a folder that holds
     something else, weights that are not here; NumericError where what was written gives other vectors.
     """
     encoder, here = load_encoder(name), Path(name).expanduser()
+    if base:
+        encoder = _based(encoder, base)
     refuse(folder)
     say(f"{name}: reading, and writing to {folder}")
     if is_saved(here) and name not in ENCODERS:
@@ -66,7 +73,7 @@ def export(name: str, folder: Path, say: Say = lambda line: None) -> Exported:
         save_model(saved.model, saved.tokens, folder, told.recipe, told.max_length, told.made, told.normalised)
         kind = told.kind
     else:
-        kind = _write(encoder, folder)
+        kind = _write(encoder, folder, say)
     say(f"{folder}: reading it again")
     again = load_encoder(str(folder.absolute()))
     largest = _compared(encoder, again)
@@ -77,6 +84,12 @@ def export(name: str, folder: Path, say: Say = lambda line: None) -> Exported:
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     return Exported(folder, kind, again.fingerprint, tuple(again.formats), len(files), size, largest, note)
+
+
+def _based(encoder: Encoder, base: str) -> Encoder:
+    if not isinstance(encoder, CheckpointEncoder):
+        raise ConfigError(f"{encoder.name}: has its own tokenizer; --base is for a checkpoint of SciMult. Leave it out")
+    return CheckpointEncoder(encoder.name, encoder.path, encoder.settings, base)
 
 
 def _compared(encoder: Encoder, again: Encoder) -> float:
@@ -93,13 +106,18 @@ def _compared(encoder: Encoder, again: Encoder) -> float:
     return differs
 
 
-def _write(encoder: Encoder, folder: Path) -> str:
+def _write(encoder: Encoder, folder: Path, say: Say) -> str:
     """Write an encoder of the registry, a folder or the hub; returns the kind."""
     base, adapted = (encoder.base, encoder) if isinstance(encoder, AdaptedEncoder) else (encoder, None)
     if isinstance(base, CodedEncoder):
         model, tokens = base.read()
         made = {"base": base.base.model, "exported": encoder.fingerprint}
         save_model(model, tokens, folder, base.recipe, base.base.length, made, base.base.normalised)
+        return model.conditioning.kind
+    if isinstance(base, CheckpointEncoder):
+        model, tokens = base.read()
+        say(str(base.report))
+        save_model(model, tokens, folder, base.recipe, base.length, base.made(), base.normalised)
         return model.conditioning.kind
     if not isinstance(base, TransformersEncoder):
         raise ConfigError(

@@ -4,6 +4,7 @@
     tokenizer.json, tokenizer_config.json   the tokenizer; of control codes with the codes, and their rows among the weights
     conditioning.safetensors            the conditioning's own weights (SciRepEval 4, SciMult 3; conditioning.py)
     CLF/, RGN/, ...                     bottleneck adapters once more, as the `adapters` library saves them
+    routing.json                        of experts: which weights are which task's, for who reads them elsewhere
     modules.json, 1_Pooling/, ...       of MTL CLS alone, for sentence-transformers (pipeline.py)
     scirep.json                         kind, routes, options, pooling, separator and so on; how it was made;
                                         and the SHA-256 of every file above
@@ -131,7 +132,7 @@ def save_model(
         write_json(part / CONFIG, config_of(model.trunk.shape) | {"vocab_size": rows, "torch_dtype": "float32"})
         write_bytes(part / WEIGHTS, save(_plain(trunk), {"format": "pt"}))
         write_bytes(part / OWN, save(_plain(own), {"format": "pt"}))
-        _adapters(model, part, str(mark["made"].get("base", "")))
+        _for_others(model, part, str(mark["made"].get("base", "")))
         tokens.save(part, max_length)
         if told.kind == "plain":
             write_pipeline(part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised)
@@ -150,10 +151,11 @@ def refuse(folder: Path) -> None:
         raise ConfigError(f"{folder}: holds something else. Give a new folder, or one with a model saved before")
 
 
-def _adapters(model: Conditioned, part: Path, base: str) -> None:
-    """Write bottleneck adapters, and their fusion, as the `adapters` library does."""
+def _for_others(model: Conditioned, part: Path, base: str) -> None:
+    """Write bottleneck adapters, and their fusion, as the `adapters` library does; of experts, which is whose."""
     from scirep_core.encoders.adapter_weights import save_adapters, save_fusions
     from scirep_core.encoders.bottleneck import Bottleneck
+    from scirep_core.encoders.experts import ROUTING, Experts
     from scirep_core.encoders.fusion import Fusion
 
     told = model.conditioning
@@ -161,6 +163,8 @@ def _adapters(model: Conditioned, part: Path, base: str) -> None:
         save_adapters(told, model.trunk, part, base)
     if isinstance(told, Fusion):
         save_fusions(told, model.trunk, part, base)
+    if isinstance(told, Experts):
+        write_json(part / ROUTING, told.routing())
 
 
 def _told(trunk: Trunk, told: Conditioning, tokens: Tokens) -> tuple[dict[str, Tensor], Tokens]:

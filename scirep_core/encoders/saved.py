@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
     """Return the encoder of a saved folder. Raises ConfigError, DataError for one that is damaged or asked for too much."""
+    from scirep_core.encoders.experts import TASKS
     from scirep_core.encoders.hub import pick_device
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
@@ -41,7 +42,7 @@ def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
     key += [] if settings.dtype == "float32" else [pick_device(settings.device).partition(":")[0]]
     about = About(
         stable_hash(key)[:16], model_folder.width(folder), told.recipe, length, formats_of(told), told.normalised,
-        by_format=told.kind != "plain", shared_pass=_kind(told).shared_pass,
+        by_format=told.kind != "plain", shared_pass=_kind(told).shared_pass, by_task=set(told.routes) <= set(TASKS),
     )  # fmt: skip
 
     def load() -> Any:

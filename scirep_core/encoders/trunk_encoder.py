@@ -45,6 +45,7 @@ class About(NamedTuple):
         length: tokens kept of a text, special ones and those of the conditioning included.
         by_format: whether vectors depend on the task format.
         shared_pass: whether one forward pass gives the vectors of all formats.
+        by_task: whether routes are SciMult's tasks, so that a query and what it is to find take the same one.
     """
 
     fingerprint: str
@@ -55,6 +56,7 @@ class About(NamedTuple):
     normalised: bool = False
     by_format: bool = True
     shared_pass: bool = False
+    by_task: bool = False
 
 
 class TrunkEncoder:
@@ -75,6 +77,7 @@ class TrunkEncoder:
     formats = property(lambda self: self.about.formats, doc="Task formats the encoder was made for.")
     recipe = property(lambda self: self.about.recipe, doc="How papers and bare queries become texts.")
     by_format = property(lambda self: self.about.by_format, doc="Whether vectors depend on the task format.")
+    by_task = property(lambda self: self.about.by_task, doc="Whether both sides of a task are read alike.")
     shared_pass = property(lambda self: self.about.shared_pass, doc="Whether encode_formats gives all at once.")
 
     @cached_property

@@ -1,6 +1,7 @@
 """What an encoder is given for each id of a task: the text, and the task format it is to be encoded for.
 
-Documents have the task's format; in ad-hoc search a bare query has QRY and a candidate PRX (SciRepEval, Table 6).
+Documents have the task's format; in ad-hoc search a bare query has QRY and a candidate PRX (SciRepEval, Table 6), or QRY too
+where an encoder reads both sides of a task alike (`by_task`: SciMult, whose experts and instructions belong to tasks).
 Queries and candidates share one id space. Where an id is both,
 
     paper   it is encoded once, as a query: the published code skips ids it has seen, and queries come first
@@ -40,14 +41,16 @@ class Input(NamedTuple):
     format: Format
 
 
-def inputs(task: Task, recipe: Recipe, protocol: str = "paper") -> dict[str, Input]:
+def inputs(task: Task, recipe: Recipe, protocol: str = "paper", by_task: bool = False) -> dict[str, Input]:
     """Return what an encoder is given for every id of a task: papers, bare queries, labels (name and definition).
 
-    Of alternative_self tasks, `<paper>/t` is the title and `<paper>/ta` title and abstract (textual neighbours, section 4).
+    With `by_task`, candidates of ad-hoc search are read as queries are. Of alternative_self tasks, `<paper>/t` is the title
+    and `<paper>/ta` title and abstract (textual neighbours, section 4).
+
     Raises DataError for a label whose id is a paper's: they would share a vector.
     """
     found = {key: Input(recipe.of_query(text), task.format) for key, text in task.queries.items()}
-    for key, value in _documents(task, recipe, protocol):
+    for key, value in _documents(task, recipe, protocol, by_task):
         if key not in found:
             found[key] = value
         elif protocol == "sound" and key in task.queries and f"{key}{QUERY}" not in found:
@@ -59,9 +62,9 @@ def inputs(task: Task, recipe: Recipe, protocol: str = "paper") -> dict[str, Inp
     return found
 
 
-def _documents(task: Task, recipe: Recipe, protocol: str) -> Iterator[tuple[str, Input]]:
+def _documents(task: Task, recipe: Recipe, protocol: str, by_task: bool) -> Iterator[tuple[str, Input]]:
     to_find = bool(task.queries)
-    format: Format = "PRX" if task.format == "QRY" else task.format
+    format: Format = "PRX" if task.format == "QRY" and not by_task else task.format
     years = protocol == "paper"
     for paper in task.texts():
         whole = recipe.of_paper(paper, task.fields, to_find, years)
@@ -79,13 +82,18 @@ def _labels(task: Task, recipe: Recipe) -> Iterator[tuple[str, Input]]:
             yield label.label_id, Input(recipe.paper + text, task.format)
 
 
+def alike(encoder: Encoder) -> bool:
+    """Return whether an encoder reads both sides of a task alike."""
+    return bool(getattr(encoder, "by_task", False))
+
+
 def vectors_of(task: Task, encoder: Encoder, protocol: str = "paper", progress: Progress | None = None) -> Vectors:
     """Return id -> vector of an encoder on a task, through the vector store; an ensemble's members are each asked."""
     if isinstance(encoder, Ensemble):
         _ = encoder.dim  # vectors that cannot be averaged are refused before anything is encoded
         parts = [vectors_of(task, member, protocol, progress) for member in encoder.members]
         return {key: encoder.combine([part[key] for part in parts]) for key in parts[0]}
-    wanted = inputs(task, encoder.recipe, protocol)
+    wanted = inputs(task, encoder.recipe, protocol, alike(encoder))
     found: Vectors = {}
     for format in dict.fromkeys(value.format for value in wanted.values()):
         keys = [key for key, value in wanted.items() if value.format == format]
@@ -100,8 +108,7 @@ def prepare(tasks: Sequence[Task], encoder: Encoder, protocol: str = "paper", pr
         for member in encoder.members:
             prepare(tasks, member, protocol, progress)
         return
-    wanted = sorted(
-        {(value.format, value.text) for task in tasks for value in inputs(task, encoder.recipe, protocol).values()}
-    )
+    each = (inputs(task, encoder.recipe, protocol, alike(encoder)) for task in tasks)
+    wanted = sorted({(value.format, value.text) for found in each for value in found.values()})
     for format in dict.fromkeys(format for format, _ in wanted):
         embed(encoder, [text for f, text in wanted if f == format], format, progress)

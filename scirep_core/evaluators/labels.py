@@ -23,11 +23,10 @@ from scirep_core.evaluators.rows import (
     Vectors,
     counted,
     mean_row,
-    ranks_of,
-    score_rows,
     sentence,
     similarity_of,
 )
+from scirep_core.evaluators.search import Floats, Pool
 from scirep_core.metrics import from_ranks
 from scirep_core.results import Result
 
@@ -65,18 +64,18 @@ def evaluate(
         raise DataError(task.name, None, f"paper {several} has {len(gold[several])} labels",
                         f"{best[0]} takes one label a paper; ask for recall@k")  # fmt: skip
     place = {key: i for i, key in enumerate(labels)}
+    pool, matrix = Pool(asked.matrix(labels), asked.similarity), asked.matrix(papers)
     values: dict[str, dict[str, float]] = {name: {} for name in names if name not in BEST}
-    first: list[int] = []
-    for i, row in score_rows(asked.matrix(papers), asked.matrix(labels), asked.similarity):
-        paper = papers[i]
-        first.append(int(np.argmax(row)))
-        at = np.array([place[key] for key in gold[paper] if key in place], dtype=np.int64)
-        plain = _padded(ranks_of(row, at), len(gold[paper]))
-        matched = np.array([place[key] for key in data.matched.get(paper, ()) if key in place], dtype=np.int64)
-        moved = _padded(partition_ranks(row, at, matched), len(gold[paper])) if data.matched else plain
-        ones = np.ones(len(plain), dtype=np.int64)
-        for name, found in values.items():
-            found[paper] = from_ranks(name.removesuffix(MATCH), moved if name.endswith(MATCH) else plain, ones)
+    if values:
+        lists = [[place.get(key, -1) for key in gold[paper]] for paper in papers]
+        plain, _ = pool.ranks_of(matrix, lists)
+        for i, paper in enumerate(papers):
+            known = [place[key] for key in data.matched.get(paper, ()) if key in place]
+            moved = name_match(pool, matrix[i], lists[i], plain[i], known) if data.matched else plain[i]
+            ones = np.ones(len(lists[i]), dtype=np.int64)
+            for name, found in values.items():
+                ranks = moved if name.endswith(MATCH) else plain[i]
+                found[paper] = from_ranks(name.removesuffix(MATCH), ranks, ones)
     n_matched = np.mean([len(data.matched.get(paper, ())) for paper in papers])
     shared: dict[str, Any] = {
         "ties": "label order",
@@ -85,11 +84,11 @@ def evaluate(
         "note": counted(len(data.gold) - len(gold), "papers without a label left out"),
     }
     rows = []
+    number = {key: i for i, key in enumerate(data.labels)}
+    truth = np.array([number[gold[paper][0]] for paper in papers])
+    guess = np.array([number[labels[i]] for i in pool.nearest(matrix, 1)[:, 0]]) if best else truth
     for name in names:
         if name in BEST:
-            number = {key: i for i, key in enumerate(data.labels)}
-            truth = np.array([number[gold[paper][0]] for paper in papers])
-            guess = np.array([number[labels[i]] for i in first])
             rows += label_rows(asked, [name], truth, guess, **shared)
             continue
         note = f"on average {n_matched:.1f} labels match by name" if name.endswith(MATCH) else ""
@@ -108,20 +107,21 @@ def _derived(metrics: Sequence[str], matched: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
 
-def _padded(ranks: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Return ranks with inf for the gold labels that have no vector: never found, but still counted."""
-    return np.concatenate([ranks, np.full(size - len(ranks), np.inf)])
+def name_match(
+    pool: Pool, paper: NDArray[np.floating], gold: Sequence[int], ranks: Floats, matched: Sequence[int]
+) -> Floats:
+    """Return the ranks of gold labels when the labels that match come first, each part in order of similarity.
 
+        of a matched label     1 + the matched labels before it
+        of another             its rank among all + the matched labels after it
 
-def partition_ranks(
-    row: NDArray[np.float32], positions: NDArray[np.int64], matched: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return ranks when the matched positions come first, each part in order of score, without sorting all."""
-    chosen = np.zeros(len(row), dtype=bool)
-    chosen[matched] = True
-    ranks = np.empty(len(positions))
-    for part, before in ((chosen, 0), (~chosen, int(chosen.sum()))):
-        inside = np.cumsum(part) - 1  # place within the part, order kept
-        mine = part[positions]
-        ranks[mine] = before + ranks_of(row[part], inside[positions[mine]])
-    return ranks
+    Args:
+        paper: (dim,) its vector.
+        gold: places of its labels, -1 for one without a vector.
+        ranks: their ranks among all labels, inf for one without a vector.
+        matched: places of the labels whose name occurs in it.
+    """
+    at, first = np.array(gold, dtype=np.int64), np.unique(np.array(matched, dtype=np.int64))
+    own, others = pool.scores(paper, np.maximum(at, 0))[:, None], pool.scores(paper, first)
+    before = ((others > own) | ((others == own) & (first < at[:, None]))).sum(axis=1)
+    return np.asarray(np.where(np.isin(at, first), 1 + before, ranks + len(first) - before))

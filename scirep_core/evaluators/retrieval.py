@@ -1,8 +1,9 @@
 """Retrieval from a whole pool: link prediction and search of SciMult (4.3, 4.5), PMC-Patients, the BEIR sets.
 
-Every paper of the pool is scored against every query, exactly, in blocks of bounded memory; each metric follows from
-the ranks of the relevant papers. Metrics are trec_eval's: recall@k and p@k count grades above 0, nDCG has the grade as
-gain; unjudged papers count as grade 0. Ties go by pool order (the published scripts leave them undefined).
+Every paper of the pool is scored against every query, exactly, in blocks of bounded memory (`search`); each metric follows
+from the ranks of the judged papers, so that the pool is never sorted. Metrics are trec_eval's: recall@k and p@k count
+grades above 0, nDCG has the grade as gain; grades below 0 (BEIR's TREC-COVID has some) and unjudged papers count as 0. Ties
+go by pool order (the published scripts leave them undefined).
 
 `keep_self` (SciMult's SciDocs and PPR): the query paper stays in the pool and takes a place, normally the first;
 otherwise it is taken out (PMC-Patients, as the BEIR evaluator does). A query without a single judged paper is skipped,
@@ -24,11 +25,10 @@ from scirep_core.evaluators.rows import (
     Vectors,
     counted,
     mean_row,
-    ranks_of,
-    score_rows,
     sentence,
     similarity_of,
 )
+from scirep_core.evaluators.search import Pool
 from scirep_core.metrics import from_ranks
 from scirep_core.results import Result
 
@@ -53,19 +53,12 @@ def evaluate(
     if not pool or not queries:
         raise DataError("vectors", None, f"no {'query' if pool else 'paper of the pool'} of {task.name} has a vector")
     place = {paper: i for i, paper in enumerate(pool)}
+    lists = [[place.get(paper, -1) for paper in data.relevant[query]] for query in queries]
+    own = None if data.keep_self else np.array([place.get(query, -1) for query in queries])
+    found, ties = Pool(asked.matrix(pool), asked.similarity).ranks_of(asked.matrix(queries), lists, own)
     values: dict[str, list[float]] = {}
-    tied = 0
-    for i, row in score_rows(asked.matrix(queries), asked.matrix(pool), asked.similarity):
-        query = queries[i]
-        if not data.keep_self and query in place:
-            row[place[query]] = -np.inf
-        grades = data.relevant[query]
-        known = [paper for paper in grades if paper in place]
-        ranks = np.full(len(grades), np.inf)
-        at = np.array([place[paper] for paper in known], dtype=np.int64)
-        ranks[[paper in place for paper in grades]] = ranks_of(row, at)
-        tied += any(np.count_nonzero(row == row[p]) > 1 for p in at[:64] if not np.isneginf(row[p]))
-        gains = np.array(list(grades.values()), dtype=np.int64)
+    for query, ranks in zip(queries, found, strict=True):
+        gains = np.maximum(list(data.relevant[query].values()), 0)  # trec_eval has no negative gain
         values[query] = [from_ranks(metric, ranks, gains) for metric in asked.metrics]
     gone = len(data.relevant) - len(judged)
     shared: dict[str, Any] = {
@@ -75,10 +68,10 @@ def evaluate(
         + ("" if data.keep_self else ", the query's own paper taken out"),
         "note": sentence(
             counted(gone, "queries without a relevant paper left out"),
-            counted(tied, "queries whose relevant papers tie with others, decided by pool order"),
+            counted(int(ties.sum()), "queries whose relevant papers tie with others, decided by pool order"),
         ),
     }
     return [
-        mean_row(asked, metric, {query: found[m] for query, found in values.items()}, **shared)
+        mean_row(asked, metric, {query: numbers[m] for query, numbers in values.items()}, **shared)
         for m, metric in enumerate(asked.metrics)
     ]

@@ -1,7 +1,4 @@
-"""What every evaluator of vectors shares: vectors by id, similarities, ranks in a pool, bootstrap, Result rows.
-
-Similarity: l2 (negated distance), cosine (0 for a zero vector), dot; computed in double precision. Ranks compare
-scores in single precision, as trec_eval does, so that rounding does not decide between equal vectors.
+"""What every evaluator of vectors shares: vectors by id, names of similarities, bootstrap, Result rows.
 
 Bootstrap: every row carries the 1,000 values (`replicates`) its 95 % interval is read from. Which queries a draw takes
 depends on the task's name, the seed, how many there are, and the part of the task where parts are drawn apart (fields
@@ -90,46 +87,6 @@ def unit(matrix: NDArray[np.floating]) -> Floats:
     rows = np.asarray(matrix, dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0))
-
-
-def pairwise(queries: NDArray[np.floating], others: NDArray[np.floating], similarity: str) -> NDArray[np.float32]:
-    """Return (queries, others) similarities in single precision."""
-    a, b = (unit(m) if similarity == "cosine" else np.asarray(m, dtype=np.float64) for m in (queries, others))
-    scores = a @ b.T
-    if similarity == "l2":
-        sizes = np.sum(a * a, axis=1)[:, None] + np.sum(b * b, axis=1)[None]
-        squared = sizes - 2 * scores
-        # nearer than a millionth of their length is the rounding of this formula: the vectors are equal
-        scores = -np.sqrt(np.where(squared < 1e-12 * sizes, 0.0, squared))
-    return np.asarray(scores, dtype=np.float32) + np.float32(0)  # no negative zero
-
-
-def score_rows(
-    queries: NDArray[np.floating], pool: NDArray[np.floating], similarity: str, cells: int = 1 << 25, block: int = 8192
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield (query index, (pool,) scores): the whole pool, in blocks of at most `cells` scores in memory."""
-    step = max(1, min(1024, cells // len(pool)))
-    for start in range(0, len(queries), step):
-        part = queries[start : start + step]
-        scores = np.empty((len(part), len(pool)), dtype=np.float32)
-        for first in range(0, len(pool), block):
-            scores[:, first : first + block] = pairwise(part, pool[first : first + block], similarity)
-        for i, row in enumerate(scores):
-            yield start + i, row
-
-
-def ranks_of(row: NDArray[np.float32], positions: NDArray[np.int64]) -> Floats:
-    """Return the 1-based ranks of positions of a score row, ties by position; inf where the score is -inf."""
-    if len(positions) > 64:
-        order = np.argsort(-row, kind="stable")
-        ranks = np.empty(len(row))
-        ranks[order] = np.arange(1, len(row) + 1)
-        found = ranks[positions]
-    else:
-        found = np.array(
-            [1 + np.count_nonzero(row > row[p]) + np.count_nonzero(row[:p] == row[p]) for p in positions], dtype=float
-        )
-    return np.where(np.isneginf(row[positions]), np.inf, found)
 
 
 def draws(asked: Asked, n: int, part: str = "") -> Iterator[NDArray[np.int64]]:

@@ -1,0 +1,224 @@
+"""A published checkpoint of SciMult as an encoder (Zhang et al. 2023, sections 3.1 and 3.2); scimult.py reads it.
+
+    load_encoder("models/scimult_moe.ckpt")             the file, or the folder in which it is the one .ckpt
+    load_encoder("models/scimult_moe.ckpt#QRY")         held to the expert for search, as any encoder can be (saved.py)
+    scirep export models/scimult_moe.ckpt --to DIR      a folder that needs neither the pickle nor this file
+
+The folder is the one of every trained model (model_store.py): its scirep.json says kind, tasks and expert blocks, and its
+small routing.json says the same for who reads the weights without this book.
+
+A vector is the last state of the first token, not normalised, compared by inner product; where the checkpoint says
+mean_pool, the mean over all tokens, of length 1. A text is `title [SEP] abstract`, token types are 0. What remains
+different from the published scripts lies in what an encoder is handed: the book leaves out the separator before an abstract
+that is empty, and encodes the candidates of ad-hoc search under PRX, where SciMult has one expert for both sides: hold the
+encoder to QRY for such tasks.
+
+The tokenizer lies beside the file, in its folder or in `tokenizer/` there; else it is that of `--base`, else PubMedBERT's.
+With it lies config.json, as no weight tells how many heads there are: one for 64 numbers where it is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.encoders import ENCODERS, PAPER, check_format, model_folder
+from scirep_core.encoders.model_folder import BIN, MAX_LENGTH, PATTERNS, TOKENS
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS, Format
+from scirep_core.store import sha256_file, stable_hash
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.bert import Shape
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.scimult import Checkpoint, Report
+    from scirep_core.encoders.speed import Speed
+    from scirep_core.encoders.tokens import Tokens
+    from scirep_core.encoders.trunk_encoder import TrunkEncoder
+
+SUFFIX = ".ckpt"
+BASE = ENCODERS["pubmedbert"].model
+SMALL = tuple(pattern for pattern in PATTERNS if "safetensors" not in pattern)
+"""What is asked of a base model: all but its weights."""
+HEAD = 64
+"""Numbers of an attention head in every BERT of the papers."""
+
+
+def checkpoint_of(here: Path) -> Path | None:
+    """Return the checkpoint that a name means: a file *.ckpt, or the one in a folder without other weights; else None.
+
+    Raises ConfigError for a file that is not there, and for a folder of several.
+    """
+    if here.suffix == SUFFIX and not here.is_dir():
+        if not here.is_file():
+            raise ConfigError(f"{here}: there is no such file. The model hub has SciMult's as yuz9yuz/SciMult")
+        return here
+    weights = ("model.safetensors", "model.safetensors.index.json", BIN)
+    if not here.is_dir() or any((here / name).is_file() for name in weights):
+        return None
+    found = sorted(here.glob(f"*{SUFFIX}"))
+    if len(found) > 1:
+        raise ConfigError(f"{here}: has {', '.join(path.name for path in found)}. Name one of the files")
+    return found[0] if found else None
+
+
+def tokenizer_folder(path: Path, base: str = "") -> Path:
+    """Return the folder of a checkpoint's tokenizer: `base`'s, else the one beside the file, else PubMedBERT's.
+
+    Raises ConfigError for a base that is neither a folder nor to be had from the hub.
+    """
+    for folder in () if base else (path.parent, path.parent / "tokenizer"):
+        if any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
+            return folder
+    try:
+        return model_folder.find(base or BASE, SMALL)
+    except ConfigError as error:
+        if base:
+            raise
+        raise ConfigError(f"{path}: no vocab.txt of PubMedBERT, or tokenizer.json, lies beside it. {error}") from None
+
+
+def shape_of(path: Path, found: Checkpoint, folder: Path) -> Shape:
+    """Return the trunk's shape: sizes from the weights, the rest from a config.json in `folder` or beside the file.
+
+    Raises ConfigError where the two disagree, and for a width of unknown heads.
+    """
+    from scirep_core.encoders import bert, scimult
+
+    sizes: dict[str, Any] = scimult.sizes(path, found.tensors)
+    config = next((one for one in (folder, path.parent) if (one / "config.json").is_file()), None)
+    if config is None:
+        if sizes["hidden_size"] % HEAD:
+            raise ConfigError(
+                f"{path}: how many heads has a width of {sizes['hidden_size']}? Put the base model's config.json beside it"
+            )
+        return bert.Shape(**sizes, num_attention_heads=sizes["hidden_size"] // HEAD)
+    shape = bert.shape_of(config)
+    if wrong := [
+        f"{key} {getattr(shape, key)}, not {size}" for key, size in sizes.items() if getattr(shape, key) != size
+    ]:
+        raise ConfigError(
+            f"{config / 'config.json'}: is of another model than {path.name}: {scimult.listed(wrong)}. Give its base"
+        )
+    return shape
+
+
+class CheckpointEncoder:
+    """A checkpoint as an encoder: `trunk_encoder.py` around its trunk and experts. Nothing is read before it is needed."""
+
+    recipe = PAPER
+
+    def __init__(self, name: str, path: Path, settings: Settings, base_model: str = "") -> None:
+        """Name a file; `base_model` is the folder or hub name whose tokenizer it takes, "" the rule above."""
+        self.name, self.path, self.settings, self.base_model = name, path, settings, base_model
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The file's weights, on the disk until they are used, and its report."""
+        from scirep_core.encoders.scimult import read
+
+        return read(self.path)
+
+    @property
+    def report(self) -> Report:
+        """What the file holds."""
+        return self.checkpoint.report
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the tokenizer is."""
+        return tokenizer_folder(self.path, self.base_model)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The trunk's shape."""
+        return shape_of(self.path, self.checkpoint, self.folder)
+
+    @property
+    def pooling(self) -> str:
+        """The checkpoint's own: cls or mean."""
+        return self.report.pooling
+
+    @property
+    def normalised(self) -> bool:
+        """Whether vectors have length 1: means do."""
+        return self.pooling == "mean"
+
+    @cached_property
+    def length(self) -> int:
+        """Tokens kept of a text: as asked, else 512, or as many as the model has positions."""
+        asked, most = self.settings.max_length, self.shape.max_position_embeddings
+        if asked is not None and not 2 < asked <= most:
+            raise ConfigError(f"{self.name}: max_length {asked} is outside 3-{most}, the positions the model has")
+        return asked or min(MAX_LENGTH, most)
+
+    @cached_property
+    def trunk(self) -> TrunkEncoder:
+        """The encoder around trunk and experts."""
+        from scirep_core.encoders.experts import TASK_OF_FORMAT
+        from scirep_core.encoders.hub import pick_device
+        from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
+
+        small = {one for pattern in (*TOKENS, "special*", "added_tokens.json") for one in self.folder.glob(pattern)}
+        files = {one.name: sha256_file(one) for one in sorted(small)}
+        key: list[Any] = [sha256_file(self.path), files, asdict(self.shape), list(self.recipe), self.length]
+        key.append(self.settings.dtype)
+        key += [] if self.settings.dtype == "float32" else [pick_device(self.settings.device).partition(":")[0]]
+        experts = self.report.kind != "plain"
+        formats = tuple(format for format in FORMATS if not experts or format in TASK_OF_FORMAT)
+        about = About(
+            stable_hash(key)[:16], self.shape.hidden_size, self.recipe, self.length, formats, self.normalised, experts
+        )
+        return TrunkEncoder(self.name, self.read, about, self.settings)
+
+    fingerprint = property(
+        lambda self: self.trunk.fingerprint, doc="Hash of file, tokenizer, shape, length, number type."
+    )
+    dim = property(lambda self: self.trunk.dim, doc="Length of a vector.")
+    formats = property(lambda self: self.trunk.formats, doc="Task formats: QRY, PRX, CLF of experts, else all.")
+    by_format = property(lambda self: self.trunk.by_format, doc="Whether vectors depend on the task format.")
+    by_task = True
+    """Queries and candidates of one task take the same expert."""
+    device = property(lambda self: self.trunk.device, doc="Where the model runs.")
+
+    @property
+    def speed(self) -> Speed | None:
+        """What the last encode did."""
+        return self.trunk.speed
+
+    def read(self) -> tuple[Conditioned, Tokens]:
+        """Return the model and its tokenizer. Raises ConfigError for a tokenizer with more words than the model."""
+        from scirep_core.encoders.scimult import build
+        from scirep_core.encoders.tokens import read_tokens
+
+        tokens = read_tokens(self.folder)
+        if tokens.size > self.shape.vocab_size:
+            raise ConfigError(
+                f"{self.folder}: the tokenizer knows {tokens.size} tokens, {self.path.name} {self.shape.vocab_size}: they do "
+                "not belong together. Give its base"
+            )
+        return build(self.checkpoint, self.shape), tokens
+
+    def made(self) -> dict[str, Any]:
+        """Return what an exported folder records of where it is from."""
+        told = self.report
+        return {
+            "base": self.base_model or str(told.settings.get("pretrained_model_cfg") or BASE), "exported": self.fingerprint,
+            "checkpoint": told.file, "sha256": sha256_file(self.path), "dropped": dict(told.dropped),
+            "settings": {key: str(value) for key, value in told.settings.items()},
+        }  # fmt: skip
+
+    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim) float32 vectors, by the expert of the format's task where there are experts."""
+        check_format(format)
+        return self.trunk.encode(texts, format)
+
+    def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Any:
+        """Return (n, length, dim) float32 last hidden states of padded token ids; `route` is search, link, classification."""
+        return self.trunk.hidden(input_ids, attention_mask, route)

@@ -1,0 +1,504 @@
+"""SciMult's checkpoint files: read without running anything in them, every trap of the published form, each expert exact.
+
+The files are made here, in the form of the published ones: tiny BERTs, weights stored under both names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+from safetensors.torch import load_file
+from tiny_models import VOCAB
+
+from scirep_core.cli_export import export as command
+from scirep_core.encoders import load_encoder, scimult
+from scirep_core.encoders.experts import TASK_OF_FORMAT
+from scirep_core.encoders.export import export
+from scirep_core.encoders.model_store import describe
+from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+
+TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "w1 w2 w3 " * 40, "query : w7 [SEP] w9 c d"]
+BLOCKS = (1, 3)
+ATTENTION = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+FORWARD = ("intermediate.dense", "output.dense", "output.LayerNorm")
+NAMES = {
+    "attention.self.query": "attention.self.moe_query.{}", "attention.self.key": "attention.self.moe_key.{}",
+    "attention.self.value": "attention.self.moe_value.{}", "attention.output.dense": "attention.output.moe_dense.{}",
+    "intermediate.dense": "moe_layer.interm_layers.{}.dense", "output.dense": "moe_layer.output_layers.{}.dense",
+    "output.LayerNorm": "moe_layer.output_layers.{}.LayerNorm",
+}  # fmt: skip
+"""BERT's name of a module -> the published code's name of it as an expert."""
+MODULES = {"plain": (), "mha_experts": ATTENTION, "ffn_experts": FORWARD}
+SETTINGS = {"pretrained_model_cfg": "some/base", "use_moe": True, "num_expert": 3, "moe_type": "mod2:attn",
+            "use_infer_expert": False, "projection_dim": 0, "mean_pool": False, "q_rep_method": None}  # fmt: skip
+KINDS = list(MODULES)
+
+
+def bert(width=32, heads=2, layers=4, seed=0):
+    import transformers
+
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=len(VOCAB), hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+        intermediate_size=48, max_position_embeddings=64, initializer_range=0.2,
+    )  # fmt: skip
+    model = transformers.BertModel(config).eval()
+    for name, value in model.named_parameters():  # as after training: biases and norms are not where they began
+        if "LayerNorm" in name or name.endswith("bias"):
+            torch.nn.init.normal_(value, mean=float("LayerNorm.weight" in name), std=0.2)
+    return model
+
+
+def experts(kind, blocks=BLOCKS):
+    """One plain BERT for each route: they share all but the experts' modules."""
+    one = bert()
+    others = [bert(seed=seed) for seed in (1, 2)] if kind != "plain" else []
+    shared = {name: value for name, value in one.state_dict().items() if not owned(name, kind, blocks)}
+    for other in others:
+        other.load_state_dict(shared, strict=False)
+    return [one, *others]
+
+
+def owned(name, kind, blocks=BLOCKS):
+    found = re.fullmatch(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)", name)
+    return bool(found) and int(found[1]) in blocks and found[2] in MODULES[kind]
+
+
+def named(name, expert):
+    layer, number, block, rest = name.split(".", 3)
+    module, _, leaf = rest.rpartition(".")
+    return f"{layer}.{number}.{block}.{NAMES[module].format(expert)}.{leaf}"
+
+
+def encoder_of(models, kind, blocks=BLOCKS):
+    """The encoder's weights under the published names, without prefix, with what is useless."""
+    found = {}
+    for name, value in models[0].state_dict().items():
+        if not owned(name, kind, blocks):
+            found[name] = value
+        for i, model in enumerate(models if owned(name, kind, blocks) else ()):
+            found[named(name, i)] = model.state_dict()[name]
+    return found | {"embeddings.position_ids": torch.arange(64)[None]}
+
+
+def doubled(inside):
+    return {f"{copy}{name}": value for copy in scimult.COPIES for name, value in inside.items()}
+
+
+def wordpieces(folder, config=True):
+    """Put a vocabulary beside a checkpoint, and the configuration of its base."""
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(VOCAB))
+    if config:
+        bert().config.save_pretrained(folder)
+    return folder
+
+
+def written(folder, model, settings=SETTINGS, name="scimult_moe.ckpt"):
+    wordpieces(folder)
+    torch.save({"model_dict": model, "encoder_params": settings}, folder / name)
+    return folder / name
+
+
+def checkpoint(folder, kind="mha_experts", **settings):
+    models = experts(kind)
+    return written(folder, doubled(encoder_of(models, kind)), SETTINGS | settings), models
+
+
+def plain(model, folder, texts=TEXTS, mean=False):
+    """What transformers computes with one expert's weights."""
+    import transformers
+
+    tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"))
+    found = []
+    for text in texts:
+        batch = tokenizer([text], truncation=True, max_length=64, return_tensors="pt")
+        with torch.inference_mode():
+            states = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state[0]
+        found.append(torch.nn.functional.normalize(states.mean(0), dim=0) if mean else states[0])
+    return torch.stack(found).numpy()
+
+
+def expected(models, format):
+    """The model of a format's task: search, link and classification are experts 0, 1 and 2."""
+    return models[{"QRY": 0, "PRX": 1, "CLF": 2}[format]] if len(models) > 1 else models[0]
+
+
+# ---- what is computed ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mean", [False, True])
+def test_each_task_is_the_plain_bert_that_holds_its_expert(tmp_path, kind, mean):
+    path, models = checkpoint(tmp_path, kind, mean_pool=mean)
+    encoder = load_encoder(str(path))
+    assert encoder.formats == (tuple(f for f in FORMATS if f in TASK_OF_FORMAT) if kind != "plain" else FORMATS)
+    assert (encoder.dim, encoder.by_format, encoder.recipe.separator) == (32, kind != "plain", " [SEP] ")
+    for format in encoder.formats:
+        wanted = plain(expected(models, format if kind != "plain" else "QRY"), tmp_path, mean=mean)
+        assert np.abs(encoder.encode(TEXTS, format) - wanted).max() <= 1e-5
+    if kind != "plain":
+        found = [encoder.encode(TEXTS[:1], format) for format in encoder.formats]
+        assert min(np.abs(found[i] - found[i - 1]).max() for i in range(3)) > 0.01
+        with pytest.raises(ConfigError, match="has no RGN"):
+            encoder.encode(TEXTS, "RGN")
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_hidden_states_of_a_route_are_all_those_of_its_bert(tmp_path, kind):
+    path, models = checkpoint(tmp_path, kind)
+    ids = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]])
+    seen = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    for model, task in zip(models, ("search", "link", "classification"), strict=True):
+        with torch.inference_mode():
+            wanted = model(input_ids=ids, attention_mask=seen).last_hidden_state * seen[..., None]
+        assert (load_encoder(str(path)).hidden(ids, seen, route=task) - wanted).abs().max() <= 1e-5
+
+
+def test_expert_blocks_are_read_off_the_names(tmp_path):
+    models = experts("mha_experts", (0, 2, 3))
+    path = written(
+        tmp_path, doubled(encoder_of(models, "mha_experts", (0, 2, 3))), SETTINGS | {"moe_type": "mod2:attn"}
+    )
+    assert scimult.read(path).report.blocks == (0, 2, 3)
+    found = load_encoder(str(path)).encode(TEXTS, "CLF")
+    assert np.abs(found - plain(models[2], tmp_path)).max() <= 1e-5
+
+
+def test_a_name_may_be_the_folder_and_may_hold_the_encoder_to_one_expert(tmp_path):
+    path, models = checkpoint(tmp_path)
+    whole = load_encoder(str(tmp_path))
+    assert whole.fingerprint == load_encoder(str(path)).fingerprint
+    held = load_encoder(f"{path}#QRY")
+    assert np.array_equal(held.encode(TEXTS, "PRX"), whole.encode(TEXTS, "QRY"))
+    half = load_encoder(f"{path}:bfloat16")
+    assert half.fingerprint != whole.fingerprint
+    near, far = half.encode(TEXTS, "PRX"), plain(models[1], tmp_path)
+    assert 1e-5 < np.abs(near - far).max() < 0.2
+    shutil.copy(path, tmp_path / "second.ckpt")
+    with pytest.raises(ConfigError, match=r"scimult_moe\.ckpt, second\.ckpt\. Name one"):
+        load_encoder(str(tmp_path))
+
+
+def test_signs_that_join_encoders_may_stand_in_a_path(tmp_path):
+    path, models = checkpoint(tmp_path / "c++ at@home#1")
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "PRX") - plain(models[1], path.parent)).max() <= 1e-5
+    assert np.abs(load_encoder(f"{path}#QRY").encode(TEXTS, "PRX") - plain(models[0], path.parent)).max() <= 1e-5
+
+
+def test_files_of_older_torch_are_read_too(tmp_path):
+    path, models = checkpoint(tmp_path)
+    content = torch.load(path, weights_only=True)
+    torch.save(content, path, _use_new_zipfile_serialization=False)
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "QRY") - plain(models[0], tmp_path)).max() <= 1e-5
+
+
+# ---- what is used, and what is not -----------------------------------------------------------------------------------
+
+
+def test_the_report_lists_what_was_kept_and_dropped(tmp_path):
+    models = experts("mha_experts")
+    inside = encoder_of(models, "mha_experts")
+    linear = {"question_model.linear.weight": torch.zeros(32, 64), "linear.bias": torch.zeros(32)}
+    model = doubled(inside) | linear | {"a_head.weight": torch.zeros(1)}
+    report = scimult.read(written(tmp_path, model, SETTINGS | {"q_rep_method": "start_end_concat"})).report
+    useless = {name for name in inside if name.startswith(("pooler.", "embeddings.position_ids"))}
+    assert set(report.kept) == set(inside) - useless and len(report.kept) == len(inside) - 3
+    assert set(report.dropped) == {f"{copy}{name}" for copy in scimult.COPIES for name in useless} | set(linear)
+    assert (report.missing, report.unexpected) == ((), ("a_head.weight",))
+    assert (report.kind, report.blocks, report.pooling, report.copies) == ("mha_experts", BLOCKS, "cls", scimult.COPIES)
+    text = str(report)
+    for said in ("0 search, 1 link, 2 classification in blocks 1, 3", "moe_type=mod2:attn", f"{len(report.kept)} weights",
+                 "which are equal", "position_ids", "pooler", "linear.bias", "missing     none", "a_head.weight"):  # fmt: skip
+        assert said in text, said
+
+
+@pytest.mark.parametrize("copy", scimult.COPIES)
+def test_a_file_with_one_copy_no_stale_buffer_and_no_pooler_is_read(tmp_path, copy):
+    models = experts("ffn_experts")
+    inside = {name: value for name, value in encoder_of(models, "ffn_experts").items()
+              if not name.startswith(("pooler.", "embeddings.position_ids"))}  # fmt: skip
+    path = written(tmp_path, {f"{copy}{name}": value for name, value in inside.items()})
+    report = scimult.read(path).report
+    assert (report.copies, report.dropped, report.missing, report.unexpected) == ((copy,), {}, (), ())
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "PRX") - plain(models[1], tmp_path)).max() <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["embeddings.LayerNorm.bias", "embeddings.word_embeddings.weight", "encoder.layer.1.attention.self.moe_key.2.bias",
+     "encoder.layer.3.attention.output.moe_dense.0.weight", "encoder.layer.2.output.dense.weight"],
+)  # fmt: skip
+def test_a_weight_that_is_missing_is_named(tmp_path, name):
+    inside = encoder_of(experts("mha_experts"), "mha_experts")
+    del inside[name]
+    path = written(tmp_path, doubled(inside))
+    with pytest.raises(ConfigError, match=f"its encoder misses {re.escape(name)}.*Fetch"):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+    if "word" not in name:
+        assert scimult.look(path).report.missing == (name,)
+        assert f"missing     {name}" in str(scimult.look(path).report)
+
+
+def test_copies_that_differ_are_two_encoders_and_refused(tmp_path):
+    inside = encoder_of(experts("mha_experts"), "mha_experts")
+    apart = {name: value.clone() for name, value in inside.items()}
+    two = {f"{scimult.COPIES[0]}{n}": v for n, v in inside.items()} | {
+        f"{scimult.COPIES[1]}{n}": v for n, v in apart.items()
+    }
+    scimult.read(written(tmp_path, two))  # equal numbers in memory of their own
+    apart["encoder.layer.2.output.dense.bias"][5] += 1e-7
+    with pytest.raises(ConfigError, match=r"differ in 1 of \d+ weights \(encoder\.layer\.2\.output\.dense\.bias\)"):
+        scimult.read(written(tmp_path, two))
+    del two[f"{scimult.COPIES[1]}encoder.layer.0.output.dense.bias"]
+    with pytest.raises(ConfigError, match="differ in 2 of"):
+        scimult.read(written(tmp_path, two))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"encoder.layer.0.gate.weight": 3},
+            "has question_model.encoder.encoder.layer.0.gate.weight, which SciMult has not",
+        ),
+        ({"encode_proj.weight": 3}, r"encode_proj\.weight, which SciMult has not"),
+        ({"encoder.layer.1.attention.self.moe_query.3.weight": 3}, r"moe_query\.3\.weight"),
+        (
+            {"encoder.layer.1.moe_layer.interm_layers.0.dense.bias": 3},
+            "experts of attention and of the feed-forward part",
+        ),
+        ({"encoder.layer.1.attention.self.moe_query.1.weight": 3}, r"moe_query\.1\.weight has shape \(3,\)"),
+        ({"encoder.layer.0.attention.self.query.weight": 3}, r"query\.weight has shape \(3,\)"),
+    ],
+)
+def test_what_would_be_computed_otherwise_is_refused(tmp_path, change, said):
+    inside = encoder_of(experts("mha_experts"), "mha_experts") | {
+        name: torch.zeros(size) for name, size in change.items()
+    }
+    path = written(tmp_path, doubled(inside))
+    with pytest.raises(ConfigError, match=said) as error:
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+    assert "\n" not in str(error.value) and "scimult_moe.ckpt" in str(error.value)
+
+
+@pytest.mark.parametrize("setting", [{"use_infer_expert": True}, {"projection_dim": 256}, {"factor_rep": True}])
+def test_settings_of_another_model_are_refused(tmp_path, setting):
+    path, _ = checkpoint(tmp_path, **setting)
+    with pytest.raises(ConfigError, match=f"encoder_params has {next(iter(setting))}="):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+
+
+# ---- files that are no checkpoint ------------------------------------------------------------------------------------
+
+
+class Hostile:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, place, by=open):
+        self.place, self.by = place, by
+
+    def __reduce__(self):
+        return (open, (str(self.place), "w")) if self.by is open else (self.by, (f"touch {self.place}",))
+
+
+@pytest.mark.parametrize("where", ["model_dict", "encoder_params"])
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(("by", "said"), [(open, r"\S*open"), (os.system, r"\S*system")])
+def test_a_class_in_the_pickle_never_runs(tmp_path, where, zipped, by, said):
+    path, _ = checkpoint(tmp_path)
+    content = torch.load(path, weights_only=True)
+    content[where]["more"] = Hostile(tmp_path / "was_here", by)
+    torch.save(content, path, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(
+        ConfigError, match=rf"scimult_moe\.ckpt: holds {said}, which weights-only.*save .* again"
+    ) as error:
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "was_here").exists()
+    torch.load(path, weights_only=False)  # it would have
+    assert (tmp_path / "was_here").exists()
+
+
+def test_a_number_of_numpy_among_the_settings_is_refused_with_a_remedy(tmp_path):
+    path, _ = checkpoint(tmp_path, num_expert=np.float64(3))
+    with pytest.raises(ConfigError, match=r"holds numpy.*tensors, texts and numbers alone"):
+        scimult.read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no pickle at all", "cannot be read"),
+        (b"", "cannot be read"),
+        ({"state_dict": {"a": torch.zeros(2)}}, "no model_dict of weights, but state_dict"),
+        ({"model_dict": {"a": 3}}, "no model_dict of weights"),
+        ([1, 2], "no model_dict of weights, but a list"),
+        (
+            {"model_dict": {"bert.encoder.layer.0.output.dense.bias": torch.zeros(2)}},
+            "no weight is named question_model",
+        ),
+    ],
+)
+def test_another_file_is_one_clear_line(tmp_path, content, said):
+    path = wordpieces(tmp_path) / "f.ckpt"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content, path)
+    with pytest.raises(ConfigError, match=said) as error:
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+    assert "\n" not in str(error.value) and str(path) in str(error.value)
+
+
+def test_half_a_file_and_none_are_one_clear_line(tmp_path):
+    path, _ = checkpoint(tmp_path)
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(ConfigError, match=r"cannot be read .*Fetch the file again"):
+        scimult.read(path)
+    with pytest.raises(ConfigError, match=r"nothing\.ckpt: there is no such file"):
+        load_encoder(str(tmp_path / "nothing.ckpt"))
+    with pytest.raises(ConfigError, match="says how it pools"):
+        load_encoder(f"{path}@mean")
+
+
+# ---- tokenizer and shape ---------------------------------------------------------------------------------------------
+
+
+def test_the_tokenizer_may_lie_in_a_folder_of_its_own_or_be_a_base_models(tmp_path, monkeypatch):
+    path, models = checkpoint(tmp_path / "files")
+    wanted = plain(models[0], tmp_path / "files")
+    (tmp_path / "files" / "vocab.txt").unlink()
+    (tmp_path / "files" / "config.json").unlink()
+    asked = []
+    base = wordpieces(tmp_path / "base")
+
+    def hub(name, **more):
+        asked.append((name, more["allow_patterns"]))
+        return str(base)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", hub)
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "QRY") - wanted).max() <= 1e-5
+    assert asked[0][0] == "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
+    assert not any("safetensors" in pattern for pattern in asked[0][1])
+    wordpieces(tmp_path / "files" / "tokenizer")
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "QRY") - wanted).max() <= 1e-5
+    assert len(asked) == 1
+
+
+def test_without_any_tokenizer_it_says_what_to_put_where(tmp_path, monkeypatch):
+    path, _ = checkpoint(tmp_path)
+    (tmp_path / "vocab.txt").unlink()
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *given, **more: 1 / 0)
+    with pytest.raises(ConfigError, match=r"no vocab\.txt of PubMedBERT.*lies beside it"):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+
+
+def test_without_a_configuration_a_head_has_64_numbers(tmp_path):
+    model = bert(width=128, heads=2)
+    path = written(tmp_path, doubled(encoder_of([model], "plain")))
+    (tmp_path / "config.json").unlink()
+    assert np.abs(load_encoder(str(path)).encode(TEXTS, "RGN") - plain(model, tmp_path)).max() <= 1e-5
+    path, _ = checkpoint(tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(ConfigError, match=r"how many heads has a width of 32\?.*config\.json"):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+
+
+def test_a_base_of_another_size_is_refused(tmp_path):
+    path, _ = checkpoint(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"hidden_size": 64}))
+    with pytest.raises(ConfigError, match=r"of another model than scimult_moe\.ckpt: hidden_size 64, not 32"):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "vocab.txt").write_text("\n".join([*VOCAB, "more"]))
+    with pytest.raises(ConfigError, match=rf"knows {len(VOCAB) + 1} tokens, scimult_moe\.ckpt {len(VOCAB)}"):
+        load_encoder(str(path)).encode(TEXTS, "QRY")
+
+
+def test_the_fingerprint_names_weights_tokenizer_and_length(tmp_path):
+    path, _ = checkpoint(tmp_path)
+    prints = {load_encoder(str(path)).fingerprint, load_encoder(str(path), max_length=9).fingerprint}
+    (tmp_path / "vocab.txt").write_text("\n".join([*VOCAB[:-2], VOCAB[-1], VOCAB[-2]]))
+    prints.add(load_encoder(str(path)).fingerprint)
+    checkpoint(tmp_path, mean_pool=True)
+    prints.add(load_encoder(str(path)).fingerprint)
+    assert len(prints) == 4
+    with pytest.raises(ConfigError, match="max_length 65 is outside 3-64"):
+        load_encoder(str(path), max_length=65).encode(TEXTS, "QRY")
+
+
+# ---- as a folder -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mean", [False, True])
+def test_an_exported_folder_gives_the_same_vectors_without_the_pickle(tmp_path, kind, mean):
+    path, _ = checkpoint(tmp_path / "files", kind, mean_pool=mean)
+    before = load_encoder(str(path))
+    wanted = {format: before.encode(TEXTS, format) for format in before.formats}
+    said = []
+    done = export(str(path), tmp_path / "out", said.append)
+    assert (done.kind, done.formats, done.largest_difference < 1e-6) == (kind, before.formats, True)
+    assert str(before.report) in said
+    shutil.rmtree(tmp_path / "files")
+    after = load_encoder(str(tmp_path / "out"))
+    assert after.formats == before.formats
+    for format in after.formats:
+        assert np.abs(after.encode(TEXTS, format) - wanted[format]).max() <= 1e-6
+    there = {one.name for one in (tmp_path / "out").iterdir()}
+    assert {"model.safetensors", "config.json", "tokenizer.json", "scirep.json"} <= there
+    assert ("routing.json" in there) == (kind != "plain")
+    told = describe(tmp_path / "out")
+    assert (told.pooling, told.normalised, told.made["base"]) == ("mean" if mean else "cls", mean, "some/base")
+    again = export(str(tmp_path / "out"), tmp_path / "again")
+    assert again.fingerprint == done.fingerprint
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_who_reads_the_routing_file_alone_puts_each_bert_together(tmp_path, kind):
+    """With transformers and safetensors, and nothing of this book."""
+    import transformers
+
+    path, models = checkpoint(tmp_path / "files", kind)
+    export(str(path), tmp_path / "out")
+    routing = json.loads((tmp_path / "out" / "routing.json").read_text())
+    assert routing["experts"] == {"search": 0, "link": 1, "classification": 2}
+    assert routing["formats"] == {"QRY": "search", "PRX": "link", "CLF": "classification"}
+    assert (routing["blocks"], routing["part"]) == ([1, 3], {"mha": "attention", "ffn": "feed-forward"}[kind[:3]])
+    weights = load_file(tmp_path / "out" / "conditioning.safetensors")
+    for task, number in routing["experts"].items():
+        model = transformers.AutoModel.from_pretrained(tmp_path / "out").eval()
+        if task == "link":  # as it is
+            assert np.abs(plain(model, tmp_path / "files") - plain(models[1], tmp_path / "files")).max() <= 1e-6
+        for block in routing["blocks"]:
+            for module, place in routing["modules"].items():
+                own = {leaf: weights[f"experts.{block}.{module}.{number}.{leaf}"] for leaf in ("weight", "bias")}
+                model.get_submodule(place.replace("BLOCK", str(block))).load_state_dict(own)
+        assert np.abs(plain(model, tmp_path / "files") - plain(models[number], tmp_path / "files")).max() <= 1e-6
+
+
+def test_the_command_takes_the_tokenizer_of_a_base_it_is_given(tmp_path, capsys):
+    path, models = checkpoint(tmp_path / "files")
+    for name in ("vocab.txt", "config.json"):
+        (tmp_path / "files" / name).unlink()
+    base = wordpieces(tmp_path / "base")
+    command(str(path), tmp_path / "out", True, base=str(base))
+    told = capsys.readouterr()
+    assert json.loads(told.out)["kind"] == "mha_experts"
+    assert "0 search, 1 link, 2 classification in blocks 1, 3" in told.err
+    found = load_encoder(str(tmp_path / "out")).encode(TEXTS, "CLF")
+    assert np.abs(found - plain(models[2], base)).max() <= 1e-5
+    assert describe(tmp_path / "out").made["base"] == str(base)
+    with pytest.raises(ConfigError, match="--base is for a checkpoint of SciMult"):
+        command(str(tiny_models.bert(tmp_path / "other")), tmp_path / "second", base=str(base))
+    assert not (tmp_path / "second").exists()
