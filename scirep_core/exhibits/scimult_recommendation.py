@@ -1,0 +1,206 @@
+"""Chapter `scimult/link_prediction`: the one line of Table 7 that released model output allows to recompute (4.5).
+
+    nDCG@k   sum of gain / log2(rank + 1) over the first k, divided by the same sum in the best order
+    gain     the grade (trec_eval, and so SciMult), or 2^grade - 1 (the study's own script)
+
+The user study released, for each rating, the similarity of its authors' recommender: SciMult's line "Kanakia et al.". What the
+paper does not say: which 137 of the rated queries it keeps, how half points become grades, which of two ratings of a pair
+counts, what happens to candidates without a similarity, how ties are broken. Each reading here changes one of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core import report
+from scirep_core.chapter import Chapter
+from scirep_core.datasets import recommendation
+from scirep_core.datasets.recommendation import StudyRow
+from scirep_core.datasets.task import Judged, Qrel, Task
+from scirep_core.evaluators.rows import Asked, mean_row
+from scirep_core.exhibits.counting import row
+from scirep_core.metrics import from_ranks
+from scirep_core.published import lookup
+from scirep_core.results import Result
+from scirep_core.store import sha256_file
+
+LINE, TASK = "Kanakia et al. (2019)", "scimult/recommendation"
+METRICS = {"ndcg@5": "nDCG@5", "ndcg@10": "nDCG@10", "ndcg": "nDCG"}
+KEPT = 137
+"""Queries of the paper."""
+DRAWS = 10_000
+SUBSET = f"{KEPT} queries at random"
+AS_HIGH = f"random choices of {KEPT} queries at or above the print in all three, %"
+
+
+class Reading(NamedTuple):
+    """How the file is read; the defaults are trec_eval's, on the candidates that have a similarity."""
+
+    gain: Literal["linear", "exponential"] = "linear"
+    ties: Literal["id", "file"] = "id"
+    missing: Literal["last", "out"] = "out"
+    halves: Literal["up", "down"] = "up"
+    twice: Literal["first", "last"] = "first"
+    every: bool = False
+
+
+READINGS: dict[str, Reading] = {
+    "as trec_eval": Reading(),
+    "all rated queries and candidates, those without a similarity last": Reading(missing="last", every=True),
+    "ties in file order": Reading(ties="file"),
+    "half points down": Reading(halves="down"),
+    "second rating of a pair": Reading(twice="last"),
+    "candidates without a similarity last": Reading(missing="last"),
+    "gain 2^grade - 1": Reading(gain="exponential"),
+}
+"""What is said of a reading -> the reading. All but the first change one thing."""
+
+
+def rated(path: Path) -> dict[str, list[StudyRow]]:
+    """Return the rated rows of the study by query, in file order. Raises DataError for a malformed row."""
+    found: dict[str, list[StudyRow]] = {}
+    for _, one in recommendation.rows(path):
+        if one.score is not None:
+            found.setdefault(one.query_id, []).append(one)
+    return found
+
+
+def values(queries: Mapping[str, Sequence[StudyRow]], reading: Reading) -> dict[str, NDArray[np.float64]]:
+    """Return query -> (3,) nDCG@5, nDCG@10 and nDCG in [0, 1] of the released similarity, under a reading."""
+    found = {}
+    for query, rows in queries.items():
+        kept: dict[str, StudyRow] = {}
+        for one in rows:
+            if one.cand_id not in kept or reading.twice == "last":
+                kept[one.cand_id] = one
+        judged = [one for one in kept.values() if reading.missing == "last" or one.similarity is not None]
+        if not judged or not (reading.every or any(one.similarity is not None for one in judged)):
+            continue
+        grades = [_grade(one.score or 0.0, reading.halves) for one in judged]
+        gains = np.array([2**grade - 1 if reading.gain == "exponential" else grade for grade in grades], dtype=np.int64)
+        ranks = np.empty(len(judged))
+        ranks[_order(judged, reading.ties)] = np.arange(1, len(judged) + 1)
+        found[query] = np.array([from_ranks(metric, ranks, gains) for metric in METRICS])
+    return found
+
+
+def _grade(score: float, halves: str) -> int:
+    return recommendation.grade(score) if halves == "up" else math.floor(score)
+
+
+def _order(rows: Sequence[StudyRow], ties: str) -> list[int]:
+    """Return places by falling similarity, none last; ties by falling id, as trec_eval, or in file order."""
+    places = list(range(len(rows)))
+    if ties == "id":
+        places.sort(key=lambda i: rows[i].cand_id, reverse=True)
+    # trec_eval compares in single precision
+    return sorted(places, key=lambda i: -float(np.float32(-1.0 if rows[i].similarity is None else rows[i].similarity)))
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def measure(path: Path, seed: int = 0) -> list[Result]:
+    """Return the line under every reading with intervals over queries, and what leaving out queries at random could do."""
+    queries = rated(path)
+    task = Task(TASK, "proximity", "PRX", tuple(METRICS), Judged((Qrel("", "", 0),)), "real", sha256_file(path))
+    asked = Asked(task, {}, "paper", "error", tuple(METRICS), "", seed)
+    rows: list[Result] = []
+    shared: dict[str, Any] = {"encoder": LINE, "similarity": "as released"}
+    for said, reading in READINGS.items():
+        found = values(queries, reading)
+        for i, metric in enumerate(METRICS):
+            by_query = {query: float(scores[i]) for query, scores in found.items()}
+            rows.append(mean_row(asked, f"{metric}, {said}", by_query, note=f"{len(found)} queries", **shared))
+    table = np.stack(list(values(queries, Reading()).values()))
+    rng = np.random.default_rng(seed)
+    picks = np.argsort(rng.random((DRAWS, len(table))), axis=1)[:, :KEPT]
+    means = 100 * table[picks].mean(axis=1)
+    printed = np.array([lookup("SM-T7")[LINE, f"Recommendation/{name}"].number for name in METRICS.values()])
+    for i, metric in enumerate(METRICS):
+        low, high = np.quantile(means[:, i], [0.025, 0.975])
+        rows.append(
+            asked.row(
+                f"{metric}, {SUBSET}", float(means[:, i].mean()), KEPT, low=float(low), high=float(high), **shared
+            )
+        )
+    # a printed number stands for all that round to it
+    share = 100 * float((means >= printed - 0.005).all(axis=1).mean())
+    rows.append(asked.row(AS_HIGH, share, DRAWS, **shared))
+    rows += [replace(row(task, name, value, n), encoder=LINE) for name, value, n in _counts(queries)]
+    return [replace(one, by_query={}, replicates=None) for one in rows]
+
+
+def _counts(queries: Mapping[str, Sequence[StudyRow]]) -> list[tuple[str, float, int]]:
+    every = [one for rows in queries.values() for one in rows]
+    pairs = {(one.query_id, one.cand_id) for one in every}
+    return [
+        ("rated queries", len(queries), len(queries)), ("ratings", len(every), len(every)),
+        ("half points", sum(one.score != math.floor(one.score or 0) for one in every), len(every)),
+        ("ratings that repeat a pair", len(every) - len(pairs), len(every)),
+        ("ratings without a similarity", sum(one.similarity is None for one in every), len(every)),
+        ("queries with a similarity", sum(any(o.similarity is not None for o in rows) for rows in queries.values()), len(queries)),
+        ("candidates per query", len(pairs) / len(queries), len(queries)),
+    ]  # fmt: skip
+
+
+# ---- showing ---------------------------------------------------------------------------------------------------------
+
+
+def show(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> None:
+    """Show the line as printed and under every reading, and say which reading is nearest and what the rest can be."""
+    printed = lookup("SM-T7")
+    quoted = [printed[LINE, f"Recommendation/{name}"] for name in METRICS.values()]
+    body = [[f"Table 7, {LINE}", *(chapter.number(p) for p in quoted), str(KEPT)]]
+    classes = [["", *["published"] * 3, ""]]
+    told: list[str] = []
+    for kind, rows in kinds:
+        found = {one.metric: one for one in rows if one.encoder == LINE}
+        if not found:
+            continue
+        gaps = {}
+        for said in [*READINGS, SUBSET]:
+            line = [found[f"{metric}, {said}"] for metric in METRICS]
+            cells = [f"{chapter.number(one)} {report.interval(one.low, one.high)}" for one in line]
+            body.append([f"{said} <small>{kind}</small>", *cells, str(line[0].n)])
+            classes.append(["", *[kind] * 3, ""])
+            gaps[said] = max(abs(one.value - p.number) for one, p in zip(line, quoted, strict=True))
+        told += _sentences(chapter, kind, found, gaps)
+    if len(body) == 1:
+        chapter.note(
+            "The user study is not at hand: <code>scirep data get recommendation</code>, then <code>-p data real</code>."
+        )
+        return
+    caption = "The user study’s own recommender: as printed, and from the released file under one reading a line"
+    chapter.show(report.table(["", *METRICS.values(), "queries"], body, caption, classes))
+    chapter.say(*told)
+
+
+def _sentences(chapter: Chapter, kind: str, found: Mapping[str, Result], gaps: Mapping[str, float]) -> list[str]:
+    def count(name: str, decimals: int = 0) -> str:
+        return chapter.number(found[name], decimals)
+
+    single = {said: gap for said, gap in gaps.items() if said != SUBSET}
+    near, far = min(single, key=lambda said: single[said]), max(single, key=lambda said: single[said])
+    share = found[AS_HIGH]
+    often = (
+        "so that the choice of queries can explain the rest"
+        if share.value >= 2.5
+        else "so that chance alone seldom gets there"
+    )
+    gain = " Of the two gains the print has the linear one." if far.startswith("gain") else ""
+    return [
+        f"{kind.capitalize()}: {count('rated queries')} queries are rated, {count('queries with a similarity')} of them with a "
+        f"similarity; {count('candidates per query', 2)} candidates a query. {count('half points')} ratings are half points, "
+        f"{count('ratings that repeat a pair')} repeat a pair, {count('ratings without a similarity')} lack a similarity.",
+        f"Nearest to the print is “{near}”, off by up to {gaps[near]:.2f} points; farthest “{far}”, up to {gaps[far]:.2f}.{gain}",
+        f"Of random choices of {KEPT} queries {count(AS_HIGH, 1)} % are at or above the print in all three columns, {often}. Which "
+        "were kept the paper does not say: those whose text could be found, which is no choice at random.",
+    ]

@@ -1,0 +1,244 @@
+"""What the chapters on SciMult's tasks share: systems by name on whole pools and label spaces, words alone among them.
+
+    vectors   encoders are compared by cosine, as the paper's baselines are (appendix B); floor and ceiling as the task says
+    words     TF-IDF and BM25 score every candidate of the pool. Any matrix of scores S (queries, candidates) is a matter of
+              vectors: query i has the i-th unit vector, candidate j the column S[:, j], and their inner product is S[i, j],
+              so that the evaluators rank words by the same code, ties and intervals as everything else
+
+Differences are paired: both systems are scored on the same papers or queries, and the bootstrap draws the same of them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core import report, scoring
+from scirep_core.chapter import Chapter, progress
+from scirep_core.datasets.task import Judged, LabelSpace, Pooled, Qrel, Task, Triples
+from scirep_core.encoders import SENTENCES, lexical
+from scirep_core.errors import DataError
+from scirep_core.evaluators.inputs import inputs
+from scirep_core.exhibits.counting import title
+from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference, side
+from scirep_core.results import Result
+from scirep_core.store import stable_hash
+from scirep_core.systems import load_system
+
+__all__ = ["BETWEEN", "BOUNDS", "DIFFERENCE", "WORDS", "bare", "by_cell", "by_words", "called", "changed", "differences",
+           "names_of", "points", "renamed", "say_differences", "score", "side", "systems_table"]  # fmt: skip
+
+Floats = NDArray[np.floating]
+BOUNDS = {"random": "floor: random vectors", "oracle": "ceiling: oracle"}
+NAMES = {"tfidf": "TF-IDF", "bm25": "BM25", "minilm": "MiniLM", "minilm@cls": "MiniLM, [CLS]", **BOUNDS}
+WORDS = ("tfidf", "bm25")
+
+
+def names_of(chapter: Chapter) -> list[str]:
+    """Return the systems that the chapter's parameter `encoders` names."""
+    return [name.strip() for name in chapter.parameters["encoders"].split(",") if name.strip()]
+
+
+def called(system: str) -> str:
+    """Return how a system is called on the page."""
+    return NAMES.get(system, html.escape(system))
+
+
+# ---- scoring ---------------------------------------------------------------------------------------------------------
+
+
+def score(
+    task: Task, names: Sequence[str], metrics: Sequence[str] | None = None, similarity: str = "cosine", seed: int = 0,
+    bounds: bool = True,
+) -> list[Result]:  # fmt: skip
+    """Return the rows of systems on a task, floor and ceiling among them where there are any, with bootstrap values.
+
+    Args:
+        names: as `load_system` takes them; TF-IDF and BM25 rank whole pools and label spaces too.
+        metrics: the task's own unless given.
+        similarity: of encoders' vectors.
+    """
+    rows: list[Result] = []
+    split = None if isinstance(task.payload, Triples) else "test"
+    ends = [name for name in BOUNDS if bounds and (name != "oracle" or task.oracle is not None)]
+    for name in [*names, *ends]:
+        system = load_system(name)
+        given: Any
+        how: str | None = "dot"
+        if name in WORDS and isinstance(task.payload, LabelSpace | Pooled):
+            given = by_words(task, name)
+        else:
+            given = system.on(task, progress=progress(f"{task.name}: {name}"))
+            how = None if name in BOUNDS or system.ranks_only else similarity
+        found = scoring.evaluate(task, given, metrics=metrics, similarity=how, split=split, name=name, seed=seed)
+        told = "" if name not in WORDS else "BM25" if name == "bm25" else "cosine of TF-IDF"
+        rows += [replace(row, similarity=told or row.similarity) for row in found]
+    return rows
+
+
+def by_words(task: Task, name: str) -> dict[str, Floats]:
+    """Return unit vectors of queries and columns of scores of candidates, so that inner products are the scores of words.
+
+    Args:
+        name: tfidf (scikit-learn, lower case, English stop words, sublinear counts, length 1) or bm25 (`lexical`).
+    """
+    texts = {key: one.text for key, one in inputs(task, SENTENCES).items()}
+    if isinstance(task.payload, LabelSpace):
+        asked, pool = list(task.payload.gold), list(task.payload.labels)
+    else:
+        data = cast(Pooled, task.payload)
+        asked, pool = [key for key, found in data.relevant.items() if found], list(data.pool)
+    scores = _bm25(asked, pool, texts) if name == "bm25" else _tfidf(asked, pool, texts)
+    both = set(asked) & set(pool)
+    if both:
+        raise DataError(task.name, None, f"{len(both)} queries are papers of the pool, the first {min(both)}",
+                        "Score words by vectors (systems.load_system), which an id has one of")  # fmt: skip
+    given: dict[str, Floats] = dict(zip(asked, np.eye(len(asked), dtype=np.float32), strict=True))
+    return given | dict(zip(pool, scores.T, strict=True))
+
+
+def _tfidf(asked: Sequence[str], pool: Sequence[str], texts: Mapping[str, str]) -> NDArray[np.float32]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    model = TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32)
+    rows: Any = model.fit_transform([texts[key] for key in [*asked, *pool]])
+    return np.asarray((rows[: len(asked)] @ rows[len(asked) :].T).toarray(), dtype=np.float32)
+
+
+def _bm25(asked: Sequence[str], pool: Sequence[str], texts: Mapping[str, str]) -> NDArray[np.float32]:
+    every = Judged(tuple(Qrel(asked[0], key, 0) for key in pool))  # the index holds the whole pool
+    index = lexical.bm25_scorer(Task("pool", "proximity", "PRX", (), every, "", ""), texts)
+    return np.stack([index.scores(key, pool).astype(np.float32) for key in asked])
+
+
+# ---- differences -----------------------------------------------------------------------------------------------------
+
+
+def differences(rows: Sequence[Result], pairs: Sequence[tuple[str, str]] = ()) -> list[Result]:
+    """Return the paired differences of systems on every task and metric.
+
+    Args:
+        pairs: (first, second); every two systems, later minus earlier, unless given. Floor and ceiling take no part.
+    """
+    found: dict[tuple[str, str, str], dict[str, Result]] = {}
+    for row in rows:
+        if row.encoder not in BOUNDS and not row.metric.startswith(DIFFERENCE):
+            found.setdefault((row.task, row.split, row.metric), {})[row.encoder] = row
+    made: list[Result] = []
+    for systems in found.values():
+        for second, first in pairs or combinations(systems, 2):
+            if first in systems and second in systems:
+                # how vectors are compared differs by right between words and vectors: it belongs to the system
+                made += difference(replace(systems[first], similarity=""), replace(systems[second], similarity=""))
+    return made
+
+
+def changed(first: Iterable[Result], second: Iterable[Result], what: str) -> Iterator[Result]:
+    """Yield first minus second, row by row, of the same systems scored in two ways on the same papers.
+
+    Args:
+        what: how the difference is named: `names and definitions, names alone`.
+    """
+    other = {(row.task, row.encoder, row.metric): row for row in second}
+    for row in first:
+        match = other.get((row.task, row.encoder, row.metric))
+        if match is not None and row.encoder not in BOUNDS:
+            alike = replace(match, data_hash=row.data_hash, similarity="")
+            yield from difference(replace(row, similarity=""), alike, f"{row.metric}, {what}", row.encoder)
+
+
+def bare(rows: Iterable[Result]) -> list[Result]:
+    """Return rows as they are recorded: without the values of single queries, and without bootstrap values."""
+    return [replace(row, by_query={}, replicates=None) for row in rows]
+
+
+def renamed(task: Task, name: str, **payload: Any) -> Task:
+    """Return a task of another name with a changed payload; its hash says so."""
+    return replace(
+        task, name=name, data_hash=stable_hash([task.data_hash, name])[:16],
+        payload=replace(cast(Any, task.payload), **payload),
+    )  # fmt: skip
+
+
+# ---- showing ---------------------------------------------------------------------------------------------------------
+
+
+def by_cell(rows: Iterable[Result]) -> dict[tuple[str, str, str], Result]:
+    """Return rows by (task, system, metric)."""
+    return {(row.task, row.encoder, row.metric): row for row in rows}
+
+
+def systems_table(
+    chapter: Chapter,
+    caption: str,
+    kinds: Sequence[tuple[str, Sequence[Result]]],
+    columns: Sequence[tuple[str, str]],
+    labels: Mapping[tuple[str, str], str] | None = None,
+    decimals: int = 1,
+) -> bool:
+    """Show systems by (task, metric), with intervals over papers or queries; a block of lines for each of our runs.
+
+    Args:
+        kinds: (recorded or live, rows).
+        columns: (task, metric) in order; those that no run has are left out.
+        labels: how a column is called.
+
+    Returns False where there is nothing to show.
+    """
+    there = [(kind, by_cell(rows)) for kind, rows in kinds]
+    kept = [
+        one for one in columns if any((one[0], name, one[1]) in cells for _, cells in there for name in _lines(cells))
+    ]
+    body, classes = [], []
+    for kind, cells in there:
+        for name in _lines(cells):
+            found = [cells.get((task, name, metric)) for task, metric in kept]
+            if any(found):
+                shown = [f"{chapter.number(r, decimals)} {report.interval(r.low, r.high)}" if r else "" for r in found]
+                body.append([f"{called(name)} <small>{kind}</small>", *shown])
+                classes.append(["", *[kind] * len(kept)])
+    if not body:
+        return False
+    heads = [(labels or {}).get(one, f"{html.escape(title(one[0]))}<br>{html.escape(one[1])}") for one in kept]
+    chapter.show(report.table(["", *heads], body, caption, classes))
+    return True
+
+
+def _lines(cells: Mapping[tuple[str, str, str], Result]) -> list[str]:
+    """Return the systems of a run: floor first, ceiling last."""
+    names = dict.fromkeys(
+        name for _, name, metric in cells if BETWEEN not in name and not metric.startswith(DIFFERENCE)
+    )
+    order = {"random": -1, "oracle": 1}
+    return sorted(names, key=lambda name: order.get(name, 0))
+
+
+def points(chapter: Chapter, row: Result, decimals: int = 1) -> str:
+    """Return a difference with its interval."""
+    return f"{chapter.number(row, decimals, sign=True)} {report.interval(row.low, row.high, decimals)}"
+
+
+def say_differences(
+    chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]], columns: Sequence[tuple[str, str]],
+    labels: Mapping[tuple[str, str], str] | None = None,
+) -> None:  # fmt: skip
+    """Say for each run, task and metric which system is ahead of which, where the interval leaves out 0."""
+    for kind, rows in kinds:
+        items = []
+        for task, metric in columns:
+            gaps = [r for r in rows if r.task == task and r.metric == f"{DIFFERENCE}{metric}" and BETWEEN in r.encoder]
+            told = []
+            for gap in gaps:
+                first, _, second = gap.encoder.partition(BETWEEN)
+                way = {1: "ahead of", -1: "behind", 0: "not told from"}[side(gap)]
+                told.append(f"{called(first)} {way} {called(second)}, {points(chapter, gap)}")
+            name = (labels or {}).get((task, metric), f"{html.escape(title(task))}, {html.escape(metric)}")
+            items += [f"<li>{name.replace('<br>', ', ')}: {'; '.join(told)}.</li>"] if told else []
+        if items:
+            chapter.show(f"<p>{kind.capitalize()}, first minus second, in points:</p><ul>{''.join(items)}</ul>")

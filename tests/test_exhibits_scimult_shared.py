@@ -1,0 +1,88 @@
+"""What SciMult's chapters share: columns that are print's, averages that are the paper's, names that tell runs apart."""
+
+from __future__ import annotations
+
+import pytest
+from blank_page import Page
+from small_scimult import made
+
+from scirep_core.datasets.inventory import TASKS
+from scirep_core.exhibits import scimult_shared as shared
+from scirep_core.exhibits import studies
+from scirep_core.suites import suite
+
+
+@pytest.mark.parametrize("table", shared.TABLES)
+def test_columns_are_those_printed_and_their_tasks_are_scored(table):
+    quoted = shared.printed(table)
+    assert list(shared.columns(table)) == list(dict.fromkeys(column for row, column in quoted if row in shared.FIVE))
+    assert all(task in suite("scimult") for task, _ in shared.TABLES[table])
+    assert all(metric.removesuffix("_name_match") in TASKS[task].metrics for task, metric in shared.TABLES[table])
+    assert {row for row, _ in quoted} >= set(shared.FIVE)
+
+
+@pytest.mark.parametrize("table", shared.TABLES)
+def test_averages_of_print_follow_by_our_rule(table):
+    quoted = shared.printed(table)
+    for line in shared.FIVE:
+        cells = [quoted[line, column].number for column in shared.TABLES[table].values()]
+        assert quoted[line, shared.AVERAGE].number == pytest.approx(sum(cells) / len(cells), abs=0.00501)
+
+
+def test_an_average_is_there_for_each_training_where_all_columns_are():
+    rows = made("scimult", lambda line, column, seed: 10.0 * seed + (40 if "Cite" in column else 10))
+    found = [row for row in shared.averages(rows, "SM-T7") if row.encoder.startswith("SciMult Vanilla, seed")]
+    assert [row.value for row in found] == pytest.approx([(2 * 40 + 9 * 10) / 11 + 10 * seed for seed in range(3)])
+    mean = shared.values(rows, "SM-T7")["SciMult Vanilla", shared.AVERAGE]
+    assert (mean.parameters["trainings"], mean.value) == (3, pytest.approx((2 * 40 + 9 * 10) / 11 + 10))
+    assert mean.low is not None and mean.parameters["sd"] == pytest.approx(10)
+    fewer = [row for row in rows if row.task != "scimult/coread"]
+    assert shared.averages(fewer, "SM-T7") == []
+    assert ("SciMult Vanilla", "Cite/MAP") in shared.values(fewer, "SM-T7")
+
+
+def test_references_have_averages_without_trainings():
+    rows = made("scimult", lambda line, column, seed: 5.0 if line == "random" else 60.0)
+    assert shared.values(rows, "SM-T8")["random", shared.AVERAGE].value == 5.0
+
+
+def test_recorded_averages_are_the_chapters_own_and_no_two_are_of_one_name(monkeypatch):
+    rows = made("scimult", lambda line, column, seed: 50.0 + seed)
+    monkeypatch.setattr(studies, "recorded_study", lambda name: rows)
+    both = [*shared.recorded(Page()), *shared.recorded(Page(), "scimult-choices")]
+    own = [row for row in both if row.metric.startswith("average")]
+    assert len({row.id for row in own}) == len(own) > 0
+    assert shared.values(shared.recorded(Page()), "SM-T3")["SciMult Prefix", shared.AVERAGE].value == 51.0
+
+
+def test_a_live_run_asks_for_one_training_and_the_references(monkeypatch):
+    asked = {}
+
+    def study(chapter, name, variants, seeds, **changes):
+        asked.update(name=name, variants=variants, seeds=list(seeds), **changes)
+        return made("scimult", lambda line, column, seed: 50.0, seeds, variants=variants, kind="live")
+
+    monkeypatch.setattr(studies, "live_study", study)
+    rows = shared.live(Page())
+    assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
+                     "bases": ("embedded untrained",), "references": ("random", "tfidf", "oracle")}  # fmt: skip
+    assert {row.encoder for row in rows if row.metric == "average (live)"} >= {"SciMult MHAExpert", "oracle"}
+    shared.live(Page(seeds=2))
+    assert asked["seeds"] == [0, 1]
+
+
+def test_a_change_is_paired_by_seed_and_has_the_interval_of_its_trainings(monkeypatch):
+    def value(line, column, seed):
+        return 50.0 + 10 * seed + {"SciMult MHAExpert": 2.0 + 0.5 * seed}.get(line, 0.0)
+
+    monkeypatch.setattr(studies, "recorded_study", lambda name: made("scimult", value))
+    rows = shared.recorded(Page())
+    found = shared.change(rows, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded")
+    assert (found.value, found.n, found.parameters["sd"]) == (pytest.approx(2.5), 3, pytest.approx(0.5))
+    assert found.high - found.value == pytest.approx(
+        4.302653 * 0.5 / 3**0.5
+    )  # t with two degrees of freedom, from a table
+    percent = shared.change(rows, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded", relative=True)
+    assert percent.value == pytest.approx(100 * (2 / 50 + 2.5 / 60 + 3 / 70) / 3)
+    assert percent.metric != found.metric
+    assert shared.change(rows, "SM-T8", "SciMult MHAExpert", "no such line", "recorded") is None
