@@ -35,7 +35,7 @@ from scirep_core.text import Recipe
 def test_suites_hold_tasks_that_exist():
     sizes = {name: len(tasks) for name, tasks in benchmark.SUITES.items()}
     assert sizes == {
-        "scirepeval": 23, "scirepeval-v1": 24, "scidocs": 6, "mdcr": 1, "samples": 10, "embedded-all": 27,
+        "scirepeval": 23, "scirepeval-v1": 24, "scidocs": 6, "mdcr": 1, "samples": 10, "embedded-all": 27, "scimult": 21,
     }  # fmt: skip
     for tasks in benchmark.SUITES.values():
         assert len(set(tasks)) == len(tasks)
