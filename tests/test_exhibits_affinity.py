@@ -316,7 +316,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     given = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
     monkeypatch.setattr(studies, "live_budget", lambda chapter: given)
     few = ("scirepeval/cite_count", "scirepeval/same_author", "scirepeval/search")
-    monkeypatch.setattr(objective.study, "TABLE_3", few)
+    monkeypatch.setattr(objective, "TABLE_3", few)
     monkeypatch.setattr(negatives, "COMPARED", few)
 
 
