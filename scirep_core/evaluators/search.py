@@ -20,7 +20,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import similarity_of
@@ -226,6 +225,8 @@ class Pool:
                 part = singles[start : start + ROWS]
                 yield start, *faiss.knn(part, self._singles, looked, metric=faiss.METRIC_INNER_PRODUCT)
             return
+        import torch  # takes a second, and most commands search for nothing
+
         for start, scores in self._blocks(singles):
             top, at = torch.topk(torch.from_numpy(scores), looked, dim=1)
             yield start, top.numpy(), at.numpy()
