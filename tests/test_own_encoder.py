@@ -19,7 +19,7 @@ from scirep_core.encoders.model_store import Saved, load_model, save_model
 from scirep_core.encoders.tokens import Tokens, of_words
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 from scirep_core.errors import ConfigError
-from scirep_core.explore.own_encoder import ESM, pack, rounded, whole_numbers
+from scirep_core.explore.own_encoder import ESM, pack, unpack, whole_numbers
 from scirep_core.formats import FORMATS
 from scirep_core.text import Recipe
 
@@ -73,11 +73,6 @@ def saved(tmp_path_factory) -> Saved:
     return load_model(save_model(model, tokens, folder, Recipe(), 256))
 
 
-def python(saved: Saved, said: list[str]) -> dict[str, np.ndarray]:
-    about = About("x", 64, Recipe(), 256, shared_pass=True)
-    return TrunkEncoder("x", lambda: (rounded(saved.model), saved.tokens), about).encode_formats(said)  # type: ignore[return-value]
-
-
 @pytest.fixture(scope="module")
 def page(saved, tmp_path_factory):
     """A page from disk, every other request blocked, in which `model` is the packed one."""
@@ -112,7 +107,7 @@ def test_vectors_are_pythons_to_1e4_under_every_format_on_500_texts(saved, page)
         "(texts) => texts.map((t) => { const v = model.encode(t); return model.formats.map((f) => [...v[f]]); })", SAID
     )
     assert len(SAID) >= 500
-    for f, vectors in enumerate(python(saved, SAID)[form] for form in FORMATS):
+    for f, vectors in enumerate(unpack(pack(saved)).encode_formats(SAID)[form] for form in FORMATS):
         own = np.array([rows[f] for rows in found])
         assert np.abs(own - vectors).max() <= 1e-4
         assert np.linalg.norm(vectors, axis=1).min() > 1  # so that the bound says something
@@ -141,6 +136,15 @@ def test_rounding_is_to_the_nearest_whole_number_of_a_row():
     whole, factors = whole_numbers(matrix)
     assert np.abs(whole).max() == 127 and (whole[3] == 0).all()
     assert (np.abs(whole * factors[:, None] - matrix) <= factors[:, None] * 0.5001).all()
+
+
+def test_the_packed_model_is_the_saved_one_but_for_rounding(saved):
+    told = TrunkEncoder("x", lambda: (saved.model, saved.tokens), About("x", 64, Recipe(), 256, shared_pass=True))
+    whole, small = told.encode_formats(SAID), unpack(pack(saved)).encode_formats(SAID)
+    for form in FORMATS:
+        a, b = whole[form], small[form]
+        cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        assert cosines.min() > 0.999 and np.abs(a - b).max() > 1e-4
 
 
 def test_a_model_of_the_literatures_size_fits_its_room(saved):

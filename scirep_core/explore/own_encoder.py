@@ -3,7 +3,7 @@
     word vectors, matrices      whole numbers from -127 to 127, and a factor a row          1 byte a weight
     biases, norms, formats      single precision                                            4 bytes a weight
 
-Rounding makes another model, close to the first: `rounded` is that model in Python, so that the page's vectors and Python's
+Rounding makes another model, close to the first: `unpack` is that model in Python, so that the page's vectors and Python's
 can be compared, and so that what is shown of it is measured on it. One forward pass gives the vectors of all four formats
 (encoders/one_pass.py), which is what makes an answer between two keystrokes possible.
 """
@@ -11,8 +11,8 @@ can be compared, and so that what is shown of it is measured on it. One forward 
 from __future__ import annotations
 
 import base64
-import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,29 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError
+from scirep_core.formats import FORMATS
+from scirep_core.store import stable_hash
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning import Conditioned
     from scirep_core.encoders.model_store import Saved
+    from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
 ESM = (Path(__file__).parent / "own_encoder.js").read_text(encoding="utf-8")
 CAP = 1_000_000
 """Bytes of a packed model in the page."""
 STEPS = 127
 View = dict[str, Any]
-
-
-def rounded(model: Conditioned) -> Conditioned:
-    """Return a copy of a model whose matrices hold what the page's hold: each row's whole multiples of its largest / 127."""
-    import torch
-
-    made = copy.deepcopy(model).eval()
-    with torch.no_grad():
-        for value in made.state_dict().values():
-            if value.ndim == 2:
-                whole, factors = whole_numbers(value.cpu().numpy())
-                value.copy_(torch.from_numpy(whole.astype(np.float32) * factors[:, None]))
-    return made
 
 
 def whole_numbers(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -56,8 +46,8 @@ def whole_numbers(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArra
     return np.rint(matrix / factors[:, None]).astype(np.int8), factors
 
 
-def pack(saved: Saved, cap: int = CAP) -> View:
-    """Return a saved model as plain JSON values for `open` of own_encoder.js.
+def pack(saved: Saved, made: Mapping[str, Any] | None = None, cap: int = CAP) -> View:
+    """Return a saved model as plain JSON values for `open` of own_encoder.js; `made` says how it was made.
 
     Raises ConfigError for a model that the page cannot run: not one-pass, with a tokenizer that is not BERT's own, scaled
     vectors, or over the cap.
@@ -78,11 +68,60 @@ def pack(saved: Saved, cap: int = CAP) -> View:
                   "epsilon": shape.layer_norm_eps, "formats": list(told.routes)},
         "tokens": {**_vocabulary(saved), "length": longest, "separator": told.recipe.separator},
         "weights": _weights(saved.model, longest),
+        "made": dict(made or {}),
     }  # fmt: skip
     size = len(json.dumps(view))
     if size > cap:
         raise ConfigError(f"the packed model has {size:,} bytes, over the cap of {cap:,}: train a narrower one")
     return view
+
+
+def unpack(view: View) -> TrunkEncoder:
+    """Return the encoder that the page runs, in Python: the same weights and word pieces.
+
+    Raises ConfigError for weights that are not all there.
+    """
+    import torch
+
+    from scirep_core.encoders.bert import Shape, Trunk
+    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.tokens import of_words
+    from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
+    from scirep_core.text import Recipe
+
+    shape, told = view["shape"], view["tokens"]
+    tokens = of_words({piece: number for number, piece in enumerate(told["pieces"])})
+    data, arrays = base64.b64decode(view["weights"]["data"]), dict[str, torch.Tensor]()
+    for name, rows, columns, at, factors in view["weights"]["arrays"]:
+        if factors < 0:
+            arrays[name] = torch.from_numpy(np.frombuffer(data, "<f4", columns, at).copy())
+            continue
+        whole = np.frombuffer(data, np.int8, rows * columns, at).reshape(rows, columns).astype(np.float32)
+        arrays[name] = torch.from_numpy(whole * np.frombuffer(data, "<f4", rows, factors)[:, None])
+    wide = len(arrays["layers.0.intermediate.bias"])
+    trunk = Trunk(
+        Shape(
+            len(told["pieces"]),
+            shape["dim"],
+            shape["layers"],
+            shape["heads"],
+            wide,
+            told["length"],
+            1,
+            shape["epsilon"],
+        )
+    )
+    model = Conditioned(trunk, conditioning("one_pass", trunk, tuple(shape["formats"])))
+    try:
+        trunk.load_state_dict({name: value for name, value in arrays.items() if name != "own"})
+        model.conditioning.load_state_dict({"own": arrays["own"]})
+    except (RuntimeError, KeyError) as error:
+        raise ConfigError(f"the packed model's weights do not fit its shape: {error}") from None
+    formats = tuple(form for form in FORMATS if form in shape["formats"])
+    about = About(
+        stable_hash(view)[:16], shape["dim"], Recipe(told["separator"]), told["length"], formats, shared_pass=True
+    )
+    return TrunkEncoder("the encoder in the page", lambda: (model, tokens), about)
 
 
 def _vocabulary(saved: Saved) -> View:
