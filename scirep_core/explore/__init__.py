@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from scirep_core.explore.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
 from scirep_core.explore.formats import FormatExplorer, PaperView, format_data
+from scirep_core.explore.own_paper import OwnPaperExplorer, own_paper_data
 from scirep_core.explore.perturbations import PerturbationExplorer, perturbation_data
 from scirep_core.explore.scores import Gap, Run, ScoreExplorer, score_data
 from scirep_core.explore.tasks import TaskExplorer, task_data
 
-__all__ = ["CandidateView", "FacetExplorer", "FormatExplorer", "Gap", "PaperView", "PerturbationExplorer", "QueryView",
-           "Reason", "Run", "ScoreExplorer", "TaskExplorer", "facet_explorer", "format_data", "perturbation_data", "score_data",
-           "task_data"]  # fmt: skip
+__all__ = ["CandidateView", "FacetExplorer", "FormatExplorer", "Gap", "OwnPaperExplorer", "PaperView", "PerturbationExplorer",
+           "QueryView", "Reason", "Run", "ScoreExplorer", "TaskExplorer", "facet_explorer", "format_data", "own_paper_data",
+           "perturbation_data", "score_data", "task_data"]  # fmt: skip

@@ -1,0 +1,303 @@
+"""Chapter `beyond/own_paper`: a trained encoder with four vectors a paper, run by the reader's browser as they type.
+
+The encoder is one training of the study `main` (study_tables.py): one pass, every label used, on 3,000 papers of the embedded
+literature. Rounded to a byte a weight (explore/own_encoder.py) it is kept under `results/` and measured as it then is:
+
+    rounding     cosine of the rounded model's vector to the trained one's; nearest papers that both have (recorded)
+    field        % of papers whose field a linear classifier on the vector under CLF says, fitted on other papers (5 folds)
+    year         mean |year said - year|, by ridge regression on the vector under RGN, fitted on other papers
+
+    python -m scirep_core.exhibits.beyond_own_paper --seed 2       # train (or find) the study's model, round and record it
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core import report
+from scirep_core.chapter import Chapter, progress
+from scirep_core.datasets.sources import embedded_root, literature
+from scirep_core.embed import embed
+from scirep_core.encoders import Encoder, load_encoder
+from scirep_core.encoders.model_store import load_model
+from scirep_core.errors import ConfigError, DataError
+from scirep_core.explore.formats import NAMES
+from scirep_core.explore.own_encoder import pack, unpack
+from scirep_core.explore.own_paper import (
+    NEAR,
+    Example,
+    Heads,
+    Known,
+    OwnPaperExplorer,
+    nearest_places,
+    own_paper_data,
+    whole_vectors,
+)
+from scirep_core.formats import Format
+from scirep_core.literature.lexicon import lexicon
+from scirep_core.results import ROOT, Result, provenance, recorded
+from scirep_core.statistics import bootstrap_folds
+from scirep_core.store import write_bytes, write_text
+from scirep_core.training.models import obtain
+from scirep_core.training.variants import Budget, budget
+
+CHAPTER, VARIANT = "beyond/own_paper", "one pass dense"
+MODEL = ROOT / "results" / "embedded" / "beyond" / "own_paper.model.json.gz"
+ROWS = MODEL.with_name("own_paper.jsonl")
+EXAMPLES, FOLDS = 5, 5
+OURS = Example(
+    "this book",
+    "A research book that anyone can rerun",
+    "We rebuild the experiments of five papers on vectors for scientific documents. Every number names its origin, and every "
+    "chapter runs on a laptop without a network. Readers change a parameter and see what follows. We find that many results "
+    "hold, that some tables contain slips, and that a few choices nobody wrote down decide the order of systems.",
+)
+"""A text that is not of the literature: its words reach the encoder in pieces."""
+Floats = NDArray[np.float64]
+Vectors = dict[Format, NDArray[np.float32]]
+View = dict[str, Any]
+
+
+class Shown(NamedTuple):
+    """The encoder in the page and the papers it is shown with; examples are not among them.
+
+    Attributes:
+        packed: what the page gets. encoder: the same in Python.
+        texts: title and abstract of each paper. vectors: format -> (papers, dim).
+        data_hash: of the literature.
+    """
+
+    packed: View
+    encoder: Encoder
+    papers: tuple[Known, ...]
+    texts: tuple[tuple[str, str], ...]
+    examples: tuple[Example, ...]
+    vectors: Vectors
+    data_hash: str
+
+
+def packed_model(steps: int, seed: int) -> View:
+    """Return the recorded model for 0 steps, else one that is trained now, on the literature of a seed."""
+    if not steps:
+        return read_model()
+    given = budget("small", data_seed=seed, train={"steps": steps, "warmup": min(20, steps // 5)})
+    tell = progress(f"training {VARIANT}", "steps")
+    return packed(given, 0, lambda told: tell(told.step, told.steps))[0]
+
+
+def packed(given: Budget, seed: int, watch: Any = None) -> tuple[View, Encoder]:
+    """Return a training of the variant, made where it is missing, as the page gets it, and the encoder before rounding."""
+    made = obtain(VARIANT, seed, given, watch=watch)[0]
+    saved = load_model(made.folder)
+    told = {"variant": VARIANT, "training_seed": seed, "key": made.key, "papers": given.papers, "data_seed": given.data_seed,
+            "steps": int(saved.described.made["training"]["steps"])}  # fmt: skip
+    return pack(saved, told), load_encoder(made.encoder)
+
+
+def read_model(path: Path = MODEL) -> View:
+    """Return a recorded model. Raises DataError for a file that is missing or damaged."""
+    try:
+        found: View = json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, ValueError) as error:
+        remedy = "Record it: python -m scirep_core.exhibits.beyond_own_paper"
+        raise DataError(path, None, f"no recorded model ({error})", remedy) from None
+    return found
+
+
+def look(model: View, papers: int, seed: int) -> Shown:
+    """Encode papers of the literature the model was trained on, drawn by a seed, and hold some out to begin with."""
+    encoder, made = unpack(model), model["made"]
+    found, fields = literature(made["papers"], made["data_seed"]), lexicon().fields
+    if not EXAMPLES + FOLDS <= papers + EXAMPLES <= len(found):
+        raise ConfigError(f"papers = {papers}: the literature has {len(found):,}, of which {EXAMPLES} are held out")
+    drawn = np.random.default_rng(seed).permutation(len(found))
+    examples = [found.paper(int(i)) for i in drawn[:EXAMPLES]]
+    known, texts = [], []
+    for i in np.sort(drawn[EXAMPLES : EXAMPLES + papers]).tolist():
+        paper, field = found.paper(i), fields[int(found.latents.field[i])].name
+        known.append(Known(paper.paper_id, paper.title, paper.year or 0, field))
+        texts.append((paper.title, paper.abstract))
+    begin = (*(Example(paper.paper_id, paper.title, paper.abstract) for paper in examples), OURS)
+    vectors = vectors_of(encoder, texts)
+    return Shown(
+        model,
+        encoder,
+        tuple(known),
+        tuple(texts),
+        begin,
+        vectors,
+        embedded_root(made["papers"], made["data_seed"]).name,
+    )
+
+
+def vectors_of(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> Vectors:
+    """Return format -> (texts, dim) vectors of titles and abstracts, through the vector store."""
+    said = [encoder.recipe.separator.join(filter(None, text)) for text in texts]
+    return {form: embed(encoder, said, form, progress("papers read")) for form in encoder.formats}
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+class Read(NamedTuple):
+    """Linear heads for the page, and of each paper whether its field was said rightly, and how many years off it was said."""
+
+    heads: Heads
+    right: Floats
+    off: Floats
+
+
+def read(shown: Shown, seed: int) -> Read:
+    """Fit linear heads on all papers; what is told of them is from fits on other papers, in five folds."""
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    fields, field = np.unique([paper.field for paper in shown.papers], return_inverse=True)
+    years = np.array([paper.year for paper in shown.papers], float)
+    folds = KFold(FOLDS, shuffle=True, random_state=seed)
+    of_field = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
+    of_year = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-1, 4, 6)))
+    clf, rgn = shown.vectors["CLF"].astype(float), shown.vectors["RGN"].astype(float)
+    right = (cross_val_predict(of_field, clf, field, cv=folds) == field).astype(float)
+    off = np.abs(cross_val_predict(of_year, rgn, years, cv=folds) - years)
+    weights = []
+    for model, x, y in ((of_field, clf, field), (of_year, rgn, years)):
+        model.fit(x, y)
+        scaler, linear = model[0], model[1]
+        slope = np.atleast_2d(linear.coef_) / scaler.scale_
+        weights.append((slope, np.atleast_1d(linear.intercept_) - slope @ scaler.mean_))
+    (w, b), (v, a) = weights
+    told = (
+        f"right for {100 * right.mean():.0f} % of the papers when fitted on others; {len(fields)} fields",
+        f"{off.mean():.1f} years off on average when fitted on other papers",
+    )
+    return Read(Heads((w, b), (v[0], float(a[0])), *told), right, off)
+
+
+def measure(chapter: Chapter, shown: Shown, found: Read, seed: int) -> list[Result]:
+    """Record how well field and year are read; 95 % bootstrap intervals over papers."""
+    return chapter.record(
+        [
+            _row(shown, "reading/field", "accuracy", 100 * found.right, "% of papers, fitted on others", seed),
+            _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed),
+        ]
+    )
+
+
+def rounding(shown: Shown, before: Mapping[Format, NDArray[np.float32]], seed: int) -> list[Result]:
+    """Return what rounding changes: cosines of vectors to those before, and the nearest papers that are the same."""
+    rows = []
+    for form, after in shown.vectors.items():
+        a, b = before[form].astype(float), after.astype(float)
+        cosines = (a * b).sum(1) / np.maximum(np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1), 1e-12)
+        near = [nearest_places(x, x, NEAR + 1)[:, 1:].tolist() for x in (a, b)]
+        kept = np.array([len(set(one) & set(two)) for one, two in zip(*near, strict=True)], float)
+        rows.append(_row(shown, f"rounding/{form}", "cosine", cosines, "rounded to trained vector", seed))
+        rows.append(_row(shown, f"rounding/{form}", "shared", kept, f"of {NEAR} nearest papers", seed))
+    return rows
+
+
+def _row(shown: Shown, task: str, metric: str, values: Floats, note: str, seed: int) -> Result:
+    low, high = bootstrap_folds(values[None, :], [np.arange(len(values))], 1000, seed)
+    return Result(
+        task=task, split="all", metric=metric, protocol="sound", value=float(values.mean()), n=len(values),
+        encoder=shown.encoder.name, low=float(low[0]), high=float(high[0]), source="embedded", seed=seed,
+        fingerprint=shown.encoder.fingerprint, data_hash=shown.data_hash, similarity="cosine", provenance=provenance(), note=note,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------------ showing
+
+
+def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
+    """Return the explorer over what was looked at."""
+    papers = {form: whole_vectors(vectors).astype(float) for form, vectors in shown.vectors.items()}
+    own = vectors_of(shown.encoder, [(one.title, one.abstract) for one in shown.examples])
+    near = {form: nearest_places(own[form], papers[form], NEAR).tolist() for form in papers}
+    read_as = {one.key: {form: near[form][at] for form in near} for at, one in enumerate(shown.examples)}
+    about = (
+        f"Compared with {len(shown.papers):,} papers of the embedded literature: invented, none is real. The encoder was "
+        "trained on that literature alone, and of real science it knows nothing."
+    )
+    return OwnPaperExplorer(
+        own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about=about)
+    )
+
+
+def overview(chapter: Chapter, shown: Shown, rows: Sequence[Result]) -> None:
+    """Show what the encoder is: its size, what rounding changed, and how well field and year are read off its vectors."""
+    shape, made = shown.packed["shape"], shown.packed["made"]
+    weights = sum(rows * columns for _, rows, columns, _, _ in shown.packed["weights"]["arrays"])
+    at = {(row.task, row.metric): row for row in rows}
+    field, year = at["reading/field", "accuracy"], at["reading/year", "absolute error"]
+    chapter.show(
+        f"<p>{made['steps']:,} steps on {made['papers']:,} papers; width {shape['dim']}, {shape['layers']} layers, {weights:,} "
+        f"weights: {len(json.dumps(shown.packed)) / 1000:,.0f} kB in the page, its {len(shown.packed['tokens']['pieces']):,} word "
+        f"pieces included. Its field is said rightly for {chapter.number(field, 0)} % of the papers, its year "
+        f"{chapter.number(year, 1)} years off on average, by linear fits on other papers.</p>"
+    )
+    kept = {(row.task, row.metric): row for row in recorded_rows(shown)}
+    formats = [form for form in shown.vectors if (f"rounding/{form}", "cosine") in kept]
+    if not formats:
+        chapter.note("What rounding changed is recorded for the recorded model alone.")
+        return
+    body = [
+        [
+            "cosine to the trained model's vector",
+            *(chapter.number(kept[f"rounding/{f}", "cosine"], 5) for f in formats),
+        ],
+        [
+            f"nearest papers that both have, of {NEAR}",
+            *(chapter.number(kept[f"rounding/{f}", "shared"], 2) for f in formats),
+        ],
+    ]
+    n = kept[f"rounding/{formats[0]}", "cosine"].n
+    chapter.show(
+        report.table(["Rounded to a byte a weight", *(f"{f}, {NAMES[f][0].lower()}" for f in formats)], body,
+                     f"What rounding changes, recorded: means over {n:,} papers", [["", *["recorded"] * len(formats)]] * len(body))
+    )  # fmt: skip
+
+
+def recorded_rows(shown: Shown) -> list[Result]:
+    """Return the recorded rows of this very model; [] for another one."""
+    return [row for row in recorded(CHAPTER, "embedded") if row.fingerprint == shown.encoder.fingerprint]
+
+
+# ---------------------------------------------------------------------------------------------------------- recording
+
+
+def record(
+    seed: int = 0, papers: int = 1200, given: Budget | None = None, model: Path = MODEL, rows: Path = ROWS
+) -> None:
+    """Train or find the study's model of a seed, round it, write it and what rounding changed."""
+    view, before = packed(given or budget("small"), seed)
+    shown = look(view, papers, 0)
+    found = rounding(shown, vectors_of(before, shown.texts), 0)
+    write_bytes(model, gzip.compress(json.dumps(view, ensure_ascii=False).encode(), mtime=0))
+    said = (json.dumps(replace(row, chapter=CHAPTER).to_json(), allow_nan=False) for row in found)
+    write_text(rows, "".join(f"{line}\n" for line in said))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Record the model, from the command line."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        description="Record the encoder in the page: one training of the study `main`, rounded."
+    )
+    parser.add_argument("--seed", type=int, default=2, help="of the training; not chosen by its score")
+    record(parser.parse_args(arguments).seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+// The browser half of the own-paper explorer: a text is encoded by the page itself as it is typed, and stands among papers.
+//
+// own_encoder.js comes before this file in one module: no imports, no network, so that it runs from a blob in a page opened
+// from disk. All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
+// State: `sel` = {example, code} (the trait `selection`, shared with Python and the address bar). What is typed stays here.
+
+const PREFIX = "#own-paper=";
+const CHANGED = "none";
+
+function h(tag, props, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props || {})) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+const small = (text) => h("small", {}, text);
+const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
+
+// ----------------------------------------------------------------------------------------- changes that need no tagger
+
+const END = /(?<=[.!?])["')\]]*\s+(?=["'(\[]?[A-Z0-9])/g;
+const SHORT = /(?:\b(?:et al|e\.g|i\.e|cf|vs|viz|etc|approx|resp|Figs?|Eqs?|Secs?|Refs?|Tabs?|Nos?|Drs?|Profs?|St)|\b[A-Z])\.$/;
+
+export function sentences(text) {
+  const found = [];
+  let start = 0;
+  for (const gap of text.matchAll(END)) {
+    const end = gap.index + gap[0].trimEnd().length, after = gap.index + gap[0].length;
+    if (SHORT.test(text.slice(start, end))) continue;
+    found.push(text.slice(start, end).trim());
+    start = after;
+  }
+  const last = text.slice(start).trim();
+  return last ? [...found, last] : found;
+}
+
+// Words, and marks of their own: near the Treebank's tokens, which Python counts ("cannot" and "author's" are two each).
+export function tokens(text) {
+  const apart = text.replace(/\b(can)(not)\b/gi, "$1 $2").replace(/([^\s'])('(?:s|m|d|ll|re|ve)|n't)\b/gi, "$1 $2");
+  return apart.match(/'(?:s|m|d|ll|re|ve)\b|n't\b|[\p{L}\p{N}]+(?:[-./'’][\p{L}\p{N}]+)*|[^\s\p{L}\p{N}]/giu) || [];
+}
+
+// Numbers from 0 to 1 that a seed decides (mulberry32).
+function drawing(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+function drawn(n, count, random) {
+  const places = Array.from({ length: n }, (_, i) => i);
+  for (let i = n - 1; i > 0; i -= 1) {
+    const j = Math.floor(random() * (i + 1));
+    [places[i], places[j]] = [places[j], places[i]];
+  }
+  return places.slice(0, count);
+}
+
+function third(text, which) {
+  const all = sentences(text), size = Math.floor(all.length / 3);
+  return size ? [...all.slice(0, (which - 1) * size), ...all.slice(which * size)].join(" ") : null;
+}
+
+function byLength(text, sign) {
+  const all = sentences(text).map((sentence) => [sentence, tokens(sentence).length]);
+  return all.sort((a, b) => sign * (a[1] - b[1])).map(([sentence]) => sentence).join(" ");
+}
+
+const wider = (text, random) => {
+  const places = [...text].flatMap((letter, at) => (letter === " " ? [at] : []));
+  const chosen = new Set(drawn(places.length, Math.floor(places.length / 2), random).map((i) => places[i]));
+  return [...text].map((letter, at) => (chosen.has(at) ? " ".repeat(2 + Math.floor(random() * 4)) : letter)).join("");
+};
+
+// code -> (title, abstract, random) => [title, abstract], or null where the text has too little for it.
+export const CHANGES = {
+  T_ARot: (t, a) => { const all = sentences(a), half = all.length >> 1; return [t, [...all.slice(half), ...all.slice(0, half)].join(" ")]; },
+  T_AShuff: (t, a, random) => { const all = sentences(a); return [t, drawn(all.length, all.length, random).map((i) => all[i]).join(" ")]; },
+  T_ASortAsc: (t, a) => [t, byLength(a, 1)],
+  T_ASortDesc: (t, a) => [t, byLength(a, -1)],
+  T_ADelRand: (t, a, random) => {
+    const all = tokens(a), gone = new Set(drawn(all.length, Math.floor(0.3 * all.length), random));
+    return [t, all.filter((_, at) => !gone.has(at)).join(" ")];
+  },
+  T_ADelQ1: (t, a) => { const left = third(a, 1); return left === null ? null : [t, left]; },
+  T_ADelQ2: (t, a) => { const left = third(a, 2); return left === null ? null : [t, left]; },
+  T_ADelQ3: (t, a) => { const left = third(a, 3); return left === null ? null : [t, left]; },
+  T_A_WS: (t, a, random) => [wider(t, random), wider(a, random)],
+};
+
+export function change(code, title, abstract, seed) {
+  if (!CHANGES[code]) return [title, abstract];
+  if (!abstract.trim() && code !== "T_A_WS") return null;
+  return CHANGES[code](title, abstract, drawing(seed));
+}
+
+// -------------------------------------------------------------------------------------------------------------- numbers
+
+function length(v) {
+  let sum = 0;
+  for (let i = 0; i < v.length; i += 1) sum += v[i] * v[i];
+  return Math.sqrt(sum);
+}
+
+export function cosine(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i += 1) sum += a[i] * b[i];
+  return sum / Math.max(length(a) * length(b), 1e-12);
+}
+
+// Papers' vectors, kept as whole numbers: scaled to length 1.
+function table(data, n, dim) {
+  const whole = new Int8Array(bytes(data).buffer), values = new Float32Array(n * dim);
+  for (let row = 0; row < n; row += 1) {
+    const size = Math.max(length(whole.subarray(row * dim, (row + 1) * dim)), 1e-12);
+    for (let i = row * dim; i < (row + 1) * dim; i += 1) values[i] = whole[i] / size;
+  }
+  return values;
+}
+
+// The k papers of the highest cosine: [place, cosine], highest first; of equals the earlier.
+export function nearest(vector, values, n, k) {
+  const dim = vector.length, size = Math.max(length(vector), 1e-12), best = [];
+  for (let row = 0; row < n; row += 1) {
+    let score = 0;
+    for (let i = 0; i < dim; i += 1) score += vector[i] * values[row * dim + i];
+    score /= size;
+    if (best.length === k && score <= best[k - 1][1]) continue;
+    let at = best.length;
+    while (at > 0 && best[at - 1][1] < score) at -= 1;
+    best.splice(at, 0, [row, score]);
+    if (best.length > k) best.pop();
+  }
+  return best;
+}
+
+function fields({ weight, bias }, vector) {
+  const scores = bias.map((b, f) => weight[f].reduce((sum, w, i) => sum + w * vector[i], b)), top = Math.max(...scores);
+  const shares = scores.map((score) => Math.exp(score - top)), total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share, f) => [f, share / total]).sort((a, b) => b[1] - a[1]);
+}
+
+const year = ({ weight, bias }, vector) => weight.reduce((sum, w, i) => sum + w * vector[i], bias);
+
+export function read(view) {
+  const encoder = open(view.encoder);
+  const spaces = Object.fromEntries(encoder.formats.map((format) => [format, table(view.vectors[format], view.papers.length, encoder.dim)]));
+  return (title, abstract) => {
+    const text = [title.trim(), abstract.trim()].filter(Boolean).join(view.encoder.tokens.separator), began = performance.now();
+    const vectors = encoder.encode(text), took = performance.now() - began;
+    const near = Object.fromEntries(encoder.formats.map((format) => [format, nearest(vectors[format], spaces[format], view.papers.length, view.k)]));
+    const ids = encoder.tokens(text);
+    return { vectors, near, took, pieces: ids.length, unknown: ids.filter((id) => id === view.encoder.tokens.unknown).length,
+      fields: fields(view.heads.field, vectors.CLF), year: year(view.heads.year, vectors.RGN) };
+  };
+}
+
+// --------------------------------------------------------------------------------------------------------------- widget
+
+function render({ model, el }) {
+  const view = JSON.parse(model.get("data"));
+  const answer = read(view);
+  const uid = `opx-${Math.random().toString(36).slice(2, 9)}`;
+  const names = new Map(Object.entries(view.formats));
+  let sel = { ...model.get("selection") };
+  let seed = 1, timer = 0, frame = 0;
+
+  const label = (text, control, name) => {
+    control.id = `${uid}-${name}`;
+    return h("div", { class: `opx-field opx-of-${name}` }, h("label", { for: control.id }, text), control);
+  };
+  const pick = h("select", { onchange: () => choose({ example: pick.value }) }, view.examples.map(([id, title]) => h("option", { value: id }, title)));
+  const title = h("input", { type: "text", autocomplete: "off", spellcheck: "false", oninput: soon });
+  const abstract = h("textarea", { rows: 7, spellcheck: "false", oninput: soon });
+  const codes = h("select", { onchange: () => choose({ code: codes.value }) },
+    h("option", { value: CHANGED }, "as typed"), view.codes.map(([code, text]) => h("option", { value: code }, `${code}: ${text}`)));
+  const again = button("Draw again", () => { seed += 1; draw(); });
+  const cost = h("p", { class: "opx-cost" });
+  const changed = h("section", { class: "opx-changed", "aria-label": "The changed text" });
+  const guess = h("section", { class: "opx-guess", "aria-label": "What the vectors say" });
+  const lists = h("div", { class: "opx-lists" });
+  const live = h("div", { class: "opx-sr", role: "status", "aria-live": "polite" });
+  const root = h("div", { class: "opx", role: "group", "aria-label": "A paper of your own", "data-lm-suppress-shortcuts": "true" },
+    h("div", { class: "opx-text" }, label("Begin with", pick, "example"),
+      h("div", { class: "opx-buttons" }, button("Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); draw(); })),
+      label("Title", title, "title"), label("Abstract", abstract, "abstract")),
+    h("div", { class: "opx-change" }, label("Change the text before it is read", codes, "code"), again),
+    changed, cost, guess, lists,
+    h("p", { class: "opx-hint" }, view.about), live);
+
+  function soon() {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    const own = [title.value, abstract.value];
+    const typed = own.some((text) => text.trim());
+    const told = typed ? change(sel.code, ...own, seed) : own;
+    const before = answer(...own), after = told && sel.code !== CHANGED ? answer(...told) : before;
+    drawChange(told, before, after, typed);
+    cost.replaceChildren(...(typed ? ["Read in ", h("b", { class: "opx-ms" }, `${after.took.toFixed(after.took < 10 ? 1 : 0)} ms`), ` by this page: ${after.pieces} word pieces`,
+      after.pieces >= view.encoder.tokens.length ? ` (the first ${view.encoder.tokens.length} are read, the rest is not)` : "",
+      after.unknown ? `, ${after.unknown} of them unknown` : "", ". Four vectors, one pass."]
+      : ["Nothing is typed. What stands below is what the encoder says of an empty text."]));
+    drawGuess(after);
+    drawLists(before, after);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      live.textContent = `Field ${view.fields[after.fields[0][0]]}, year ${Math.round(after.year)}. Nearest under ${encoderFormats().map((format) =>
+        `${names.get(format)[0]}: ${view.papers[after.near[format][0][0]][1]}`).join("; ")}.`;
+    }, 900);
+  }
+
+  const encoderFormats = () => view.encoder.shape.formats;
+
+  function drawChange(told, before, after, typed) {
+    const random = view.codes.find(([code]) => code === sel.code)?.[2];
+    again.hidden = !random || !typed;
+    if (sel.code === CHANGED || !typed) return changed.replaceChildren();
+    if (!told) return changed.replaceChildren(h("p", { class: "opx-why" }, h("strong", {}, "Does not apply: "), "the abstract has too few sentences. The text is read as typed."));
+    const moved = encoderFormats().map((format) => h("td", {}, h("b", {}, cosine(before.vectors[format], after.vectors[format]).toFixed(3)),
+      small(` ${shared(before, after, format)} of ${view.k} stay`)));
+    changed.replaceChildren(
+      h("p", { class: "opx-title" }, told[0]), h("p", {}, told[1]),
+      h("table", {}, h("caption", {}, "Cosine of the changed text to the typed one, and nearest papers that stay"),
+        h("thead", {}, h("tr", {}, encoderFormats().map((format) => h("th", { scope: "col" }, names.get(format)[0])))),
+        h("tbody", {}, h("tr", {}, moved))));
+  }
+
+  const shared = (before, after, format) => after.near[format].filter(([i]) => before.near[format].some(([j]) => j === i)).length;
+
+  function drawGuess(after) {
+    const [low, high] = view.years;
+    guess.replaceChildren(
+      h("div", {}, h("h3", { class: "opx-h" }, "Field"), h("ol", {}, after.fields.slice(0, 3).map(([f, share]) =>
+        h("li", {}, h("span", { class: "opx-bar", style: `inline-size: ${Math.max(1, Math.round(100 * share))}%`, "aria-hidden": "true" }),
+          h("span", {}, view.fields[f]), h("b", {}, `${Math.round(100 * share)} %`)))), small(view.heads.field.about)),
+      h("div", {}, h("h3", { class: "opx-h" }, "Year"), h("p", { class: "opx-year" }, String(Math.round(after.year))),
+        h("meter", { min: low, max: high, value: Math.min(high, Math.max(low, after.year)), "aria-label": `Year, from ${low} to ${high}` }),
+        small(view.heads.year.about)));
+  }
+
+  function drawLists(before, after) {
+    const formats = encoderFormats();
+    const count = new Map();
+    for (const format of formats) for (const [i] of after.near[format]) count.set(i, (count.get(i) || 0) + 1);
+    lists.replaceChildren(...formats.map((format) => h("section", { "aria-label": names.get(format)[0] },
+      h("h3", { class: "opx-h" }, names.get(format)[0]), small(names.get(format)[1]),
+      h("ol", {}, after.near[format].map(([i, score]) => {
+        const [, heading, when, field] = view.papers[i];
+        const fresh = after !== before && !before.near[format].some(([j]) => j === i);
+        return h("li", { class: fresh ? "opx-new" : null }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}; ${score.toFixed(2)}${
+          count.get(i) > 1 ? `; in ${count.get(i)} lists` : ""}${fresh ? "; new" : ""}`));
+      })))));
+  }
+
+  function fill() {
+    const [, heading, text] = view.examples.find(([id]) => id === sel.example);
+    title.value = heading;
+    abstract.value = text;
+  }
+
+  function choose(changes) {
+    sel = { ...sel, ...changes };
+    if ("example" in changes) fill();
+    codes.value = sel.code;
+    pick.value = sel.example;
+    draw();
+    model.set("selection", { ...sel });
+    model.save_changes();
+    try {
+      history.replaceState(history.state, "", `${PREFIX}${encodeURIComponent(sel.example)},${sel.code}`);
+    } catch {
+      // a sandboxed frame has no address of its own: the view just cannot be shared from there
+    }
+  }
+
+  const known = ({ example, code }) => view.examples.some(([id]) => id === example) && (code === CHANGED || code in CHANGES);
+
+  function onHash() {
+    if (!location.hash.startsWith(PREFIX)) return false;
+    try {
+      const [example, code] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
+      if (known({ example, code })) choose({ example, code });
+      return known({ example, code });
+    } catch {
+      return false;
+    }
+  }
+
+  function onModel() {
+    const next = model.get("selection");
+    if (next.example === sel.example && next.code === sel.code) return;
+    if (next.example !== sel.example) { sel = { ...next }; fill(); }
+    sel = { ...next };
+    codes.value = sel.code;
+    pick.value = sel.example;
+    draw();
+  }
+
+  el.replaceChildren(root);
+  fill();
+  codes.value = sel.code;
+  pick.value = sel.example;
+  draw();
+  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" }));
+  window.addEventListener("hashchange", onHash);
+  model.on("change:selection", onModel);
+  // the plain tables beside the widget served readers without script; with script they fold away
+  for (const plain of document.querySelectorAll("details.opx-fallback")) if (plain.dataset.key === view.key) plain.open = false;
+  return () => {
+    clearTimeout(timer);
+    cancelAnimationFrame(frame);
+    window.removeEventListener("hashchange", onHash);
+    model.off("change:selection", onModel);
+  };
+}
+
+export default { render };

@@ -1,0 +1,299 @@
+"""The own-paper explorer: its data, its plain-HTML twin, the recorded encoder, and its behaviour in a browser from disk."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium as chromium_
+import numpy as np
+import pytest
+from blank_page import Page
+from test_explore_tasks import CONTRAST, HARNESS, Browser
+
+from scirep_core.changes import Parsed
+from scirep_core.errors import ConfigError, DataError
+from scirep_core.exhibits import beyond_own_paper as exhibit
+from scirep_core.explore.own_encoder import CAP as ENCODER_CAP
+from scirep_core.explore.own_paper import (
+    AS_TYPED,
+    CODES,
+    CSS,
+    ESM,
+    NEAR,
+    OwnPaperExplorer,
+    nearest_places,
+    own_paper_data,
+    resolve,
+    whole_vectors,
+)
+from scirep_core.formats import FORMATS
+from scirep_core.linguistics import find_tools
+from scirep_core.perturbations import PERTURBATIONS, perturb
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def shown(own_home) -> exhibit.Shown:
+    return exhibit.look(exhibit.read_model(), N, 0)
+
+
+@pytest.fixture(scope="module")
+def widget(shown) -> OwnPaperExplorer:
+    return exhibit.explorer(shown, exhibit.read(shown, 0))
+
+
+# ------------------------------------------------------------------------------------------------------------- data
+
+
+def test_the_recorded_encoder_is_under_a_megabyte_and_its_rows_are_its_own(shown):
+    assert len(json.dumps(shown.packed)) < ENCODER_CAP
+    rows = {(row.task, row.metric): row for row in exhibit.recorded_rows(shown)}
+    assert set(rows) == {(f"rounding/{form}", metric) for form in FORMATS for metric in ("cosine", "shared")}
+    assert all(row.value > 0.998 for (_, metric), row in rows.items() if metric == "cosine")
+
+
+def test_a_damaged_recorded_encoder_is_named_with_the_remedy(tmp_path):
+    (tmp_path / "m.json.gz").write_bytes(exhibit.MODEL.read_bytes()[:1000])
+    for name in ("m.json.gz", "none.json.gz"):
+        with pytest.raises(DataError, match=rf"{name}.*Record it: python -m scirep_core.exhibits.beyond_own_paper"):
+            exhibit.read_model(tmp_path / name)
+
+
+def test_examples_are_not_among_the_papers_and_all_have_a_field_and_a_year(shown):
+    assert len(shown.papers) == N and len(shown.examples) == exhibit.EXAMPLES + 1
+    assert not {one.key for one in shown.examples} & {paper.paper_id for paper in shown.papers}
+    assert all(paper.field and paper.year for paper in shown.papers)
+    with pytest.raises(ConfigError, match=r"papers = 4000: the literature has 3,000"):
+        exhibit.look(shown.packed, 4000, 0)
+
+
+def test_heads_say_what_scikit_learns_models_say(shown):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    found = exhibit.read(shown, 0)
+    names, field = np.unique([paper.field for paper in shown.papers], return_inverse=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000)).fit(shown.vectors["CLF"], field)
+    scores = shown.vectors["CLF"] @ found.heads.field[0].T + found.heads.field[1]
+    assert (scores.argmax(1) == model.predict(shown.vectors["CLF"])).all() and scores.shape == (N, len(names))
+    years = shown.vectors["RGN"] @ found.heads.year[0] + found.heads.year[1]
+    assert np.corrcoef(years, [paper.year for paper in shown.papers])[0, 1] > 0.5
+
+
+def test_whole_vectors_keep_cosines_and_order():
+    x = np.random.default_rng(0).normal(size=(200, 64))
+    whole = whole_vectors(x)
+    cosines = (whole * x).sum(1) / np.linalg.norm(whole.astype(float), axis=1) / np.linalg.norm(x, axis=1)
+    assert cosines.min() > 0.9995 and np.abs(whole).max() == 127 and whole.dtype == np.int8
+    assert nearest_places(x, x, 1)[:, 0].tolist() == list(range(200))
+    tied = np.array([[1.0, 0], [2, 0], [0, 1]])
+    assert nearest_places(tied[:1], tied, 3).tolist() == [[0, 1, 2]]
+
+
+def test_what_does_not_fit_is_refused(shown, widget):
+    view = json.loads(widget.data)
+    with pytest.raises(ConfigError, match=r"unknown key 'paper'"):
+        resolve(view, {}, {"paper": "x"})
+    with pytest.raises(ConfigError, match=r"code 'T_ADelNN'"):
+        widget.selection = {"code": "T_ADelNN"}
+    heads = exhibit.read(shown, 0).heads
+    for vectors, said in (({}, "vectors of CLF"), (shown.vectors, "over the cap of 1,000")):
+        with pytest.raises(ConfigError, match=said):
+            own_paper_data(shown.packed, shown.papers, vectors, heads, shown.examples, {}, cap=1000)
+    with pytest.raises(ConfigError, match=r"examples: \[\]"):
+        own_paper_data(shown.packed, shown.papers, shown.vectors, heads, [], {})
+
+
+def test_the_plain_twin_has_every_example_and_its_nearest(shown, widget):
+    plain = widget.static_fallback()
+    assert plain.count("<table") == len(shown.examples) and plain.count("<tr>") == len(shown.examples) * (NEAR + 1)
+    first = {form: nearest_places(exhibit.vectors_of(shown.encoder, [shown.examples[0][1:]])[form],
+                                  whole_vectors(shown.vectors[form]), 1)[0, 0] for form in FORMATS}  # fmt: skip
+    for place in first.values():
+        assert shown.papers[place].title[:100].replace("'", "&#x27;") in plain
+
+
+def test_the_chapter_says_what_the_encoder_is(shown):
+    page = Page(papers=N, steps=0)
+    exhibit.overview(page, shown, exhibit.measure(page, shown, exhibit.read(shown, 0), 0))  # type: ignore[arg-type]
+    assert "300 steps on 3,000 papers; width 64, 2 layers" in page.text and "Rounded to a byte a weight" in page.text
+
+
+# ---------------------------------------------------------------------------------------------------------- browser
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with chromium_.browser() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    checked = Browser(chromium)
+    yield checked
+    assert checked.wrong == []
+
+
+def harness(folder: Path, widget: OwnPaperExplorer, theme: str = "", width: int = 1000) -> str:
+    """Write the page as the book would: module, data and style inline. Return its file address."""
+
+    def inline(value: Any) -> str:
+        return json.dumps(value).replace("</", "<\\/")
+
+    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
+    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
+    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
+    path = folder / "page.html"
+    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
+    return path.as_uri()
+
+
+LISTS = """() => [...document.querySelectorAll(".opx-lists section")].map(
+  (part) => [...part.querySelectorAll("li > span")].map((title) => title.textContent))"""
+
+
+def test_typing_moves_the_lists_to_where_python_finds_them(shown, widget, tmp_path, browser):
+    page = browser.open(harness(tmp_path, widget))
+    own = shown.examples[2]
+    page.fill(".opx-of-title input", own.title)
+    page.fill(".opx-of-abstract textarea", own.abstract)
+    page.wait_for_timeout(200)
+    vectors = exhibit.vectors_of(shown.encoder, [(own.title, own.abstract)])
+    for form, titles in zip(FORMATS, page.evaluate(LISTS), strict=True):
+        places = nearest_places(vectors[form], whole_vectors(shown.vectors[form]), NEAR)[0]
+        assert titles == [shown.papers[place].title[:160] for place in places]
+    said = page.inner_text(".opx-year"), page.inner_text(".opx-guess li:first-child")
+    heads = exhibit.read(shown, 0).heads
+    names = sorted({paper.field for paper in shown.papers})
+    assert said[0] == str(round(float(vectors["RGN"][0] @ heads.year[0] + heads.year[1])))
+    assert names[int((vectors["CLF"][0] @ heads.field[0].T + heads.field[1]).argmax())] in said[1]
+
+
+def test_vectors_of_the_literature_are_pythons_in_the_browser(shown, tmp_path, chromium):
+    module = ESM.replace("export default { render };", "export { open };")
+    (tmp_path / "index.html").write_text('<!doctype html><meta charset="utf-8">')
+    said = [" [SEP] ".join(text) for text in shown.texts]
+    with chromium_.tab(chromium, f"{tmp_path.as_uri()}/") as tab:
+        tab.page.goto(f"{tmp_path.as_uri()}/index.html")
+        found = tab.page.evaluate(
+            """async ([source, packed, texts]) => {
+              const { open } = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+              const model = open(packed);
+              return texts.map((text) => { const v = model.encode(text); return model.formats.map((f) => [...v[f]]); });
+            }""",
+            [module, shown.packed, said],
+        )
+    for f, form in enumerate(FORMATS):
+        assert np.abs(np.array([rows[f] for rows in found]) - shown.vectors[form]).max() <= 1e-4
+
+
+def test_changes_are_those_of_the_library(shown, tmp_path, chromium):
+    module = ESM.replace("export default { render };", "")
+    (tmp_path / "index.html").write_text('<!doctype html><meta charset="utf-8">')
+    texts = [
+        *shown.texts[:40],
+        ("A title", "One sentence only."),
+        ("", "We see e.g. A. B. Smith et al. (2020). It works! Does it? Yes."),
+    ]
+    fixed = [code for code in CODES if not PERTURBATIONS[code].random]
+    with chromium_.tab(chromium, f"{tmp_path.as_uri()}/") as tab:
+        tab.page.goto(f"{tmp_path.as_uri()}/index.html")
+        made = tab.page.evaluate(
+            """async ([source, codes, texts]) => {
+              const { change } = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+              return texts.map(([t, a]) => codes.map((code) => [change(code, t, a, 1), change(code, t, a, 2)]));
+            }""",
+            [module, list(CODES), texts],
+        )
+    tools = find_tools("fallback")
+    for (title, abstract), changes in zip(texts, made, strict=True):
+        for code, (first, second) in zip(CODES, changes, strict=True):
+            own = perturb("p", Parsed(title, tools), Parsed(abstract, tools), code)
+            assert (first is not None) == own.applies, (code, abstract)
+            if code in fixed and own.applies:
+                assert first == [own.title, own.abstract], code
+            if not own.applies or code in fixed:
+                assert first == second
+            elif code == "T_A_WS":
+                assert [re.sub(" +", " ", x) for x in first] == [re.sub(" +", " ", x) for x in (title, abstract)]
+            elif code == "T_AShuff":
+                assert sorted(first[1].split()) == sorted(abstract.split())
+            elif (
+                title,
+                abstract,
+            ) in shown.texts:  # beyond the literature's words, abbreviations keep their point in Python
+                kept, tokens = first[1].split(), Parsed(abstract, tools).tokens
+                assert set(kept) <= set(tokens) and len(kept) == len(tokens) - int(0.3 * len(tokens))
+    drawn = [one[CODES.index("T_AShuff")] for one in made[:40]]
+    assert sum(first != second for first, second in drawn) > 30
+
+
+def test_an_example_and_a_change_are_kept_in_the_address_and_told_to_python(shown, widget, tmp_path, browser):
+    address = harness(tmp_path, widget)
+    page = browser.open(address)
+    page.select_option(".opx-of-code select", "T_ARot")
+    page.select_option(".opx-of-example select", "this book")
+    assert page.evaluate("fake.get('selection')") == {"example": "this book", "code": "T_ARot"}
+    assert page.evaluate("location.hash") == "#own-paper=this%20book,T_ARot"
+    assert page.input_value(".opx-of-title input") == exhibit.OURS.title
+    assert "Cosine of the changed text" in page.inner_text(".opx-changed")
+    again = browser.open(address + "#own-paper=this%20book,T_ADelQ1")
+    assert again.input_value(".opx-of-code select") == "T_ADelQ1"
+    for wrong in ("#own-paper=nobody,T_ARot", "#own-paper=this%20book,T_ADelNN", "#own-paper=%E0%A4%A"):
+        other = browser.open(address + wrong)
+        assert other.input_value(".opx-of-code select") == AS_TYPED
+
+
+def test_hostile_empty_and_endless_texts_are_read(widget, tmp_path, browser):
+    page = browser.open(harness(tmp_path, widget))
+    page.fill(".opx-of-title input", '<img src=x onerror="window.pwned=1">')
+    page.fill(".opx-of-abstract textarea", "so it goes on and on. " * 500)
+    page.select_option(".opx-of-code select", "T_AShuff")
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.pwned") is None
+    assert "the first 256 are read" in page.inner_text(".opx-cost")
+    page.click("text=Draw again")
+    page.click("text=Empty both boxes")
+    page.wait_for_timeout(200)
+    assert "Nothing is typed" in page.inner_text(".opx-cost")
+    assert page.inner_text(".opx-changed") == ""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_is_legible_at_every_width(widget, tmp_path, browser, theme):
+    page = browser.open(harness(tmp_path, widget, theme))
+    page.select_option(".opx-of-code select", "T_ADelRand")
+    found = page.evaluate(CONTRAST.replace(".stx", ".opx"))
+    assert found["low"] == [] and found["seen"] > 50
+    assert (found["back"] == "255,255,255") == (theme == "light")
+    small = browser.open(harness(tmp_path, widget, theme, 374), width=390)
+    assert small.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.alone
+def test_a_keystroke_is_answered_within_100_ms_for_200_words(shown, widget, tmp_path, browser):
+    page = browser.open(harness(tmp_path, widget))
+    words = " ".join(" ".join(text) for text in shown.texts).split()
+    said = " ".join(random.Random(0).choices(words, k=200))
+    took = page.evaluate(
+        """(text) => {
+          const box = document.querySelector(".opx-of-abstract textarea");
+          const timed = (_, i) => new Promise((done) => {
+            const began = performance.now();
+            box.value = text.slice(0, text.length - i);
+            box.dispatchEvent(new Event("input"));
+            requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
+          });
+          return Array.from({length: 11}).reduce(async (all, x, i) => [...await all, await timed(x, i)], Promise.resolve([]));
+        }""",
+        said,
+    )
+    assert sorted(took[1:])[5] <= 100, took
