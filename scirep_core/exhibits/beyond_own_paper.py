@@ -240,11 +240,12 @@ def overview(chapter: Chapter, shown: Shown, rows: Sequence[Result]) -> None:
     weights = sum(rows * columns for _, rows, columns, _, _ in shown.packed["weights"]["arrays"])
     at = {(row.task, row.metric): row for row in rows}
     field, year = at["reading/field", "accuracy"], at["reading/year", "absolute error"]
+    pieces, size = shown.packed["tokens"]["pieces"].count("\n") + 1, len(json.dumps(shown.packed)) / 1000
     chapter.show(
         f"<p>{made['steps']:,} steps on {made['papers']:,} papers; width {shape['dim']}, {shape['layers']} layers, {weights:,} "
-        f"weights: {len(json.dumps(shown.packed)) / 1000:,.0f} kB in the page, its {len(shown.packed['tokens']['pieces']):,} word "
-        f"pieces included. Its field is said rightly for {chapter.number(field, 0)} % of the papers, its year "
-        f"{chapter.number(year, 1)} years off on average, by linear fits on other papers.</p>"
+        f"weights: {size:,.0f} kB in the page, its {pieces:,} word pieces included. Its field is said rightly for "
+        f"{chapter.number(field, 0)} % of the papers, its year {chapter.number(year, 1)} years off on average, by linear fits on "
+        "other papers.</p>"
     )
     kept = {(row.task, row.metric): row for row in recorded_rows(shown)}
     formats = [form for form in shown.vectors if (f"rounding/{form}", "cosine") in kept]

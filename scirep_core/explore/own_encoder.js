@@ -51,7 +51,7 @@ function words(text) {
 class Tokens {
   constructor({ pieces, unknown, first, last, special, length }) {
     Object.assign(this, { unknown, first, last, length });
-    this.known = new Map(pieces.map((piece, id) => [piece, id]));
+    this.known = new Map(pieces.split("\n").map((piece, id) => [piece, id]));
     this.special = new Map(special);
     const escaped = special.map(([name]) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     this.cut = new RegExp(`(${escaped.join("|")})`);

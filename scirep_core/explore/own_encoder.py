@@ -90,7 +90,8 @@ def unpack(view: View) -> TrunkEncoder:
     from scirep_core.text import Recipe
 
     shape, told = view["shape"], view["tokens"]
-    tokens = of_words({piece: number for number, piece in enumerate(told["pieces"])})
+    pieces = told["pieces"].split("\n")
+    tokens = of_words({piece: number for number, piece in enumerate(pieces)})
     data, arrays = base64.b64decode(view["weights"]["data"]), dict[str, torch.Tensor]()
     for name, rows, columns, at, factors in view["weights"]["arrays"]:
         if factors < 0:
@@ -101,7 +102,7 @@ def unpack(view: View) -> TrunkEncoder:
     wide = len(arrays["layers.0.intermediate.bias"])
     trunk = Trunk(
         Shape(
-            len(told["pieces"]),
+            len(pieces),
             shape["dim"],
             shape["layers"],
             shape["heads"],
@@ -136,7 +137,7 @@ def _vocabulary(saved: Saved) -> View:
     for piece, number in vocabulary.items():
         pieces[number] = piece
     special = [[name, vocabulary[name]] for name in sorted({*saved.tokens.special.values()}) if name in vocabulary]
-    return {"pieces": pieces, "special": special, "unknown": vocabulary[saved.tokens.special["unk_token"]],
+    return {"pieces": "\n".join(pieces), "special": special, "unknown": vocabulary[saved.tokens.special["unk_token"]],
             "first": saved.tokens.cls, "last": saved.tokens.sep}  # fmt: skip
 
 

@@ -40,7 +40,7 @@ ESM = (
     ENCODER.replace("export function", "function") + "\n" + (HERE / "own_paper.js").read_text(encoding="utf-8")
 )  # one module: what the encoder exports is its neighbour's own
 CSS = (HERE / "own_paper.css").read_text(encoding="utf-8")
-CAP = 2_000_000
+CAP = 1_400_000
 """Bytes of the data in the page, the packed encoder included."""
 NEAR, HEADING = 8, 160
 AS_TYPED = "none"
