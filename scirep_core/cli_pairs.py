@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -33,14 +35,16 @@ def pairs(
     """
     from scirep_core.datasets.maple_pairs import Report
     from scirep_core.datasets.maple_pairs import pairs as made
-    from scirep_core.errors import CacheError
+    from scirep_core.errors import CacheError, ConfigError
     from scirep_core.store import atomic
 
+    if as_json and str(out) == "-":
+        raise ConfigError("--json would stand among the rows on standard output. Give --out a file")
     told = Report()
     try:
-        with atomic(Path("/dev/stdout") if str(out) == "-" else out) as stream:
+        with nullcontext(sys.stdout.buffer) if str(out) == "-" else atomic(out) as stream:
             for done, row in enumerate(made(folders, split, cap, seed, told), 1):  # type: ignore[arg-type]
-                stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+                stream.write((json.dumps(row) + "\n").encode())
                 if done % 10_000 == 0:
                     say(f"{done:,} of {told.papers:,} papers")
     except OSError as error:
@@ -49,7 +53,8 @@ def pairs(
         print_json({**told.__dict__, "hard": dict(told.hard)})
         return
     hard = ", ".join(f"{count:,} by {name or 'none'}" for name, count in told.hard.most_common())
+    blank = f"; {told.blank:,} papers without a text left out" if told.blank else ""
     say(
-        f"{told.pairs:,} pairs of {told.papers:,} papers and {told.labels:,} labels; {told.dropped:,} over the cap of {cap}"
+        f"{told.pairs:,} pairs of {told.papers:,} papers and {told.labels:,} labels; {told.dropped:,} over the cap of {cap}{blank}"
     )
     say(f"hard negatives: {hard}; {told.resolved:,} of {told.references:,} references are papers of these folders")

@@ -1,11 +1,13 @@
 """Typed records and JSON lines.
 
 A record is a NamedTuple, so it costs little, compares by value and cannot be changed by accident. JSON lines are read
-as bytes and split on "\\n" only: `str.splitlines` also splits on U+2028 and friends, which occur inside abstracts.
+as bytes and split on "\\n" only: `str.splitlines` also splits on U+2028 and friends, which occur inside abstracts. What
+Windows adds, a carriage return before the line end and a mark before the first line, is left out.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import math
@@ -77,7 +79,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def read_json(path: Path) -> Any:
     """Read one JSON file; NaN, Infinity and a key twice are refused. Raises DataError with the line of the fault."""
     try:
-        return _parse(path.read_bytes())
+        return _parse(path.read_bytes().removeprefix(codecs.BOM_UTF8))
     except FileNotFoundError:
         raise DataError(path, None, "file not found") from None
     except OSError as error:
@@ -101,7 +103,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(stream, start=1):  # binary files split on b"\n" only
-                yield number, raw.rstrip(b"\r\n")
+                yield number, (raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw).rstrip(b"\r\n")
     except FileNotFoundError:
         raise DataError(path, None, "file not found") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -487,13 +487,23 @@ def test_retrieval_ties_go_by_pool_order_and_are_told():
 
 def test_retrieval_skips_queries_without_links_and_keeps_zero_grades_as_published():
     ids, matrix = cloud(5)
-    data = Pooled({"d0": {"d1": 1}, "d1": {}, "d2": {"d3": 0}}, tuple(ids))
+    data = Pooled({"d0": {"d1": 1}, "d1": {}, "d2": {"d3": 0, "d4": -1}}, tuple(ids))
     tasked = task("retrieval", data, "recall@5")
     assert (evaluate(tasked, (ids, matrix))[0].n, evaluate(tasked, (ids, matrix))[0].value) == (2, 50.0)
     assert (evaluate(tasked, (ids, matrix), "sound")[0].n, evaluate(tasked, (ids, matrix), "sound")[0].value) == (
         1,
         100.0,
     )
+
+
+def test_judgements_without_anything_relevant_are_named_not_the_vectors():
+    ids, matrix = cloud(5)
+    none = task("retrieval", Pooled({"d0": {"d1": 0}, "d2": {}}, tuple(ids)), "recall@5")
+    with pytest.raises(DataError, match="no query has a relevant paper in the pool"):
+        evaluate(none, (ids, matrix), "sound")
+    bare = task("label_ranking", LabelSpace({"d0": ()}, {"d1": LabelText("d1", "x")}), "recall@5")
+    with pytest.raises(DataError, match="no paper has a label"):
+        evaluate(bare, (ids, matrix))
 
 
 def test_from_ranks_by_hand():

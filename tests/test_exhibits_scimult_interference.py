@@ -7,6 +7,7 @@ import small_scimult
 from blank_page import Page
 from small_scimult import made
 
+from scirep_core import studied
 from scirep_core.exhibits import scimult_interference as exhibits
 from scirep_core.exhibits import scimult_interference_gradients as angles
 from scirep_core.exhibits import scimult_interference_print as printed
@@ -23,8 +24,10 @@ def test_table_9_follows_in_all_cells_and_from_no_other_vanilla():
     page = Page()
     printed.table9(page)
     assert "20 of 20 printed changes follow to the last digit" in page.text
-    assert "no sign turns" in page.text
-    assert "it would read +1.06, +0.37, +1.54, +0.97" in page.text
+    assert (
+        "No sign turns between the two readings; furthest apart is FFNExpert in search, -9.28 and -10.03 %" in page.text
+    )
+    assert "it would read MHAExpert +1.06, FFNExpert +0.37, Prefix +1.54, Instruction +0.97" in page.text
     assert printed.mean_of_changes("SM-T8", "SciMult MHAExpert") == pytest.approx(0.75, abs=0.005)
     assert printed.mean_of_changes("SM-T8", "SciMult FFNExpert") == pytest.approx(-10.03, abs=0.005)
 
@@ -37,7 +40,7 @@ def test_a_gain_that_one_data_set_carries_is_named():
     page = Page()
     printed.claims(page)
     assert "true of 5 of 5 averages, and of 26 of the 41 columns" in page.text
-    assert "In link prediction (reranking) and search the gain is that of a single data set" in page.text
+    assert "In link prediction (reranking) and search a single data set makes the gain" in page.text
     assert "Cite: -0.14" in page.text and "TREC-COVID in BEIR: -0.27" in page.text
     assert len(page.figures["columns"]) == 41 + 5
 
@@ -64,8 +67,8 @@ def values(better: dict[str, float], spread: float = 0.2):
     return value
 
 
-def rows_of(monkeypatch, name, better, spread=0.2):
-    found = made(name, values(better, spread))
+def rows_of(monkeypatch, name, better, spread=0.2, seeds=range(3)):
+    found = made(name, values(better, spread), seeds)
     monkeypatch.setattr(studies, "recorded_study", lambda _: found)
     return shared.recorded(Page(), name)
 
@@ -76,10 +79,24 @@ def test_our_table_9_has_intervals_and_says_what_they_settle(monkeypatch):
     found = exhibits.ours(page, {"recorded": rows, "live": []})["recorded"]
     assert "Recorded, MHAExpert: up in 5 of 5" in page.text and "Recorded, FFNExpert: down in 5 of 5" in page.text
     assert "Recorded, Prefix: not settled in 5 of 5" in page.text
-    assert "Of 10 changes that are settled in the recorded run, 8 have the sign that is printed" in page.text
+    assert "Of 20 changes 10 are settled in the recorded run, 8 of these with the sign that is printed" in page.text
+    assert (
+        "of 20 intervals about 1.0 would leave out 0 by chance" in page.text
+    )  # of the five in print, not of the control
+    assert "Recorded: 3 trainings each" in page.text and "300 to 600 steps" in page.text
     row = found["SciMult MHAExpert", "SM-T5"]
     assert row.value == pytest.approx(10, abs=0.1) and row.low < row.value < row.high
     assert "Vanilla, as long" in page.text and 'class="live"' not in page.text
+
+
+def test_vanillas_averages_stand_between_floor_and_ceiling(monkeypatch):
+    rows = rows_of(monkeypatch, "scimult", {"random": -40.0, "oracle": 40.0}, 0.0)
+    page = Page()
+    exhibits.ends(page, {"recorded": rows, "live": []})
+    assert page.text.startswith("Recorded, Vanilla’s averages") and page.text.count("50.0 (10.0 to 90.0)") == 5
+    bare = Page()
+    exhibits.ends(bare, {"recorded": [row for row in rows if row.encoder != "oracle"]})
+    assert bare.text == ""
 
 
 def test_equal_length_is_a_comparison_of_its_own(monkeypatch):
@@ -89,21 +106,67 @@ def test_equal_length_is_a_comparison_of_its_own(monkeypatch):
     assert "5 of 20 changes are settled above 0 and 10 below" in page.text
 
 
+def test_one_recorded_training_settles_nothing(monkeypatch):
+    rows = rows_of(monkeypatch, "scimult", {"SciMult MHAExpert": 5.0}, seeds=range(1))
+    page = Page()
+    exhibits.ours(page, {"recorded": rows})
+    exhibits.length(page, rows)
+    assert "MHAExpert: up in 5 of 5" in page.text and "without an interval none of these signs is settled" in page.text
+    assert "Against Vanilla of equal length no change has an interval yet, so none is settled" in page.text
+    assert "by chance" not in page.text and 'class="ci"' not in page.text
+
+
+def test_changes_with_and_without_intervals_are_told_apart(monkeypatch):
+    rows = rows_of(monkeypatch, "scimult", {"SciMult MHAExpert": 5.0, "SciMult Prefix": 5.0})
+    kept = [
+        row
+        for row in studied.trainings(rows)
+        if studied.line(row) != "SciMult Prefix" or row.parameters["training_seed"] < 1
+    ]
+    rows = [*kept, *studied.over_seeds(kept)]
+    page = Page()
+    found = exhibits.ours(page, {"recorded": rows})["recorded"]
+    assert "Of 15 changes 5 are settled" in page.text and "of 15 intervals" in page.text  # Prefix was trained once
+    assert exhibits.signs_of(found)["SciMult Prefix", "SM-T5"] == 0
+
+
 def test_company_costs_where_a_task_alone_is_ahead(monkeypatch):
     better = {exhibits.ALONE_ON["search"]: 4.0, exhibits.ALONE_ON["classification"]: -4.0}
     rows = rows_of(monkeypatch, exhibits.CHOICES, better)
     page = Page()
     found = exhibits.company(page, {"recorded": rows, "live": []})["recorded"]
-    assert "the task alone is ahead in search +8." in page.text
-    assert (
-        "company helps in classification (fine) -7.99; classification (coarse) -7.99" in page.text
-        and "2 not settled" in page.text
-    )
-    assert "3 of 10 fall behind Vanilla" in page.text  # classification alone on the three other tasks' groups
+    assert "the task alone is ahead in 1 of 5 (search +8." in page.text
+    assert "company helps in 2 of 5 (classification (fine) -7.99 %; classification (coarse) -7.99 %)" in page.text
+    assert "not settled in 2 of 5 (link prediction (retrieval) " in page.text
+    # classification alone falls behind on the three other tasks' tables, search alone gains on four
+    assert "3 of 10 are settled behind Vanilla and 4 settled ahead" in page.text
     assert set(page.figures["company"].task) == set(shared.TASKS.values())
+    assert "classification 1.7 times, link prediction 5.0 times, search 5.0 times as often" in page.text
     experts = exhibits.changes(page, rows, ("SciMult MHAExpert",), "recorded")
     exhibits.recovered(page, "recorded", found, experts)
-    assert "a task alone is ahead in 1 of 5 groups" in page.text and "is above Vanilla in 0 of these." in page.text
+    assert "is settled ahead in search; MHAExpert is settled above Vanilla in 0 of 1." in page.text
+
+
+@pytest.mark.parametrize(
+    ("alone", "expert", "said"),
+    [
+        (4.0, 4.0, "is settled ahead in search; MHAExpert is settled above Vanilla in 1 of 1 (search)."),
+        (0.0, 4.0, "no task alone is settled ahead on its own tables, so that no cost is shown"),
+    ],
+)
+def test_what_experts_win_back_follows_from_intervals(monkeypatch, alone, expert, said):
+    rows = rows_of(monkeypatch, exhibits.CHOICES, {exhibits.ALONE_ON["search"]: alone, "SciMult MHAExpert": expert})
+    page = Page()
+    found = exhibits.company(page, {"recorded": rows})["recorded"]
+    exhibits.recovered(page, "recorded", found, exhibits.changes(page, rows, ("SciMult MHAExpert",), "recorded"))
+    assert said in page.text and "settles nothing" not in page.text
+
+
+def test_experts_that_were_not_trained_win_back_nothing_and_lose_nothing(monkeypatch):
+    rows = rows_of(monkeypatch, exhibits.CHOICES, {exhibits.ALONE_ON["search"]: 4.0})
+    page = Page()
+    exhibits.recovered(page, "recorded", exhibits.company(page, {"recorded": rows})["recorded"], {})
+    assert "Recorded: MHAExpert is not among these trainings" in page.text and "in 0 of" not in page.text
 
 
 def test_one_live_training_has_signs_alone():
@@ -113,14 +176,13 @@ def test_one_live_training_has_signs_alone():
     rows += [row for table in shared.TABLES for row in shared.averages(rows, table)]
     page = Page()
     found = exhibits.company(page, {"live": rows})["live"]
-    assert "Live (signs of one training)" in page.text
-    assert (
-        "the task alone is ahead in link prediction (retrieval) +2.00; link prediction (reranking) +2.00" in page.text
-    )
-    exhibits.ours(page, {"live": rows})
+    listed = "link prediction (retrieval) +2.00 %; link prediction (reranking) +2.00 %"
+    assert f"Live, on a task’s own tables: the task alone is ahead in 2 of 5 ({listed})" in page.text
+    assert "without an interval none of these signs is settled" in page.text
+    experts = exhibits.ours(page, {"live": rows})["live"]
     assert "Live, MHAExpert: unchanged in 5 of 5" in page.text and 'class="ci"' not in page.text
-    exhibits.recovered(page, "live", {}, {})
-    assert "no task alone is ahead on its own tables" in page.text
+    exhibits.recovered(page, "live", found, experts)
+    assert "MHAExpert is above Vanilla in 0 of 2; without intervals this settles nothing." in page.text
     assert len(found) == 15
 
 
@@ -175,7 +237,6 @@ def test_what_is_settled_below_zero_is_said(monkeypatch, small_training):
     page = Page(papers=600, steps=4)
     angles.angles(page)
     assert "Of 9 cosines between two tasks 1 are settled below 0" in page.text and "and 0 above" in page.text
-    assert (
-        "classification and search in the attention, -0.50" in page.text and "they are lower than within" in page.text
-    )
+    assert "classification and search in the attention, -0.50" in page.text
+    assert "On average they are -0.06, settled below the 0.60 within a task (difference -0.66" in page.text
     assert len(page.figures["angles"]) == 18

@@ -13,12 +13,16 @@ import small_scimult
 from blank_page import Page
 from small_scimult import made
 
+from scirep_core.datasets.maple_pairs import Report, pairs
+from scirep_core.datasets.sources import embedded_root
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import scimult_training as exhibits
 from scirep_core.exhibits import scimult_training_figure as drawing
 from scirep_core.exhibits import scimult_training_loss as loss
 from scirep_core.exhibits import studies
-from scirep_core.training.config import TrainConfig
+from scirep_core.published import lookup, table
+from scirep_core.results import Result
+from scirep_core.training.variants import budget, config
 
 small_training = small_scimult.small_training
 
@@ -40,7 +44,8 @@ def test_the_walk_finds_experts_in_the_odd_blocks_and_counts_what_the_paper_adds
     assert feed.held - dense.held == 2 * 6 * (2 * 768 * 3072 + 768 + 3072 + 2 * 768)
     assert drawing.walk("instruction").held == dense.held
     prefix = drawing.walk("prefix")
-    assert prefix.trained == prefix.held - dense.held > 0
+    assert prefix.trained == prefix.held - dense.held
+    assert 11 * block < prefix.trained < 11.01 * block  # all blocks but the last, and a few words and places
 
 
 @pytest.mark.parametrize("kind", drawing.EXPERTS)
@@ -59,7 +64,8 @@ def test_figure_1_its_counts_and_its_routing_are_shown():
     assert len(frame) == 2 * 12 * 4
     assert frame[frame.copies == 3].groupby("model").size().to_dict() == {"FFNExpert": 12, "MHAExpert": 6}
     assert "Experts add 28.3 (MHAExpert) and 56.7 million parameters (FFNExpert, 2.0 times as many)" in page.text
-    assert "depend on more" not in page.text
+    assert "What Prefix adds is a copy of 11 of the 12 blocks" in page.text
+    assert "or a task’s vectors depend on another task’s" not in page.text
 
 
 # ---- the loss --------------------------------------------------------------------------------------------------------
@@ -102,17 +108,22 @@ def test_a_batch_is_drawn_with_what_is_masked_in_it(small_training):
     loss.draw_batch(page, small_training)
     frame = page.figures["scores"]
     assert frame.own.sum() == loss.DRAWN and frame.masked.sum() > 0
-    assert "each query’s label stands there" in page.text
+    coarse = next(task for task in small_training.tasks if task.name == loss.COARSE)
+    one = loss.scored(small_training, coarse, loss.DRAWN)
+    assert f"no training could remove {one.floor:.2f}" in page.text
+    assert f"stands there {one.copies.sum(1).mean():.1f} times on average" in page.text
     loss.sources(page, small_training)
     assert page.text.count("<tr>") == 1 + 5
-    assert "the floor is highest for MAPLE (Coarse)" in page.text
+    assert "The floor is highest for MAPLE (Coarse)" in page.text
 
 
 def test_the_floor_of_scimults_batches_follows_from_its_print():
     page = Page()
     loss.floors(page)
-    assert "there 85.3 times" in page.text and "ln 85.3 = 4.45" in page.text
-    assert "about 12 % of the queries" in page.text and "249 pairs of it" in page.text
+    assert "there 85.3 times" in page.text and "ln 85.3 = 4.45 (the mean over draws of a batch: 4.45)" in page.text
+    assert (
+        "no more than about 12 % of the queries" in page.text and "about 249 of its pairs would be coarse" in page.text
+    )
     drawn = [np.bincount(np.random.default_rng(i).integers(0, 18, 200), minlength=18) for i in range(400)]
     simulated = np.mean([(counts * np.log(np.maximum(counts, 1))).sum() / 200 for counts in drawn])
     assert loss.expected_floor(200, 18) == pytest.approx(simulated, abs=0.01)
@@ -127,6 +138,9 @@ def test_settings_steps_and_rates_follow_from_print_and_optimiser():
     exhibits.rates(page)
     assert "20 epochs over the pairs of Table A1 are 72391 steps" in page.text
     assert "is 3620 of them, one epoch (3620 steps)" in page.text
+    assert '<th scope="row">steps of warm-up</th><td class="published">3620</td><td class="live">3</td>' in page.text
+    assert "has 2 blocks of width 64" in page.text and "base “embedded untrained”" in page.text
+    assert "0.0003 is 15 times the 2 × 10⁻⁵" in page.text and "clip gradients at 2, which" in page.text
     assert "1.3 × 10⁻⁵ at the embeddings and 19.2 × 10⁻⁵ at the top" in page.text
     layers = exhibits.peaks(0.8, 1.0)
     assert layers[-1] == pytest.approx(0.64) and layers[0] == pytest.approx(0.8**14)  # as SciMult's code counts
@@ -134,19 +148,65 @@ def test_settings_steps_and_rates_follow_from_print_and_optimiser():
     assert exhibits.peaks(1.0, 1.0) == [1.0] * 13
     shares = page.figures["rates"]
     assert shares[shares.what == "share of the peak"].value.max() == 1.0
-    assert TrainConfig().layer_decay == 1.0  # ours is none: the page says that the code's is another
+    assert (
+        config(loss.VANILLA, 0, budget("small")).layer_decay == 1.0
+    )  # ours is none: the page says that the code's is another
+
+
+def test_without_steps_the_settings_count_those_of_two_epochs(monkeypatch, small_training):
+    monkeypatch.setattr(exhibits, "base", lambda on, given: None)
+    monkeypatch.setattr(exhibits, "examples", lambda *_: (None, small_training.tasks))
+    page = Page(papers=600, steps=0)
+    exhibits.settings(page)
+    steps = math.ceil(2 * sum(len(task) for task in small_training.tasks) / 32)
+    assert f'<th scope="row">steps</th><td class="published">72391</td><td class="live">{steps}</td>' in page.text
+
+
+# ---- what it is trained on -------------------------------------------------------------------------------------------
+
+
+def test_what_table_2_leaves_out_follows_from_tables_1_and_2_of_the_appendix():
+    page = Page()
+    exhibits.pairs_in_print(page)
+    shares = [float(share) for share in re.findall(r">([\d.]+)</td></tr>", page.text)]
+    assert len(shares) == 5 and sum(shares) == pytest.approx(100, abs=0.2)
+    assert "names MAPLE (Coarse) among the training data, 16.2 % of the pairs: 18 fields" in page.text
+    assert "tests on 19 fields of MAG" in page.text and "at least 1 of these fields was never" in page.text
+    # what the sentence says of print
+    assert not any("coarse" in one.value.lower() for one in table("SM-T2"))
+    assert any("MAG Fields" in one.value for one in table("SM-T2") if one.column == "In-domain Evaluation")
+    assert lookup("SM-TA1")["MAPLE (Coarse)", exhibits.PAIRS].number == loss.FIELDS * loss.PER_FIELD
+
+
+def test_no_printed_score_has_a_deviation():
+    page = Page()
+    exhibits.spreads(page)
+    numbers = re.search(r"Of the ([\d,]+) numbers of Tables 3 to 9 and A3 to A8 none has a deviation", page.text)
+    assert numbers
+    assert int(numbers[1].replace(",", "")) > 800
+
+
+# ---- hard negatives --------------------------------------------------------------------------------------------------
 
 
 def test_hard_negatives_are_counted_by_relation(tmp_path, monkeypatch):
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
-    page = Page(papers=600)
+    page, made_rows = Page(papers=600), list[Result]()
+    monkeypatch.setattr(page, "record", lambda found: made_rows.extend(found) or list(found))
     exhibits.negatives(page)
-    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", page.text)
-    assert [name for name, _ in rows] == list(exhibits.FOLDERS)
-    for _, cells in rows:
+    shown = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", page.text)
+    assert [name for name, _ in shown] == list(exhibits.FOLDERS)
+    for _, cells in shown:
         values = [float(value) for value in re.findall(r">([\d.]+)</td>", cells)]
         assert sum(values[3:7]) == pytest.approx(100, abs=0.2) and 0 < values[0] <= values[1]
-    assert "appendix A.2 of 40 % hard ones" in page.text
+    assert "a probability of about 40 %, so that about 60 % of these pairs come with one that is not" in page.text
+    told = Report()
+    list(pairs([embedded_root(600, 0) / "maple" / "Computer_Science"], report=told))
+    found = {row.metric: (row.value, row.n) for row in made_rows if row.task == "maple/Computer_Science"}
+    assert found["pairs"] == (told.pairs, told.papers)
+    # a share of papers is of the papers that have a pair, one of references of the references
+    assert found["hard negatives cited, %"] == (100 * told.hard["reference"] / told.hard.total(), told.hard.total())
+    assert found["references among these papers, %"] == (100 * told.resolved / told.references, told.references)
 
 
 # ---- Tables A4 and A5 ------------------------------------------------------------------------------------------------
@@ -172,8 +232,11 @@ def test_print_alone_is_shown_where_nothing_is_recorded():
         exhibits.ablation(page, of, {"recorded": [], "live": []})
     exhibits.choices(page, [])
     assert 'class="recorded"' not in page.text and 'class="live"' not in page.text
-    assert "it helps in 4 of 5" in page.text and "it hurts in 1 of 5 (Classification (Coarse) -1.93)" in page.text
-    assert "Table A5, in print: it helps in 5 of 5" in page.text
+    assert "a gain in 4 of 5" in page.text and "a loss in 1 of 5 (Classification (Coarse) -1.93)" in page.text
+    assert "Table A5, in print: a gain in 5 of 5" in page.text
+    assert page.text.count("without an interval none of these signs is settled") == 2
+    assert "one training" not in page.text  # how many trainings print is of is not said there
+    assert "none of them is recorded yet" in page.text
     assert page.text.count("so the ablation is of other cells") == 2
     assert "prints 75.51 for Vanilla" in page.text and "prints 76.28 for MHAExpert" in page.text
 
@@ -186,7 +249,7 @@ def test_sentences_on_negatives_follow_from_table_a4():
 
 
 @pytest.mark.parametrize(
-    ("gap", "word"), [(2.0, "it helps in 5 of 5"), (-2.0, "it hurts in 5 of 5"), (0.0, "not settled in 5 of 5")]
+    ("gap", "word"), [(2.0, "a gain in 5 of 5"), (-2.0, "a loss in 5 of 5"), (0.0, "not settled in 5 of 5")]
 )
 def test_our_changes_are_settled_by_their_interval(monkeypatch, gap, word):
     page = Page()
@@ -195,8 +258,10 @@ def test_our_changes_are_settled_by_their_interval(monkeypatch, gap, word):
         exhibits.ablation(page, of, {"recorded": rows})
     assert page.text.count(f"Recorded: {word}") == 2
     exhibits.choices(page, rows)
-    ahead, behind = (0, 5) if gap > 0 else (5, 0) if gap < 0 else (0, 0)
-    assert page.text.count(f"settled ahead of Vanilla in {ahead}, behind in {behind} of the 5") == len(exhibits.OPEN)
+    way = "behind" if gap > 0 else "ahead of Vanilla" if gap < 0 else "not settled"
+    for what in exhibits.OPEN.values():
+        assert f"{what.capitalize()}: {way} in 5 of 5 (" in page.text
+    assert "3 trainings each" in page.text
 
 
 def test_a_single_live_training_has_signs_and_no_intervals():
@@ -204,5 +269,6 @@ def test_a_single_live_training_has_signs_and_no_intervals():
     rows = made("scimult", study(2.0), range(1), "live", variants=exhibits.TRAINED)
     rows += [row for table in shared.TABLES for row in shared.averages(rows, table)]
     exhibits.ablation(page, exhibits.ABLATIONS[0], {"live": rows})
-    assert "Live: it helps in 5 of 5" in page.text and "each number of one training" in page.text
+    assert "Live: a gain in 5 of 5" in page.text and "1 training each" in page.text
+    assert page.text.count("without an interval none of these signs is settled") == 2  # in print and live
     assert 'class="ci"' not in page.text

@@ -271,6 +271,14 @@ def test_names_match_as_whole_words_in_any_case():
     assert match("bird. Song") == ("b",)
     assert match("") == ()
     assert scimult_tasks.matcher({"e": LabelText("e", "--")})("-- x") == ()
+    named = scimult_tasks.matcher({"s": LabelText("s", "Sjögren's syndrome"), "c": LabelText("c", "C++")})
+    assert named("In SJO\u0308GREN S SYNDROME") == ("s",), "an accent in two codes is one letter"
+    assert named("Vitamin C.") == ("c",), "characters that are no letters and digits do not count"
+
+
+def test_a_name_does_not_run_from_the_title_into_the_abstract():
+    match = scimult_tasks.matcher(NAMES)
+    assert match("On a bird", "Song of stacks") == () and match("On a bird song", "Stacks") == ("b",)
 
 
 def test_matching_is_measured_against_gold_and_against_the_lists():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -60,6 +63,12 @@ def test_each_relation_gives_a_label_that_the_paper_has_not(folder):
     assert found["p1"]["positive_ctxs"][0] == {"title": "the label a", "text": "", "passage_id": "a"}
 
 
+def test_an_author_of_one_paper_is_not_asked_where_another_has_more(folder):
+    alone = [f"alone {i}" for i in range(20)]
+    rows = [paper(f"p{i}", "ab"[i % 2], authors=[*alone[i : i + 1], f"both {i // 2}"]) for i in range(20)]
+    assert read(folder(rows))[1].hard == Counter({"author": 20})
+
+
 def test_a_label_is_in_at_most_so_many_pairs_whatever_else_is_there(folder):
     rows = [paper(f"p{i}", "ab" if i % 2 else "a") for i in range(30)]
     found, told = read(folder(rows), cap=7)
@@ -70,6 +79,12 @@ def test_a_label_is_in_at_most_so_many_pairs_whatever_else_is_there(folder):
     assert kept == {key for key, row in again.items() if "a" in names(row, "positive_ctxs")}
     other, _ = read(folder(rows), cap=7, seed=1)
     assert kept != {key for key, row in other.items() if "a" in names(row, "positive_ctxs")}
+
+
+def test_the_cap_draws_for_each_label_anew(folder):
+    """Published are 1.5 pairs a paper, of papers that have a dozen labels: who keeps one does not keep all."""
+    found, told = read(folder([paper(f"p{i}", "abcdef") for i in range(60)]), cap=10)
+    assert told.pairs == 60 and len(found) > 25
 
 
 def test_papers_after_2015_are_neither_asked_nor_give_labels(folder):
@@ -90,8 +105,25 @@ def test_a_paper_of_two_folders_is_asked_once_with_all_its_labels(folder):
     assert names(found["p3"], "hard_negative_ctxs") == ["b"]
 
 
+def test_a_paper_without_a_text_is_counted_and_takes_no_part(folder):
+    blank = paper("void", "b", venue="V") | {"title_raw": " ", "abstract_raw": ""}
+    found, told = read(folder([paper("p1", "a", venue="V"), blank]))
+    assert set(found) == {"p1"} and not found["p1"]["hard_negative_ctxs"]
+    assert (told.papers, told.blank, told.labels) == (1, 1, 1)
+
+
+def test_memory_is_of_ids_and_labels_not_of_references(folder):
+    rows = [paper(f"p{i}", "ab", references=[f"elsewhere {i} {j}" for j in range(200)]) for i in range(300)]
+    source = folder(rows)
+    tracemalloc.start()
+    assert sum(len(row["positive_ctxs"]) for row in pairs([source])) == 200
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 << 20, "60,000 references alone are 5 MB"
+
+
 def test_what_cannot_be_read_is_named(folder):
-    with pytest.raises(DataError, match=r"papers.json: paper p1: label 'z' is not in labels.txt"):
+    with pytest.raises(DataError, match=r"papers.json:1: paper p1: label 'z' is not in labels.txt"):
         list(pairs([folder([paper("p1", "z")])]))
     with pytest.raises(ConfigError, match="name a folder"):
         list(pairs([]))
@@ -99,6 +131,16 @@ def test_what_cannot_be_read_is_named(folder):
         list(pairs([folder([paper("p1", "a")])], split="tain"))
     with pytest.raises(DataError, match="no labelled paper"):
         list(pairs([folder([paper("p1", "a")])], split="test"))
+
+
+def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
+    source, out = folder([paper("p1", "a")]), tmp_path / "rows.json"
+    words = [sys.executable, "-m", "scirep_core.cli", "data", "pairs", str(source), "--out", "-"]
+    with out.open("wb") as stream:
+        done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(row)["question"] for row in out.read_text().splitlines()] == ["About p1 [SEP] We study p1."]
+    assert "1 pairs of 1 papers" in done.stderr
 
 
 def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys):

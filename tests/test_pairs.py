@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from scirep_core.batching import plan
+from scirep_core.datasets import scimult
 from scirep_core.encoders.model_store import load_model
 from scirep_core.encoders.tokens import Tokens
 from scirep_core.errors import ConfigError, DataError
@@ -93,11 +94,22 @@ def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, token
         ([], {}, ConfigError, "name a source"),
         (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
         (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
+        (NAMES, {"caps": -1}, ConfigError, "a cap of -1 for scimult/pretrain_cs_journal: give at least 1"),
+        (NAMES, {"caps": {"scimult/pretrain_citations": 3}}, ConfigError, "a cap for .*did you mean .*_citation'"),
     ],
 )
 def test_what_is_not_there_is_named(root, tokens, names, more, error, said):
     with pytest.raises(error, match=said):
         pair_tasks(names, root, tokens, **more)
+
+
+def test_files_from_windows_and_half_characters_are_read_as_they_are(root, tokens):
+    path = root / "scimult" / "pretraining" / "search_train.json"
+    row = {"question": "query \ud800 tree", "positive_ctxs": [context("paper one", "of words")]}
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + json.dumps(row).encode())
+    found = texts(pair_tasks(NAMES[2:], root, tokens)[0], tokens)
+    assert found[0][0] == "[CLS] query name [SEP]" and len(found) == 2
+    assert len({triple.query for triple in scimult.triples(path)}) == 2
 
 
 def test_a_batch_is_of_one_source():

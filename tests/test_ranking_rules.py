@@ -120,6 +120,18 @@ def test_a_query_with_nothing_relevant_scores_zero_and_stays_or_is_left_out_when
     assert (sound.value, sound.n, sound.note) == (100.0, 1, "1 queries with nothing relevant left out")
 
 
+def test_a_grade_below_zero_is_not_relevant_and_harms_nothing():
+    """TREC-COVID has -1. trec_eval, given a query with no other grade, writes outside its memory."""
+    rows = [("q", "a", 2), ("q", "b", -1), ("q", "c", 1), *(("r", key, -1) for key in "abc")]
+    vectors = line(a=2, b=1, c=3) | {"r": np.ones(1)}
+    paper = ranking.evaluate(task(rows, ["ndcg"]), vectors)[0]
+    ndcg = 100 * (2 / LOG3 + 1 / 2) / (2 + 1 / LOG3)
+    assert (paper.value, paper.n) == (pytest.approx(ndcg / 2), 2)
+    assert paper.note == "1 queries with nothing relevant score 0"
+    sound = ranking.evaluate(task(rows, ["ndcg"]), vectors, "sound")[0]
+    assert (sound.value, sound.n) == (pytest.approx(ndcg), 1)
+
+
 def test_only_judged_candidates_are_ranked():
     """`near` has a vector at the query itself and would come first; it is not judged and changes nothing."""
     rows = [("q", "a", 1), ("q", "b", 0), ("r", "near", 1)]

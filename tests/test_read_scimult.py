@@ -6,12 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scirep_core.datasets import maple, scimult
 from scirep_core.datasets.inventory import TASKS, TaskSpec
 from scirep_core.datasets.task import LabelText, Pooled, Triple
 from scirep_core.errors import ConfigError, DataError
+from scirep_core.scoring import evaluate
 
 FINE, COARSE, LINKS = "classification_fine", "classification_coarse", "link_prediction_retrieval"
 NAMES, PAPERS, MATCHES = (f"{FINE}/Geography_{what}.json" for what in ("label", "papers_test", "matched"))
@@ -115,11 +117,17 @@ def test_coarse(root):
 
 def test_links(root):
     task = read(root, "cite")
-    assert task.payload == Pooled({"1": {"2": 1, "3": 1}}, ("1", "2", "3"), keep_self=True, text_query=False)
-    for note in ("1 papers without a link", "2 links to papers outside the pool", "1 papers with such links only",
+    relevant = {"1": {"2": 1, "3": 1, "99": 1}, "3": {"98": 1}}
+    assert task.payload == Pooled(relevant, ("1", "2", "3"), keep_self=True, text_query=False)
+    for note in ("1 papers without a link", "2 links to papers outside the pool", "1 papers with such links only score 0",
                  "1 repeated links"):  # fmt: skip
         assert note in task.notes
     assert len(task.papers) == 3
+    vectors = {key: np.array([float(key), 1.0]) for key in "123"}
+    for protocol, value, n in (("paper", 100 * (2 / 3 + 0) / 2, 2), ("sound", 100.0, 1)):
+        row = evaluate(task, vectors, protocol)[0]
+        assert (row.metric, row.n, row.value) == ("recall@20", n, pytest.approx(value))
+        assert f"2 judged papers outside the pool {'count as not' if n == 2 else 'left out'}" in row.note
     task = read(root, "cocite")
     assert task.payload.relevant == {"2": {"1": 1}}
     assert task.notes == "2 papers without a link are in the pool but are no query"
@@ -246,6 +254,19 @@ def test_bad_bytes(root, tail, message):
     with pytest.raises(DataError, match=message) as error:
         read(root, "geography")
     assert (error.value.path, error.value.line) == (str(path), 4)
+
+
+def test_files_from_windows_are_read_as_any(root, tmp_path):
+    folder = tmp_path / "maple" / "Geography"
+    jsonl(folder / "papers.json", [field_paper("1", 2015, ["L1"])])
+    (folder / "labels.txt").write_text("L1\tkites\t1\n")
+    tasks = {name: read(root, name) for name in ("geography", "cite", "pmc_par")}
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    for name, task in tasks.items():
+        found = read(root, name)
+        assert (found.payload, list(found.texts())) == (task.payload, list(task.texts()))
+    assert maple.as_task(folder).payload.gold == {"1": ("L1",)}
 
 
 def test_missing_files_and_unknown_kinds(root, tmp_path):

@@ -258,6 +258,9 @@ def test_copies_that_differ_are_two_encoders_and_refused(tmp_path):
     apart["encoder.layer.2.output.dense.bias"][5] += 1e-7
     with pytest.raises(ConfigError, match=r"differ in 1 of \d+ weights \(encoder\.layer\.2\.output\.dense\.bias\)"):
         scimult.read(written(tmp_path, two))
+    del two[f"{scimult.COPIES[1]}embeddings.position_ids"]  # nobody looks at it
+    with pytest.raises(ConfigError, match="differ in 1 of"):
+        scimult.read(written(tmp_path, two))
     del two[f"{scimult.COPIES[1]}encoder.layer.0.output.dense.bias"]
     with pytest.raises(ConfigError, match="differ in 2 of"):
         scimult.read(written(tmp_path, two))
@@ -278,6 +281,11 @@ def test_copies_that_differ_are_two_encoders_and_refused(tmp_path):
         ),
         ({"encoder.layer.1.attention.self.moe_query.1.weight": 3}, r"moe_query\.1\.weight has shape \(3,\)"),
         ({"encoder.layer.0.attention.self.query.weight": 3}, r"query\.weight has shape \(3,\)"),
+        (
+            {"encoder.layer.0.intermediate.dense.weight": 64},
+            r"intermediate\.dense\.weight has shape \(64,\), and should",
+        ),
+        ({"embeddings.word_embeddings.weight": ()}, r"word_embeddings\.weight has shape \(\), and should"),
     ],
 )
 def test_what_would_be_computed_otherwise_is_refused(tmp_path, change, said):
@@ -341,6 +349,8 @@ def test_a_number_of_numpy_among_the_settings_is_refused_with_a_remedy(tmp_path)
         (b"", "cannot be read"),
         ({"state_dict": {"a": torch.zeros(2)}}, "no model_dict of weights, but state_dict"),
         ({"model_dict": {"a": 3}}, "no model_dict of weights"),
+        ({"model_dict": {3: torch.zeros(2)}}, "no model_dict of weights"),
+        ({"model_dict": {"a": torch.zeros(2).to_sparse()}}, "no model_dict of weights"),
         ([1, 2], "no model_dict of weights, but a list"),
         (
             {"model_dict": {"bert.encoder.layer.0.output.dense.bias": torch.zeros(2)}},
@@ -357,6 +367,22 @@ def test_another_file_is_one_clear_line(tmp_path, content, said):
     with pytest.raises(ConfigError, match=said) as error:
         load_encoder(str(path)).encode(TEXTS, "QRY")
     assert "\n" not in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_changed_bit_among_the_weights_is_seen(tmp_path):
+    path, _ = checkpoint(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 + 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"is damaged, its part scimult_moe/data/\d+ has another checksum. Fetch"):
+        scimult.read(path)
+
+
+def test_whole_numbers_are_no_weights(tmp_path):
+    inside = encoder_of(experts("plain"), "plain")
+    inside["embeddings.LayerNorm.bias"] = inside["embeddings.LayerNorm.bias"].long()
+    with pytest.raises(ConfigError, match=r"embeddings.LayerNorm.bias holds torch.int64, no fractions. Fetch"):
+        scimult.read(written(tmp_path, doubled(inside)))
 
 
 def test_half_a_file_and_none_are_one_clear_line(tmp_path):

@@ -210,6 +210,17 @@ def test_a_text_that_is_left_out_does_not_hide_doubts_about_those_after_it(simil
         ]
 
 
+def test_distances_from_far_away_tie_where_single_precision_holds_them_equal():
+    pool, queries = drawn(60, 16), 1e6 * drawn(8, 16, 1)
+    scores, own = table(queries, pool, "l2"), np.arange(8)
+    assert any(len(np.unique(row)) < 60 for row in scores)
+    best, worst = Pool(pool, "l2").ranks(queries, own)
+    assert best.tolist() == [1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)]
+    assert worst.tolist() == [(row >= row[at]).sum() for row, at in zip(scores, own, strict=True)]
+    order = np.argsort(-scores, axis=1, kind="stable")
+    assert Pool(pool, "l2").nearest(queries, 5).tolist() == order[:, :5].tolist()
+
+
 def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere():
     pool = np.ones((2000, 64), np.float32)
     started = time.monotonic()

@@ -67,11 +67,12 @@ class Name(NamedTuple):
 
 def papers(folder: Path) -> Iterator[MaplePaper]:
     """Yield the papers of a field, streamed. Raises DataError with the line for a missing field, a wrong type, an id twice."""
-    for _, paper in _papers(folder / "papers.json"):
+    for _, paper in numbered(folder / "papers.json"):
         yield paper
 
 
-def _papers(path: Path) -> Iterator[tuple[int, MaplePaper]]:
+def numbered(path: Path) -> Iterator[tuple[int, MaplePaper]]:
+    """Yield (line, paper) of a papers.json; see `papers`."""
     lines = Lines()
     for line, row in json_lines(path):
         key, year = id_of(row, "paper", path, line), _year(field(row, "year", (int, str), path, line), path, line)
@@ -155,7 +156,7 @@ def as_task(folder: Path, name: str = "", split: Split = "all", source: str = "f
     path, listed = folder_of(folder.parent, folder.name) / "papers.json", folder / "labels.txt"
     listed = listed if listed.is_file() else folder / "labels_mesh.txt"
     tree, gold, bare = labels(listed), {}, 0
-    for line, paper in _papers(path):
+    for line, paper in numbered(path):
         if not wanted(paper, split):
             continue
         bare += not paper.labels

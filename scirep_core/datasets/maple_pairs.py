@@ -1,6 +1,7 @@
 """Training pairs (paper, label) from folders of MAPLE, with hard negatives (SciMult 3.1, appendix A.2).
 
-    positive         each label of a paper up to 2015; a label is in at most 100 pairs, those of papers drawn by `seed`
+    positive         each label of a paper up to 2015; a label is in at most 100 pairs, those of papers drawn by `seed`, for each
+                     label anew: published are 1.5 pairs a paper of biology and medicine, where papers have many labels
     hard negative    a label that a related paper has and the paper itself has not; related: cited by it, of one of its
                      authors, or of its venue
 
@@ -9,8 +10,9 @@ to eight related papers, drawn; the first that has a label the paper lacks gives
 has no hard negative. References point outside a folder, too, and such papers are of no use here: how many were resolved is
 reported (`Report`). SciMult joins Biology-MeSH and Medicine-MeSH, so several folders can be read as one.
 
-Everything drawn follows from (seed, paper), so that a label more or a folder less leaves the rest as it was. Two passes over
-papers.json; memory holds ids, labels and relations as numbers, no texts.
+Which pairs the cap keeps is drawn by (seed, label, paper), so that a paper more displaces at most one other of each of its
+labels. The same folders in the same order give the same rows. Two passes over papers.json; memory holds, of each paper, its id,
+the numbers of its labels, and its place among those of its authors and of its venue: neither texts nor references.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
 from scirep_core.datasets import maple
+from scirep_core.datasets.maple import MaplePaper
 from scirep_core.datasets.scimult import SEP
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.store import stable_hash
@@ -39,7 +43,7 @@ class Report:
     """What became of the papers.
 
     Attributes:
-        papers: in the split, with a label.
+        papers: in the split, with a label and a text; `blank` those with a label and neither title nor abstract.
         pairs: positive pairs, `dropped` those over the cap.
         labels: that occur.
         hard: relation -> papers whose hard negative came through it; "" has those without one.
@@ -47,20 +51,13 @@ class Report:
     """
 
     papers: int = 0
+    blank: int = 0
     pairs: int = 0
     dropped: int = 0
     labels: int = 0
     hard: Counter[str] = field(default_factory=Counter)
     references: int = 0
     resolved: int = 0
-
-
-@dataclass
-class _Paper:
-    labels: tuple[int, ...]
-    references: tuple[str, ...]
-    authors: tuple[str, ...]
-    venue: str
 
 
 def pairs(
@@ -85,10 +82,10 @@ def pairs(
     if cap < 1:
         raise ConfigError(f"cap = {cap}: a label needs at least one pair")
     told = report if report is not None else Report()
-    names, known = _read(folders, split, told)
-    kept = _kept(known, cap, seed)
-    told.papers, told.labels = len(known), len({label for paper in known.values() for label in paper.labels})
-    related = _Related(known)
+    names, related = _read(folders, split, told)
+    known = related.labels
+    kept = _kept(known, names, cap, seed)
+    told.papers, told.labels = len(known), len(names)
     done: set[str] = set()
     for folder in folders:
         for paper in maple.papers(folder):
@@ -96,13 +93,14 @@ def pairs(
             if key not in known or key in done:
                 continue
             done.add(key)
-            own = known[key]
-            positives = [label for label in own.labels if key in kept[label]]
+            told.references += len(paper.references)
+            told.resolved += sum(one in known for one in paper.references)
+            positives = [label for label in known[key] if key in kept[label]]
             told.pairs += len(positives)
-            told.dropped += len(own.labels) - len(positives)
+            told.dropped += len(known[key]) - len(positives)
             if not positives:
                 continue
-            how, negative = related.hard(key, random.Random(stable_hash([seed, key, "hard"])))
+            how, negative = related.hard(paper, random.Random(stable_hash([seed, key, "hard"])))
             told.hard[how] += 1
             yield {
                 "question": f"{paper.raw.title}{SEP}{paper.raw.abstract}",
@@ -117,80 +115,88 @@ def _context(key: str, name: str) -> dict[str, str]:
     return {"title": name, "text": "", "passage_id": key}
 
 
-def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[list[tuple[str, str]], dict[str, _Paper]]:
-    """Return (id, name) of every label, and the split's papers with a label; of a paper in two folders all labels."""
+def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[list[tuple[str, str]], _Related]:
+    """Return (id, name) of every label that occurs, and the split's papers with a label; of a paper in two folders all labels."""
     numbers: dict[str, int] = {}
     names: list[tuple[str, str]] = []
-    known: dict[str, _Paper] = {}
+    related = _Related()
     for folder in folders:
         listed = folder / "labels.txt"
         listed = listed if listed.is_file() else folder / "labels_mesh.txt"
         tree = maple.labels(listed)
-        for paper in maple.papers(folder):
+        for line, paper in maple.numbered(folder / "papers.json"):
             if not maple.wanted(paper, split) or not paper.labels:
+                continue
+            if not (paper.raw.title.strip() or paper.raw.abstract.strip()):
+                told.blank += 1
                 continue
             for label in paper.labels:
                 if label not in tree:
-                    raise DataError(folder / "papers.json", None, f"paper {paper.raw.paper_id}: label {label!r} is not in "
+                    raise DataError(folder / "papers.json", line, f"paper {paper.raw.paper_id}: label {label!r} is not in "
                                     f"{listed.name}", nearest(label, tree))  # fmt: skip
                 if label not in numbers:
                     numbers[label] = len(names)
                     names.append((label, tree[label].name))
-            before = known.get(paper.raw.paper_id)
-            labels = tuple(dict.fromkeys([*(before.labels if before else ()), *(numbers[one] for one in paper.labels)]))
-            known[paper.raw.paper_id] = _Paper(labels, paper.references, paper.authors, paper.raw.venue)
-    told.references = sum(len(paper.references) for paper in known.values())
-    told.resolved = sum(one in known for paper in known.values() for one in paper.references)
-    if not known:
+            related.add(paper, tuple(numbers[one] for one in paper.labels))
+    if not related.labels:
         raise DataError(folders[0] / "papers.json", None, f"no labelled paper in split {split!r}")
-    return names, known
+    return names, related
 
 
-def _kept(known: dict[str, _Paper], cap: int, seed: int) -> dict[int, set[str]]:
-    """Return by label the papers that keep it: all, or `cap` drawn."""
+def _kept(
+    known: dict[str, tuple[int, ...]], names: Sequence[tuple[str, str]], cap: int, seed: int
+) -> dict[int, set[str]]:
+    """Return by label the papers that keep it: all, or `cap` drawn, for each label anew."""
     having: dict[int, list[str]] = {}
-    for key, paper in known.items():
-        for label in paper.labels:
+    for key, labels in known.items():
+        for label in labels:
             having.setdefault(label, []).append(key)
-    place = {key: stable_hash([seed, key, "cap"]) for key in known}
-    return {
-        label: set(keys if len(keys) <= cap else sorted(keys, key=place.__getitem__)[:cap])
-        for label, keys in having.items()
-    }
+
+    def drawn(label: int, keys: list[str]) -> list[str]:
+        return keys if len(keys) <= cap else nsmallest(cap, keys, lambda key: stable_hash([seed, names[label][0], key]))
+
+    return {label: set(drawn(label, keys)) for label, keys in having.items()}
 
 
 class _Related:
-    """Papers related to a paper, by relation."""
+    """Papers with their labels, and those related to a paper."""
 
-    def __init__(self, known: dict[str, _Paper]) -> None:
-        self.known = known
+    def __init__(self) -> None:
+        self.labels: dict[str, tuple[int, ...]] = {}
         self.of: dict[str, dict[str, list[str]]] = {"author": {}, "venue": {}}
-        for key, paper in known.items():
-            for author in paper.authors:
-                self.of["author"].setdefault(author, []).append(key)
-            if paper.venue:
-                self.of["venue"].setdefault(paper.venue, []).append(key)
 
-    def hard(self, key: str, drawn: random.Random) -> tuple[str, int | None]:
+    def add(self, paper: MaplePaper, labels: tuple[int, ...]) -> None:
+        """Take a paper, or more labels of one that is there."""
+        key = paper.raw.paper_id
+        before = self.labels.get(key)
+        self.labels[key] = tuple(dict.fromkeys((*(before or ()), *labels)))
+        if before is None:
+            for author in dict.fromkeys(paper.authors):
+                self.of["author"].setdefault(author, []).append(key)
+            if paper.raw.venue:
+                self.of["venue"].setdefault(paper.raw.venue, []).append(key)
+
+    def hard(self, paper: MaplePaper, drawn: random.Random) -> tuple[str, int | None]:
         """Return (relation, label) of a hard negative; ("", None) where the relatives have none."""
-        own = set(self.known[key].labels)
+        own = set(self.labels[paper.raw.paper_id])
         for relation in drawn.sample(RELATIONS, len(RELATIONS)):
-            for other in self._some(key, relation, drawn):
-                others = sorted(set(self.known[other].labels) - own)
+            for other in self._some(paper, relation, drawn):
+                others = sorted(set(self.labels[other]) - own)
                 if others:
                     return relation, drawn.choice(others)
         return "", None
 
-    def _some(self, key: str, relation: str, drawn: random.Random) -> list[str]:
-        paper = self.known[key]
+    def _some(self, paper: MaplePaper, relation: str, drawn: random.Random) -> list[str]:
         if relation == "reference":
-            options = [one for one in paper.references if one in self.known]
+            options = [one for one in paper.references if one in self.labels]
         else:
-            groups = paper.authors if relation == "author" else (paper.venue,)
-            lists = [found for one in groups if (found := self.of[relation].get(one))]
+            groups = paper.authors if relation == "author" else (paper.raw.venue,)
+            lists = [
+                found for one in groups if len(found := self.of[relation].get(one, [])) > 1
+            ]  # one is the paper itself
             options = drawn.choice(lists) if lists else []
         if len(options) <= TRIES:
             chosen = drawn.sample(options, len(options))
         else:
             chosen = [options[drawn.randrange(len(options))] for _ in range(TRIES)]
-        return [one for one in chosen if one != key]
+        return [one for one in chosen if one != paper.raw.paper_id]

@@ -135,7 +135,10 @@ def _coarse(folder: Path, part: str) -> Found:
 
 
 def _links(folder: Path, part: str) -> Found:
-    """Link prediction, retrieval: all papers are the pool, those with links are queries (4.3, Table 5)."""
+    """Link prediction, retrieval: all papers are the pool, those with links are queries (4.3, Table 5).
+
+    Links to papers that are not in the file stay: the published recall divides by all links of a paper.
+    """
     if part == "ppr":
         return _patients(folder)
     if part not in LINKS:
@@ -146,17 +149,15 @@ def _links(folder: Path, part: str) -> Found:
         pool.add(paper.paper_id, path, line, "paper")
         if links := ids_of(row, part, path, line):
             linked[paper.paper_id] = links
-    kept = {query: {cand: 1 for cand in links if cand in pool} for query, links in linked.items()}
-    relevant = {query: links for query, links in kept.items() if links}
-    if not relevant:
+    relevant = {query: dict.fromkeys(links, 1) for query, links in linked.items()}
+    outside = [sum(cand not in pool for cand in links) for links in relevant.values()]
+    alone = sum(gone == len(links) for gone, links in zip(outside, relevant.values(), strict=True))
+    if alone == len(relevant):
         raise DataError(path, None, f"no paper has a link `{part}` to a paper of this file")
-    outside = sum(cand not in pool for links in linked.values() for cand in set(links))
     notes = (
         counted(len(pool) - len(linked), "papers without a link are in the pool but are no query"),
-        counted(outside, "links to papers outside the pool left out (the published recall divides by them too)"),
-        counted(
-            len(linked) - len(relevant), "papers with such links only are no query (the published recall counts 0)"
-        ),
+        counted(sum(outside), "links to papers outside the pool are never found, and count under protocol paper"),
+        counted(alone, "papers with such links only score 0 there"),
         counted(sum(len(x) - len(set(x)) for x in linked.values()), "repeated links counted once"),
     )
     return Found(Pooled(relevant, tuple(pool)), stream((path, "paper", "abstract")), (path,), notes)
@@ -258,7 +259,7 @@ def triples(path: Path) -> Iterator[Triple]:
 
 def text_id(text: str) -> str:
     """Return the id of a text: DPR files give none to queries, so all texts go by their content (16 hex digits)."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]  # JSON may hold half a character
 
 
 def pretraining_texts(paths: Iterable[Path]) -> Iterator[Paper]:

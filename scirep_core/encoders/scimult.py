@@ -134,26 +134,35 @@ def look(path: Path) -> Checkpoint:
     if not copies:
         prefixes = " or ".join(f"{copy}*" for copy in COPIES)
         raise ConfigError(f"{path}: no SciMult checkpoint: no weight is named {prefixes}, but {listed(model)}")
-    halves = [{name.removeprefix(copy): model[name] for name in model if name.startswith(copy)} for copy in copies]
+    halves = [{name.removeprefix(copy): value for name, value in model.items() if name.startswith(copy) and not _useless(name)}
+              for copy in copies]  # fmt: skip
     _equal(path, copies, halves)
-    inside = {name: value for name, value in halves[0].items() if not _useless(name)}
+    inside = halves[0]
+    if strange := next((name for name, value in inside.items() if not value.is_floating_point()), None):
+        raise ConfigError(
+            f"{path}: weight {strange} holds {inside[strange].dtype}, no fractions. Fetch the file again, whole"
+        )
     kind, blocks = _experts(path, inside)
     expected = _expected(sizes(path, inside)["num_hidden_layers"], kind, blocks)
     kept = {name: inside[name] for name in expected if name in inside}
     dropped = {name: why for name in model if (why := _useless(name))}
-    strange = [copies[0] + name for name in inside if name not in expected]
-    strange += [name for name in model if not name.startswith(COPIES) and name not in dropped]
+    unknown = [copies[0] + name for name in inside if name not in expected]
+    unknown += [name for name in model if not name.startswith(COPIES) and name not in dropped]
     missing = tuple(name for name in expected if name not in inside)
-    report = Report(path.name, copies, kind, blocks, tuple(kept), dropped, missing, tuple(strange), settings)
+    report = Report(path.name, copies, kind, blocks, tuple(kept), dropped, missing, tuple(unknown), settings)
     return Checkpoint(kept, report)
 
 
 def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return (model_dict, encoder_params) of a file, by weights-only reading alone."""
-    try:  # weights in a zip archive stay on the disk until they are used
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    try:
+        if zipped := zipfile.is_zipfile(path):  # its weights stay on the disk until they are used
+            _whole(path)
+        found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+    except ConfigError:
+        raise
     except (OSError, MemoryError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error})") from None
+        raise ConfigError(f"{path}: cannot be read ({error}). Fetch the file again, whole") from None
     except Exception as error:
         said = " ".join(str(error).split())
         if refused := re.search(r"GLOBAL (\S+)|but got (.{1,60})", said):
@@ -164,10 +173,24 @@ def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise ConfigError(f"{path}: cannot be read ({said:.80}). Fetch the file again, whole") from None
     model = found.get("model_dict") if isinstance(found, dict) else None
     settings = found.get("encoder_params") if isinstance(found, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(value, Tensor) for value in model.values()):
+    if not isinstance(model, dict) or not all(
+        isinstance(name, str) and _is_weight(value) for name, value in model.items()
+    ):
         shown = listed(found) if isinstance(found, dict) else f"a {type(found).__name__}"
         raise ConfigError(f"{path}: no SciMult checkpoint: no model_dict of weights, but {shown}")
     return dict(model), dict(settings) if isinstance(settings, dict) else {}
+
+
+def _whole(path: Path) -> None:
+    """Raise ConfigError for an archive one of whose parts is not what its checksum says: torch does not look."""
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged:
+        raise ConfigError(f"{path}: is damaged, its part {damaged} has another checksum. Fetch the file again, whole")
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def _equal(path: Path, copies: tuple[str, ...], halves: list[dict[str, Tensor]]) -> None:
@@ -225,6 +248,11 @@ def sizes(path: Path, inside: Mapping[str, Tensor]) -> dict[str, int]:
     linear = next((name for name in inside if re.fullmatch(inner, name)), "encoder.layer.0.intermediate.dense.weight")
     if lacking := [name for name in (*tables.values(), linear) if name not in inside]:
         raise ConfigError(f"{path}: its encoder misses {listed(lacking)}. Fetch the file again, whole")
+    if flat := [name for name in (*tables.values(), linear) if inside[name].dim() != 2]:
+        shape = tuple(inside[flat[0]].shape)
+        raise ConfigError(
+            f"{path}: weight {flat[0]} has shape {shape}, and should be a table. Fetch the file again, whole"
+        )
     layers = {int(name.split(".")[2]) for name in inside if re.match(r"encoder\.layer\.\d+\.", name)}
     return {
         **{key: len(inside[name]) for key, name in tables.items()}, "num_hidden_layers": max(layers) + 1,

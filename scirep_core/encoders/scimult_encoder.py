@@ -8,10 +8,9 @@ The folder is the one of every trained model (model_store.py): its scirep.json s
 small routing.json says the same for who reads the weights without this book.
 
 A vector is the last state of the first token, not normalised, compared by inner product; where the checkpoint says
-mean_pool, the mean over all tokens, of length 1. A text is `title [SEP] abstract`, token types are 0. What remains
-different from the published scripts lies in what an encoder is handed: the book leaves out the separator before an abstract
-that is empty, and encodes the candidates of ad-hoc search under PRX, where SciMult has one expert for both sides: hold the
-encoder to QRY for such tasks.
+mean_pool, the mean over all tokens, of length 1. A text is `title [SEP] abstract`, token types are 0. In ad-hoc search the
+candidates take the expert of the queries (`by_task`), as SciMult has one for both sides. What remains different from the
+published scripts is one text: they write a separator before an empty abstract or definition too, the book leaves it out.
 
 The tokenizer lies beside the file, in its folder or in `tokenizer/` there; else it is that of `--base`, else PubMedBERT's.
 With it lies config.json, as no weight tells how many heads there are: one for 64 numbers where it is not there.

@@ -54,6 +54,8 @@ def evaluate(
     names = _derived(tuple(metrics or task.metrics), bool(data.matched))
     asked = Asked(task, vectors, protocol, on_missing, names, similarity_of(similarity or task.similarity), seed)
     gold = {paper: ids for paper, ids in data.gold.items() if ids}
+    if not gold:
+        raise DataError(task.name, None, "no paper has a label", "Look at its gold labels")
     kept = asked.kept([*data.labels, *gold])
     labels, papers = [key for key in data.labels if key in kept], [key for key in gold if key in kept]
     if not labels or not papers:

@@ -80,7 +80,7 @@ def evaluate(
 
 
 def _irrelevant(qrels: Qrels, run: dict[Key, dict[str, float]]) -> int:
-    return sum(not any(qrels[key].values()) for key in run)
+    return sum(max(qrels[key].values()) <= 0 for key in run)
 
 
 def judgements(rows: Sequence[Qrel], protocol: str, name: str) -> tuple[Qrels, int]:
@@ -105,13 +105,14 @@ def score_run(
     import pytrec_eval
 
     measures = [trec_measure(name) for name in metrics]
-    keys = [key for key in qrels if key in run and (protocol == "paper" or any(qrels[key].values()))]
+    keys = [key for key in qrels if key in run and (protocol == "paper" or max(qrels[key].values()) > 0)]
     if not keys:
         raise DataError("judgements", None, "no query has a relevant candidate")
     ranked = {str(i): {c: float(s) for c, s in run[key].items()} for i, key in enumerate(keys)}
     if protocol == "sound":  # the place in a stable order is a score without ties
         ranked = {i: _placed(keys[int(i)][1], judged) for i, judged in ranked.items()}
-    judged_by = {str(i): qrels[key] for i, key in enumerate(keys)}
+    # grades below 0 are not relevant either; a query with nothing else makes trec_eval write outside its memory
+    judged_by = {str(i): {c: max(grade, 0) for c, grade in qrels[key].items()} for i, key in enumerate(keys)}
     found = pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures}).evaluate(ranked)
     return {key: np.array([found[str(i)][answer] for _, answer in measures]) for i, key in enumerate(keys)}
 

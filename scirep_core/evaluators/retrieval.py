@@ -8,7 +8,9 @@ go by pool order (the published scripts leave them undefined).
 `keep_self` (SciMult's SciDocs and PPR): the query paper stays in the pool and takes a place, normally the first;
 otherwise it is taken out (PMC-Patients, as the BEIR evaluator does). A query without a single judged paper is skipped,
 as in the published scripts. Protocol `paper`: a query whose judged papers all have grade 0 scores 0 and stays;
-`sound`: it is left out and counted. With `drop`, papers without a vector leave the pool but not the gold.
+`sound`: it is left out and counted. A relevant paper outside the pool (a link may lead to one) is never found: `paper`
+counts it all the same, as the published recall divides by all links; `sound` leaves it out. With `drop`, papers without a
+vector leave the pool but not the gold.
 """
 
 from __future__ import annotations
@@ -42,23 +44,29 @@ def evaluate(
     similarity: str | None = None,
     seed: int = 0,
 ) -> list[Result]:
-    """Return one row per metric, a mean over queries. Raises DataError for a missing vector."""
+    """Return one row per metric, a mean over queries. Raises DataError for a missing vector, and where nothing is relevant."""
     data = task.payload
     assert isinstance(data, Pooled)
     asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
                   similarity_of(similarity or task.similarity), seed)  # fmt: skip
-    judged = [q for q, grades in data.relevant.items() if grades and (protocol == "paper" or any(grades.values()))]
+    members = set(data.pool)
+    relevant = {query: {p: grade for p, grade in grades.items() if protocol == "paper" or p in members}
+                for query, grades in data.relevant.items()}  # fmt: skip
+    outside = sum(paper not in members for grades in data.relevant.values() for paper in grades)
+    judged = [q for q, grades in relevant.items() if grades and (protocol == "paper" or max(grades.values()) > 0)]
+    if not judged:
+        raise DataError(task.name, None, "no query has a relevant paper in the pool", "Look at its judgements")
     kept = asked.kept([*data.pool, *judged])
     pool, queries = [p for p in data.pool if p in kept], [q for q in judged if q in kept]
     if not pool or not queries:
         raise DataError("vectors", None, f"no {'query' if pool else 'paper of the pool'} of {task.name} has a vector")
     place = {paper: i for i, paper in enumerate(pool)}
-    lists = [[place.get(paper, -1) for paper in data.relevant[query]] for query in queries]
+    lists = [[place.get(paper, -1) for paper in relevant[query]] for query in queries]
     own = None if data.keep_self else np.array([place.get(query, -1) for query in queries])
     found, ties = Pool(asked.matrix(pool), asked.similarity).ranks_of(asked.matrix(queries), lists, own)
     values: dict[str, list[float]] = {}
     for query, ranks in zip(queries, found, strict=True):
-        gains = np.maximum(list(data.relevant[query].values()), 0)  # trec_eval has no negative gain
+        gains = np.maximum(list(relevant[query].values()), 0)  # trec_eval has no negative gain
         values[query] = [from_ranks(metric, ranks, gains) for metric in asked.metrics]
     gone = len(data.relevant) - len(judged)
     shared: dict[str, Any] = {
@@ -68,6 +76,9 @@ def evaluate(
         + ("" if data.keep_self else ", the query's own paper taken out"),
         "note": sentence(
             counted(gone, "queries without a relevant paper left out"),
+            counted(
+                outside, f"judged papers outside the pool {'count as not found' if protocol == 'paper' else 'left out'}"
+            ),
             counted(int(ties.sum()), "queries whose relevant papers tie with others, decided by pool order"),
         ),
     }

@@ -207,6 +207,7 @@ class Pool:
         sizes = np.where(lengths > 0, 1.0 if self.similarity == "cosine" else lengths, 0.0)
         if self.similarity == "l2":
             sizes = 1 + sizes / max(float(self._lengths.max()), 1e-30)
+            sizes *= 1 + sizes / 50  # far from all texts, distances that differ are rounded to one
         doubts = np.asarray(ROUNDING * self._size * sizes, dtype=np.float32)
         return self._prepared(queries, lengths, np.ones(len(queries))), doubts
 

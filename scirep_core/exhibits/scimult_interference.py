@@ -3,7 +3,8 @@
     change of a task = 100 (average of a variant / average of Vanilla - 1)          as in Table 9
     cost of company  = 100 (average of one task alone / average of Vanilla - 1)     on the task's own tables
 
-Changes are means over trainings of equal seed with 95 % intervals (t); a single training has none, and its sign settles nothing.
+Changes are means over trainings of equal seed with 95 % intervals (t). A change is settled where its interval leaves out 0; a
+single training has no interval, and its sign settles nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import colour_of
 from scirep_core.exhibits.scimult_interference_print import MHA, OTHERS, VANILLA
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
-from scirep_core.training.variants import ALONE
+from scirep_core.training.pairs import SOURCES
+from scirep_core.training.variants import ALONE, sources_of
 
 LONG = "SciMult Vanilla, as long"
 CHOICES = "scimult-choices"
@@ -34,6 +35,74 @@ TRAINED = (VANILLA, MHA, *ALONE_ON.values())
 Changes = Mapping[tuple[str, str], Result]
 """(line, table) -> its change against Vanilla."""
 T = TypeVar("T")
+
+
+# ---- changes, in words -----------------------------------------------------------------------------------------------
+
+
+def told(chapter: Chapter, row: Result | None) -> str:
+    """Return a change with its interval, "" for none."""
+    return "" if row is None else f"{chapter.number(row, 2, sign=True)} {report.interval(row.low, row.high, 2)}"
+
+
+def single(rows: Mapping[T, Result]) -> bool:
+    """Return whether no change has an interval, as where each is of one training."""
+    return all(row.low is None for row in rows.values())
+
+
+def signs_of(rows: Mapping[T, Result]) -> dict[T, int]:
+    """Return the sign of each change by its interval; where none has one, of the numbers as they stand."""
+    bare = single(rows)
+    return {key: int(np.sign(row.value)) if bare else studies.sign(row) for key, row in rows.items()}
+
+
+def ways(chapter: Chapter, rows: Mapping[str, Result], up: str, down: str, unit: str = "") -> str:
+    """Return which changes are up, down or not settled; where none has an interval, by the numbers as they stand, and say so.
+
+    Args:
+        rows: what changed -> its change.
+        up, down: what a change above 0, and one below, is called.
+        unit: behind each number.
+    """
+    bare, signs, parts = single(rows), signs_of(rows), []
+    for way, word in ((1, up), (-1, down), (0, "unchanged" if bare else "not settled")):
+        listed = [f"{what} {chapter.number(rows[what], 2, sign=True)}{unit}" for what in rows if signs[what] == way]
+        parts += [f"{word} in {len(listed)} of {len(rows)} ({'; '.join(listed)})"] if listed else []
+    return ", ".join(parts) + ("; without an interval none of these signs is settled" if bare else "")
+
+
+def facts(kinds: Mapping[str, Sequence[Result]]) -> str:
+    """Return what each of our runs rests on, for a caption.
+
+    Args:
+        kinds: recorded, live -> rows of a study.
+    """
+    return "; ".join(f"{kind.capitalize()}: {studies.facts(rows)}" for kind, rows in kinds.items() if rows)
+
+
+ENDS = (studies.FLOOR, studies.CEILING)
+"""Systems that are not trained: what an average is worth lies between them."""
+
+
+def ends(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> None:
+    """Say Vanilla's average in every group of tasks, and the floor and ceiling it lies between, as far as they were scored.
+
+    Args:
+        kinds: recorded, live -> rows with averages, `ENDS` among the systems.
+    """
+    for kind, rows in kinds.items():
+        shown = []
+        for table, task in shared.TASKS.items():
+            found = shared.values(rows, table) if rows else {}
+            three = [found.get((line, shared.AVERAGE)) for line in (VANILLA, *ENDS)]
+            if all(three):
+                own, low, high = (chapter.number(row, 1) for row in three if row)
+                shown.append(f"{task.lower()} {own} ({low} to {high})")
+        if shown:
+            chapter.say(
+                f"{kind.capitalize()}, Vanilla’s averages, in brackets floor (random vectors) and ceiling (oracle): "
+                f"{'; '.join(shown)}."
+            )
 
 
 # ---- our Table 9 -----------------------------------------------------------------------------------------------------
@@ -50,11 +119,6 @@ def changes(
             if row:
                 found[line, table] = studies.record(chapter, [row])[0]
     return found
-
-
-def told(chapter: Chapter, row: Result | None) -> str:
-    """Return a change with its interval, "" for none."""
-    return "" if row is None else f"{chapter.number(row, 2, sign=True)} {report.interval(row.low, row.high, 2)}"
 
 
 def ours(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> dict[str, Changes]:
@@ -84,52 +148,40 @@ def ours(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> dict[str, C
         report.table(
             ["", *(head * len(shared.TASKS))], body,
             "Table 9, published and of our own: change against Vanilla in percent of its average; ours with 95 % "
-            "intervals over trainings where there are several. The last line, where there is one, is Vanilla in as many "
-            "steps as two stages have",
+            "intervals over trainings where there are several. “Vanilla, as long”, where it is there, took as many "
+            f"steps as two stages have. {facts(kinds)}",
             [["", *(head * len(shared.TASKS))]] * len(body), list(shared.TASKS.values()),
         )
     )  # fmt: skip
     for kind, found in made.items():
         for line in OTHERS:
-            own = {table: found[line, table] for table in shared.TASKS if (line, table) in found}
+            own = {task.lower(): found[line, table] for table, task in shared.TASKS.items() if (line, table) in found}
             if own:
-                chapter.say(f"{kind.capitalize()}, {shared.CALLED[line]}: {ways(chapter, own)}.")
+                chapter.say(f"{kind.capitalize()}, {shared.CALLED[line]}: {ways(chapter, own, 'up', 'down', ' %')}.")
         _agreement(chapter, kind, found)
     return dict(made)
 
 
-def signs_of(rows: Mapping[T, Result]) -> dict[T, int]:
-    """Return the sign of each change by its interval; where all are of single trainings, of the numbers as they stand."""
-    single = all(row.low is None for row in rows.values())
-    return {key: int(np.sign(row.value)) if single else studies.sign(row) for key, row in rows.items()}
-
-
-def ways(chapter: Chapter, own: Mapping[str, Result]) -> str:
-    """Return in which tables a change is up, down or open: by its interval, of a single training by its sign."""
-    single, signs, parts = all(row.low is None for row in own.values()), signs_of(own), []
-    for way, word in ((1, "up"), (-1, "down"), (0, "unchanged" if single else "not settled")):
-        listed = [
-            f"{shared.TASKS[table].lower()} {chapter.number(own[table], 2, sign=True)}"
-            for table in own
-            if signs[table] == way
-        ]
-        parts += [f"{word} in {len(listed)} of {len(own)} ({'; '.join(listed)})"] if listed else []
-    return ", ".join(parts) + (", of one training" if single else "")
-
-
 def _agreement(chapter: Chapter, kind: str, found: Changes) -> None:
-    """Say how many settled changes have the printed sign."""
+    """Say how many of the changes that print has too are settled, and how many of these have the printed sign."""
     quoted = lookup("SM-T9")
-    settled = {key: row for key, row in found.items() if studies.sign(row) and key[0] in shared.CALLED}
-    same = [
-        key
-        for key, row in settled.items()
-        if studies.sign(row) * quoted[shared.TASKS[key[1]], shared.CALLED[key[0]]].number > 0
-    ]
-    if settled:
-        chapter.say(
-            f"Of {len(settled)} changes that are settled in the {kind} run, {len(same)} have the sign that is printed."
-        )
+    tried = {key: row for key, row in found.items() if key[0] in shared.CALLED and row.low is not None}
+    if not tried:
+        return
+    settled = [key for key, row in tried.items() if studies.sign(row)]
+    same = [(line, table) for line, table in settled
+            if studies.sign(tried[line, table]) * quoted[shared.TASKS[table], shared.CALLED[line]].number > 0]  # fmt: skip
+    chapter.say(
+        f"Of {len(tried)} changes {len(settled)} are settled in the {kind} run"
+        + (f", {len(same)} of these with the sign that is printed" if settled else "")
+        + f"; {by_chance(tried)}."
+    )
+
+
+def by_chance(rows: Mapping[T, Result]) -> str:
+    """Return how many of so many intervals leave out 0 where nothing differs."""
+    n = sum(row.low is not None for row in rows.values())
+    return f"of {n} intervals about {0.05 * n:.1f} would leave out 0 by chance alone"
 
 
 def length(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -142,14 +194,19 @@ def length(chapter: Chapter, rows: Sequence[Result]) -> None:
     chapter.show(
         report.table(
             ["", *shared.TASKS.values()], body,
-            "Recorded: change in percent against Vanilla trained in as many steps as both stages have; 95 % intervals",
+            "Recorded: change in percent against Vanilla trained in as many steps as both stages have; 95 % intervals over "
+            f"trainings where there are several. {studies.facts(rows)}",
             [["", *["recorded"] * len(shared.TASKS)]] * len(body),
         )
     )  # fmt: skip
+    if single(found):
+        chapter.say("Against Vanilla of equal length no change has an interval yet, so none is settled.")
+        return
     settled = [studies.sign(row) for row in found.values()]
     chapter.say(
         f"Against Vanilla of equal length {settled.count(1)} of {len(settled)} changes are settled above 0 and "
-        f"{settled.count(-1)} below. What a variant gains over the shorter Vanilla alone is owed to more steps."
+        f"{settled.count(-1)} below; {by_chance(found)}. A gain over the shorter Vanilla that is not found here may be "
+        "owed to the steps alone."
     )
 
 
@@ -164,84 +221,103 @@ def company(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> dict[str
         body = []
         for what, line in ALONE_ON.items():
             cells = [told(chapter, found.get((line, table))) for table in shared.TASKS]
-            body.append([f"{what} alone", *(f"<strong>{cell}</strong>" if table in OWN[what] else cell
+            body.append([f"{what} alone", *(f"<strong>{cell}</strong>" if cell and table in OWN[what] else cell
                                            for table, cell in zip(shared.TASKS, cells, strict=True))])  # fmt: skip
         chapter.show(
             report.table(
                 ["", *shared.TASKS.values()], body,
                 f"{kind.capitalize()}: one task trained alone against Vanilla on all, change in percent of Vanilla’s "
                 "average, each in as many steps; bold on the tables of the task itself. 95 % intervals over trainings "
-                "where there are several",
+                f"where there are several. {studies.facts(kinds[kind])}",
                 [["", *[kind] * len(shared.TASKS)]] * len(body),
             )
         )  # fmt: skip
         _say_company(chapter, kind, found)
-    _draw_company(chapter, made)
+    if made:
+        own = ", ".join(f"{what} {times:.1f} times" for what, times in exposure().items())
+        chapter.say(
+            f"Sources take turns step by step, so that a task alone meets its own pairs oftener than in company: {own} as often."
+        )
+        _draw_company(chapter, made)
     return dict(made)
 
 
+def exposure() -> dict[str, float]:
+    """Return how many times as often a task alone meets each of its sources as Vanilla does in as many steps.
+
+    >>> exposure()["search"]
+    5.0
+    """
+    return {what: len(SOURCES) / len(sources_of(format)) for what, format in ALONE.items()}
+
+
 def _say_company(chapter: Chapter, kind: str, found: Changes) -> None:
-    single, signs = all(row.low is None for row in found.values()), signs_of(found)
-    of = {line: what for what, line in ALONE_ON.items()}
-    own = {key: sign for key, sign in signs.items() if key[1] in OWN[of[key[0]]]}
-    costs, gains = (
-        [f"{shared.TASKS[key[1]].lower()} {chapter.number(found[key], 2, sign=True)}" for key in own if own[key] == way]
-        for way in (1, -1)
-    )
-    open_, away = list(own.values()).count(0), [sign for key, sign in signs.items() if key not in own]
-    parts = [f"the task alone is ahead in {'; '.join(costs)}" if costs else "",
-             f"company helps in {'; '.join(gains)}" if gains else "",
-             f"{open_} not settled" if open_ else ""]  # fmt: skip
-    one = " (signs of one training)" if single else ""
+    signs, of = signs_of(found), {line: what for what, line in ALONE_ON.items()}
+    own = {shared.TASKS[table].lower(): row for (line, table), row in found.items() if table in OWN[of[line]]}
+    away = [sign for (line, table), sign in signs.items() if table not in OWN[of[line]]]
+    word = "" if single(found) else "settled "
     chapter.say(
-        f"{kind.capitalize()}{one}, on a task’s own tables: {', '.join(part for part in parts if part)}. On the tables of "
-        f"tasks it was not trained on, {away.count(-1)} of {len(away)} fall behind Vanilla."
+        f"{kind.capitalize()}, on a task’s own tables: "
+        f"{ways(chapter, own, 'the task alone is ahead', 'company helps', ' %')}. On the tables of tasks it was not trained "
+        f"on, {away.count(-1)} of {len(away)} are {word}behind Vanilla and {away.count(1)} {word}ahead."
     )
 
 
 def recovered(chapter: Chapter, kind: str, alone: Changes, experts: Changes) -> None:
-    """Say of each table where a task alone is settled ahead whether MHAExpert is settled ahead there as well."""
-    first, second = signs_of(alone), signs_of(experts)
-    costly = [table for what, line in ALONE_ON.items() for table in OWN[what] if first.get((line, table)) == 1]
+    """Say of each table where a task alone is ahead whether MHAExpert is above Vanilla there as well, both by their intervals.
+
+    Args:
+        alone: as `company` returns them.
+        experts: as `ours` does; lines other than MHAExpert are not looked at.
+    """
+    mine, name = {table: row for (line, table), row in experts.items() if line == MHA}, kind.capitalize()
+    own = {
+        table: alone[line, table] for what, line in ALONE_ON.items() for table in OWN[what] if (line, table) in alone
+    }
+    if not mine:
+        chapter.say(f"{name}: MHAExpert is not among these trainings, so that nothing can be said.")
+        return
+    first, second = signs_of(own), signs_of(mine)
+    costly = [table for table in own if first[table] == 1]
+    settled = "" if single(own) else "settled "
     if not costly:
         chapter.say(
-            f"{kind.capitalize()}: no task alone is ahead on its own tables, so there is no interference here to mitigate."
+            f"{name}: no task alone is {settled}ahead on its own tables, so that no cost is shown which experts could win back."
         )
         return
-    helped = [table for table in costly if second.get((MHA, table)) == 1]
+    helped = [table for table in costly if second.get(table) == 1]
     chapter.say(
-        f"{kind.capitalize()}: a task alone is ahead in {len(costly)} of {len(shared.TASKS)} groups; MHAExpert, made to "
-        f"mitigate that, is above Vanilla in {len(helped)} of these"
-        + (f" ({', '.join(shared.TASKS[t].lower() for t in helped)})." if helped else ".")
+        f"{name}: a task alone is {settled}ahead in {_names(costly)}; MHAExpert is {'' if single(mine) else 'settled '}above "
+        f"Vanilla in {len(helped)} of {len(costly)}"
+        + (f" ({_names(helped)})" if helped else "")
+        + ("; without intervals this settles nothing." if single(own) or single(mine) else ".")
     )
+
+
+def _names(tables: Sequence[str]) -> str:
+    return ", ".join(shared.TASKS[table].lower() for table in tables)
 
 
 def _draw_company(chapter: Chapter, made: Mapping[str, Changes]) -> None:
     """Draw each task alone against Vanilla on its own tables, a mark a kind."""
-    if not made:
-        return
     rows = [(what, table) for what, tables in OWN.items() for table in tables]
-    figure, axes = report.subplots(figsize=(report.WIDTH, 2.5))
-    frame = []
-    for k, (kind, found) in enumerate(made.items()):
-        for y, (what, table) in enumerate(reversed(rows)):
-            row = found.get((ALONE_ON[what], table))
-            if row is None:
-                continue
-            at, colour = y + (0.14 if k == 0 and len(made) > 1 else -0.14 * (len(made) > 1)), colour_of(kind)
-            if row.low is not None and row.high is not None:
-                axes.plot([row.low, row.high], [at, at], color=colour, linewidth=1.4)
-            axes.plot([row.value], [at], "D" if kind == "live" else "o", color=colour, markersize=5.5)
-            frame.append({"kind": kind, "trained on": what, "task": shared.TASKS[table], "change, %": row.value, "low": row.low,
-                          "high": row.high, "trainings": row.n})  # fmt: skip
+    figure, axes = report.subplots(figsize=(report.WIDTH, 2.7))
+    series, frame = [], []
+    for kind, found in made.items():
+        own = {(what, table): row for what, table in rows if (row := found.get((ALONE_ON[what], table)))}
+        bounds = {shared.TASKS[table]: (row.low, row.high) for (_, table), row in own.items()
+                  if row.low is not None and row.high is not None}  # fmt: skip
+        series.append(report.Dots(kind, {shared.TASKS[table]: row.value for (_, table), row in own.items()}, bounds))
+        frame += [{"kind": kind, "trained on": what, "task": shared.TASKS[table], "change, %": row.value, "low": row.low,
+                   "high": row.high, "trainings": row.n} for (what, table), row in own.items()]  # fmt: skip
+    report.dot_plot(axes, [shared.TASKS[table] for _, table in rows], series)
     axes.axvline(0, color=report.FLOOR, linewidth=1)
-    axes.set_yticks(range(len(rows)), [shared.TASKS[table] for _, table in reversed(rows)])
     axes.set_xlabel("change in percent, the task alone against Vanilla on all")
-    axes.grid(axis="y", visible=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=len(series))
     chapter.figure(
         "company", figure, pd.DataFrame(frame),
         f"{' and '.join(made).capitalize()}: what a task trained alone changes on its own tables against Vanilla on all "
         "three, in percent of Vanilla’s average; 95 % intervals over trainings where there are several. Right of 0 the "
-        "other tasks cost something.",
+        "task alone is ahead.",
         f"{len(rows)} rows of changes around a line at 0.",
     )  # fmt: skip

@@ -4,30 +4,29 @@
 
 Of the live Vanilla model, whose every weight all tasks share, without dropout. Each of `DRAWS` draws takes two batches of every
 task, of pairs from each of its sources in turn; a mean over draws has a 95 % interval (t). Batches are drawn anew from the same
-pairs, so the interval is of batches and not of trainings.
+pairs, so the interval is of batches and not of trainings. Where the summed loss of all tasks is at a minimum their gradients add
+up to 0, so that some oppose others whatever the tasks have to do with one another: the model's state belongs to the number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from scirep_core import report
-from scirep_core.batching import plan
 from scirep_core.chapter import Chapter
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scimult_training_figure import PARTS
-from scirep_core.exhibits.scimult_training_loss import VANILLA, Trained, trained
+from scirep_core.exhibits.scimult_training_loss import VANILLA, Trained, drawn, trained
 from scirep_core.results import Result, provenance
-from scirep_core.train import gather, known_of, taken
-from scirep_core.training.contrast import triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.models import hash_of
-from scirep_core.training.variants import ALONE, budget, config
+from scirep_core.training.variants import ALONE
 
 DRAWS = 12
 EMBEDDINGS = "embeddings"
@@ -39,15 +38,8 @@ Grads = Mapping[str, torch.Tensor]
 
 def gradients(of: Trained, task: TrainTask, batch: int, step: int) -> Grads:
     """Return the gradient of a batch's loss in each part of the trunk."""
-    numbers = plan({task.name: len(task)}, batch, "homogeneous", 0, step)
-    settings = config(VANILLA, 0, budget("small"))
-    known, rows = known_of([task], settings), task.rows[numbers[task.name]]
-    drawn = gather(of.model, [task], numbers, known)
-    assert drawn.packed is not None
     of.model.zero_grad()
-    vectors, places = of.model(drawn.packed), torch.from_numpy(drawn.places[task.name])
-    three = [taken(vectors, places[:, i], of.model, task.format) for i in range(3)]
-    triplet_loss(three, rows, known.pairs[task.name], settings).backward()  # type: ignore[no-untyped-call]
+    drawn(of, task, batch, step).loss().backward()  # type: ignore[no-untyped-call]
     found: dict[str, list[torch.Tensor]] = {part: [] for part in SHOWN}
     for name, parameter in of.model.trunk.named_parameters():
         part = part_of(name)
@@ -92,7 +84,10 @@ def angles(chapter: Chapter) -> None:
     with torch.enable_grad():
         found = cosines(of, size)
     hashed = hash_of(of.tasks)
-    rows = {key: chapter.record([_row(key, values, hashed)])[0] for key, values in found.items()}
+    rows = {
+        (a, b, part): chapter.record([_row(f"cosine of {a} and {b}, {part}", values, hashed)])[0]
+        for (a, b, part), values in found.items()
+    }
     body = []
     for a, b in dict.fromkeys(key[:2] for key in rows):
         cells = [
@@ -104,33 +99,45 @@ def angles(chapter: Chapter) -> None:
         report.table(
             ["", *SHOWN], body,
             f"Live: cosine between the gradients of two batches of {size} by part of Vanilla, mean of {DRAWS} draws with "
-            "its 95 % interval over draws", [["", *["live"] * len(SHOWN)]] * len(body),
+            "its 95 % interval over draws, each interval by itself; “twice”: both batches are of one task, and of one of "
+            "its sources", [["", *["live"] * len(SHOWN)]] * len(body),
         )
     )  # fmt: skip
     between = {key: row for key, row in rows.items() if key[0] != key[1]}
     against = [key for key, row in between.items() if studies.sign(row) < 0]
     along = [key for key, row in between.items() if studies.sign(row) > 0]
-    within = float(np.mean([row.value for key, row in rows.items() if key[0] == key[1]]))
-    mean = float(np.mean([row.value for row in between.values()]))
     low = min(between, key=lambda key: between[key].value)
     chapter.say(
         f"Of {len(between)} cosines between two tasks {len(against)} are settled below 0, where one task undoes what the other "
         f"does, and {len(along)} above. The lowest is that of {low[0]} and {low[1]} in the {low[2]}, "
-        f"{chapter.number(between[low], 2)}. On average they are {'lower' if mean < within else 'no lower'} than within a task."
+        f"{chapter.number(between[low], 2)}. {_means(chapter, found, hashed)}"
     )
     _draw(chapter, rows)
 
 
-def _row(key: tuple[str, str, str], values: list[float], hashed: str) -> Result:
+def _means(chapter: Chapter, found: Mapping[tuple[str, str, str], list[float]], hashed: str) -> str:
+    """Return what cosines between tasks and within a task are on average, and whether their difference is settled."""
+    apart, same = (
+        np.mean([values for (a, b, _), values in found.items() if (a == b) == way], axis=0) for way in (False, True)
+    )
+    made = chapter.record([
+        _row("mean cosine between two tasks", apart, hashed), _row("mean cosine within a task", same, hashed),
+        _row("mean cosine between two tasks minus within a task", apart - same, hashed),
+    ])  # fmt: skip
+    way = {1: "settled above", -1: "settled below", 0: "not told from"}[studies.sign(made[2])]
+    return (
+        f"On average they are {chapter.number(made[0], 2)}, {way} the {chapter.number(made[1], 2)} within a task (difference "
+        f"{chapter.number(made[2], 2, sign=True)} {report.interval(made[2].low, made[2].high, 2)} over draws)."
+    )
+
+
+def _row(metric: str, values: Sequence[float] | NDArray[np.floating], hashed: str) -> Result:
     from scipy.stats import t
 
-    a, b, part = key
-    mean, half = (
-        float(np.mean(values)),
-        float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5),
-    )
+    mean, n = float(np.mean(values)), len(values)
+    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
     return Result(
-        "scimult/gradients", "train", f"cosine of {a} and {b}, {part}", "paper", mean, len(values), encoder=VANILLA,
+        "scimult/gradients", "train", metric, "paper", mean, n, encoder=VANILLA,
         low=mean - half, high=mean + half, source="embedded", data_hash=hashed,
         provenance=provenance(), note="n: draws of two batches",
     )  # fmt: skip

@@ -50,8 +50,8 @@ def _in_domain(chapter: Chapter) -> str:
     best = max(pr.VARIANTS, key=lambda line: printed[line, name].number)
     over = [line for line in pr.VARIANTS if pr.beaten(EXHIBIT, line, [name])]
     return (
-        f"It does not speak of {IN_DOMAIN}, which is in-domain: {len(over)} of {len(pr.VARIANTS)} variants are ahead of them "
-        f"there ({pr.short(best)} {chapter.number(printed[best, name])}, {pr.short(top.row)} {chapter.number(top)})."
+        f"It does not speak of {IN_DOMAIN}, which is in-domain: {len(over)} of {len(pr.VARIANTS)} variants are ahead of all "
+        f"baselines there ({pr.short(best)} {chapter.number(printed[best, name])}, {pr.short(top.row)} {chapter.number(top)})."
     )
 
 
@@ -119,8 +119,8 @@ def _gain(chapter: Chapter) -> None:
     ]  # fmt: skip
     chapter.say(
         f"MHAExpert is ahead of Vanilla on average ({chapter.number(printed[pr.MHA, pr.AVERAGE])} against "
-        f"{chapter.number(printed[pr.VANILLA, pr.AVERAGE])}) by {len(up)} of {len(names)} data sets: {told}. On the others the "
-        f"mean goes from {means[0]} to {means[1]}."
+        f"{chapter.number(printed[pr.VANILLA, pr.AVERAGE])}) thanks to {len(up)} of {len(names)} data sets: {told}. On the others "
+        f"the mean goes from {means[0]} to {means[1]}."
     )
 
 

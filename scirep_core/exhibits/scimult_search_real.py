@@ -29,6 +29,7 @@ from scirep_core.exhibits.counting import by_count, number, title
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
 from scirep_core.manifests import fetch
 from scirep_core.metrics import from_ranks
+from scirep_core.published import lookup
 from scirep_core.results import Result
 
 METRIC = "ndcg@10"
@@ -194,12 +195,13 @@ def systems(chapter: Chapter, kinds: Shown, names: Sequence[str], caption: str) 
 def floors(chapter: Chapter, kinds: Shown) -> None:
     """Say what random vectors reach where candidates are given, and in a whole pool."""
     for kind, rows in kinds:
-        found = [row for row in rows if row.encoder == "random" and row.metric == METRIC]
+        whole = [row for row in rows if row.task not in SPLIT.values()]
+        found = [row for row in whole if row.encoder == "random" and row.metric == METRIC]
         if found:
             low, high = min(found, key=lambda r: r.value), max(found, key=lambda r: r.value)
             chapter.say(
                 f"{kind.capitalize()}: random vectors have an nDCG@10 of {chapter.number(high, 1)} on {called(high.task)} and of "
-                f"{chapter.number(low, 1)} on {called(low.task)}. A plain mean over data sets adds such numbers up."
+                f"{chapter.number(low, 1)} on {called(low.task)}. A plain mean over data sets adds up numbers from such floors."
             )
 
 
@@ -231,6 +233,7 @@ def two_covids(chapter: Chapter, kinds: Shown) -> None:
     for kind, rows in kinds:
         count = by_count(rows)
         if (TOPICS, "words of the query, mean") in count:
+            theirs = lookup("SM-TA2")["TREC-COVID in SciRepEval", "candidates per query"]
             words = [
                 f"{number(chapter, count[TOPICS, f'words of the {part}, mean'], 1)} ({part})"
                 for part in ("query", "question", "narrative")
@@ -240,8 +243,9 @@ def two_covids(chapter: Chapter, kinds: Shown) -> None:
                       for (t, m), row in count.items() if t == TOPICS and m.startswith("judgements of grade")]  # fmt: skip
             chapter.say(
                 f"{kind.capitalize()}: a topic has three texts, of {', '.join(words)} words on average. {number(chapter, same)} of "
-                f"{same.n} queries of BEIR are the question alone; SciRepEval joins several. There are "
-                f"{number(chapter, count[TOPICS, 'judgements per query'])} judgements a query, {', '.join(graded)}."
+                f"{same.n} queries of BEIR are the question alone; SciRepEval joins several. BEIR has "
+                f"{number(chapter, count[TOPICS, 'judgements per query'])} judgements a query, {', '.join(graded)}; SciRepEval, in "
+                f"print, {chapter.number(theirs)}."
             )
         if (COVID, "words of a query, mean") in count:
             cells = [(name, count[name, "words of a query, mean"]) for name in (COVID, COVID_BEIR)]
@@ -273,3 +277,13 @@ def show_readings(chapter: Chapter, kinds: Shown) -> None:
                 for r in gaps
             )
             chapter.say(f"{kind.capitalize()}, {html.escape(reading)} minus trec_eval: {told}." if told else "")
+        alone: dict[str, list[Result]] = {}
+        for row in rows:
+            if row.metric == f"{METRIC} (judged only)":
+                alone.setdefault(row.task, []).append(row)
+        for task, of in alone.items():
+            if all(row.value > 100 - 1e-9 for row in of):
+                chapter.say(
+                    f"In {called(task)} every judgement names a relevant paper: with the others left out any ranking is perfect, "
+                    f"{chapter.number(of[0], 0)}."
+                )

@@ -94,11 +94,11 @@ def by_words(task: Task, name: str) -> dict[str, Floats]:
     else:
         data = cast(Pooled, task.payload)
         asked, pool = [key for key, found in data.relevant.items() if found], list(data.pool)
-    scores = _bm25(asked, pool, texts) if name == "bm25" else _tfidf(asked, pool, texts)
     both = set(asked) & set(pool)
     if both:
         raise DataError(task.name, None, f"{len(both)} queries are papers of the pool, the first {min(both)}",
                         "Score words by vectors (systems.load_system), which an id has one of")  # fmt: skip
+    scores = _bm25(asked, pool, texts) if name == "bm25" else _tfidf(asked, pool, texts)
     given: dict[str, Floats] = dict(zip(asked, np.eye(len(asked), dtype=np.float32), strict=True))
     return given | dict(zip(pool, scores.T, strict=True))
 

@@ -1,4 +1,4 @@
-"""Chapter `scimult/training`: settings, hard negatives and the two ablations (SciMult 3.4, appendices A.2, C, E.1, E.2).
+"""Chapter `scimult/training`: data, settings, hard negatives, two ablations (SciMult 3.4, appendices A.1, A.2, C, E.1, E.2).
 
 Tables A4 and A5 hold averages of the five main tables, with and without label hard negatives, with and without a first stage.
 Ours are the same averages of the study `scimult-choices`; differences are over trainings of equal seed.
@@ -6,6 +6,7 @@ Ours are the same averages of the study `scimult-choices`; differences are over 
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import NamedTuple
@@ -23,25 +24,28 @@ from scirep_core.encoders.conditioning import Conditioned, conditioning
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.counting import arithmetic, number
+from scirep_core.exhibits.scimult_interference import facts, told, ways
+from scirep_core.exhibits.scimult_tasks import CANDIDATES, PAIRS
 from scirep_core.exhibits.scimult_training_figure import SMALL, row
-from scirep_core.exhibits.scimult_training_loss import VANILLA
-from scirep_core.published import Printed, lookup
+from scirep_core.exhibits.scimult_training_loss import FIELDS, ON, PER_FIELD, VANILLA
+from scirep_core.published import Printed, lookup, table
 from scirep_core.results import Result, provenance
 from scirep_core.store import stable_hash
 from scirep_core.training.config import TrainConfig, from_params
+from scirep_core.training.models import base, examples
 from scirep_core.training.optimisation import make_optimizer
-from scirep_core.training.variants import CONTRASTIVE, config
+from scirep_core.training.variants import CONTRASTIVE, Budget, config, variant
 
 MHA = "SciMult MHAExpert"
 CHOICES = "scimult-choices"
 WITHOUT, COLD = "SciMult Vanilla without label negatives", "SciMult MHAExpert from the start"
 TRAINED = (VANILLA, MHA, WITHOUT, COLD)
 """What this chapter trains."""
-OPEN = {"SciMult Vanilla, duplicates as negatives": "duplicates as negatives, as published",
-        "SciMult Vanilla, lower layers slower": "rates that shrink by 0.8 a layer, as its code has it"}  # fmt: skip
+CODE_DECAY, CODE_RATE = 0.8, 2e-5
+"""Of the rate, a layer, and the peak rate, in the settings that come with the published code (yuzhimanhua/SciMult, 109c96e)."""
+OPEN = {"SciMult Vanilla, duplicates as negatives": "duplicates as negatives, as in the published code",
+        "SciMult Vanilla, lower layers slower": f"rates that shrink by {CODE_DECAY} a layer, as in its settings"}  # fmt: skip
 """Variants of what the paper leaves open -> what they do."""
-CODE_DECAY = 0.8
-"""Of the rate, a layer, in the published settings."""
 
 
 class Ablation(NamedTuple):
@@ -73,16 +77,16 @@ def ablation(chapter: Chapter, of: Ablation, kinds: dict[str, Sequence[Result]])
     """
     quoted, body, gaps = lookup(of.exhibit), [], dict[str, dict[str, Result]]()
     there = {kind: rows for kind, rows in kinds.items() if rows}
-    for table, task in shared.TASKS.items():
+    for exhibit, task in shared.TASKS.items():
         both = [quoted[task, column] for column in of.columns]
         gap = both[0].number - both[1].number
         made = chapter.record([arithmetic(of.exhibit, f"{task}: with minus without", gap, 2, both)])[0]
         gaps.setdefault("published", {})[task] = made
         line = [task, *map(chapter.number, both), chapter.number(made, 2, sign=True)]
         for kind, rows in there.items():
-            found = shared.values(rows, table)
+            found = shared.values(rows, exhibit)
             ours = [found.get((one, shared.AVERAGE)) for one in (of.whole, of.less)]
-            change = shared.change(rows, table, of.whole, of.less, kind)
+            change = shared.change(rows, exhibit, of.whole, of.less, kind)
             line += [chapter.number(one, 1) if one else "" for one in ours]
             if change:
                 gaps.setdefault(kind, {})[task] = studies.record(chapter, [change])[0]
@@ -93,50 +97,28 @@ def ablation(chapter: Chapter, of: Ablation, kinds: dict[str, Sequence[Result]])
         report.table(
             ["", *(["with", "without", "change"] * len(names))], body,
             f"{of.name}: averages of each group of tasks with and without {of.what}; change is with minus without, ours "
-            "with its 95 % interval over trainings where there are several",
+            f"with its 95 % interval over trainings where there are several. {facts(there)}",
             [["", *(name for name in names for _ in range(3))]] * len(body), names,
         )
     )  # fmt: skip
-    chapter.say(f"{of.name}, in print: {ways(chapter, gaps['published'])}.")
-    for kind in there:
-        if kind in gaps:
-            chapter.say(f"{kind.capitalize()}: {ways(chapter, gaps[kind])}.")
+    for kind, changes in gaps.items():
+        named = f"{of.name}, in print" if kind == "published" else kind.capitalize()
+        chapter.say(f"{named}: {ways(chapter, changes, 'a gain', 'a loss')}.")
     _same_average(chapter, of)
-
-
-def told(chapter: Chapter, change: Result | None) -> str:
-    """Return a change with its interval, "" for none."""
-    return (
-        ""
-        if change is None
-        else f"{chapter.number(change, 2, sign=True)} {report.interval(change.low, change.high, 2)}"
-    )
-
-
-def ways(chapter: Chapter, gaps: dict[str, Result]) -> str:
-    """Return in which tasks something helps, hurts, or is not settled; single numbers by their sign, which settles nothing."""
-    single = all(change.low is None for change in gaps.values())
-    signs = {task: int(np.sign(change.value)) if single else studies.sign(change) for task, change in gaps.items()}
-    parts = []
-    for way, word in ((1, "it helps"), (-1, "it hurts"), (0, "it changes nothing" if single else "not settled")):
-        listed = [f"{task} {chapter.number(gaps[task], 2, sign=True)}" for task, sign in signs.items() if sign == way]
-        parts += [f"{word} in {len(listed)} of {len(gaps)} ({'; '.join(listed)})"] if listed else []
-    one = ", each number of one training" if single else ""
-    return f"{', '.join(parts)}{one}"
 
 
 def _same_average(chapter: Chapter, of: Ablation) -> None:
     """Say where an ablation prints another average of a model than its main table does."""
     quoted = lookup(of.exhibit)
-    for table, task in shared.TASKS.items():
-        here, there = quoted[task, of.columns[0]], shared.printed(table)[of.whole, shared.AVERAGE]
+    for exhibit, task in shared.TASKS.items():
+        here, there = quoted[task, of.columns[0]], shared.printed(exhibit)[of.whole, shared.AVERAGE]
         if here.value != there.value:
-            cells = [shared.printed(table)[of.whole, column] for column in shared.TABLES[table].values()]
-            mean = chapter.record([arithmetic(table, f"mean of the cells of {shared.CALLED[of.whole]}",
+            cells = [shared.printed(exhibit)[of.whole, column] for column in shared.TABLES[exhibit].values()]
+            mean = chapter.record([arithmetic(exhibit, f"mean of the cells of {shared.CALLED[of.whole]}",
                                               sum(one.number for one in cells) / len(cells), len(cells), cells)])[0]  # fmt: skip
             chapter.note(
                 f"{of.name} prints {chapter.number(here)} for {shared.CALLED[of.whole]} in {task.lower()}, Table "
-                f"{table.removeprefix('SM-T')} prints {chapter.number(there)} for the same model; its cells give "
+                f"{exhibit.removeprefix('SM-T')} prints {chapter.number(there)} for the same model; its cells give "
                 f"{chapter.number(mean, 4)}. Rounding moves that by 0.01 at most, so the ablation is of other cells."
             )
 
@@ -156,8 +138,7 @@ def said_of_negatives(chapter: Chapter) -> None:
         f"{len(better)} of {len(shared.TASKS)} gain" + (f", {' and '.join(rest).lower()} does not." if rest else ".")
     )
     without = quoted["Classification (Coarse)", of.columns[1]]
-    table = {row: printed for (row, column), printed in lookup("SM-T4").items() if column == shared.AVERAGE}
-    best = max(table.values(), key=lambda one: one.number)
+    best = max((one for one in table("SM-T4") if one.column == shared.AVERAGE), key=lambda one: one.number)
     if without.number > best.number:
         chapter.note(
             f"The coarse average without these negatives, {chapter.number(without)}, is above every average of Table 4, where "
@@ -166,29 +147,71 @@ def said_of_negatives(chapter: Chapter) -> None:
 
 
 def choices(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Show what the paper leaves open, duplicates and rates by layer, as changes against Vanilla; only as far as recorded."""
-    if not rows:
-        return
+    """Show what the paper leaves open, duplicates and rates by layer, as changes against Vanilla, as far as it is recorded."""
     body = []
     for line, what in OPEN.items():
-        found = [shared.change(rows, table, line, VANILLA, f"recorded {CHOICES}") for table in shared.TASKS]
-        changes = studies.record(chapter, [one for one in found if one])
-        if len(changes) < len(found):
+        found = {task.lower(): row for table, task in shared.TASKS.items()
+                 if (row := shared.change(rows, table, line, VANILLA, f"recorded {CHOICES}"))}  # fmt: skip
+        if len(found) < len(shared.TASKS):
             continue
-        body.append([what, *(told(chapter, one) for one in changes)])
-        signs = [studies.sign(one) for one in changes]
-        chapter.say(
-            f"{what[0].upper()}{what[1:]}: settled ahead of Vanilla in {signs.count(1)}, behind in {signs.count(-1)} of the "
-            f"{len(signs)} groups of tasks."
+        changes = dict(zip(found, studies.record(chapter, list(found.values())), strict=True))
+        body.append([what, *(told(chapter, one) for one in changes.values())])
+        chapter.say(f"{what[0].upper()}{what[1:]}: {ways(chapter, changes, 'ahead of Vanilla', 'behind')}.")
+    if not body:
+        chapter.note("These trainings are of the recorded study alone, and none of them is recorded yet.")
+        return
+    chapter.show(
+        report.table(
+            ["Vanilla with", *shared.TASKS.values()], body,
+            "Recorded: what two choices change in the averages, in points against Vanilla as it is by default, with "
+            f"95 % intervals over trainings of equal seed where there are several. {studies.facts(rows)}",
+            [["", *["recorded"] * len(shared.TASKS)]] * len(body),
         )
-    if body:
-        chapter.show(
-            report.table(
-                ["Vanilla with", *shared.TASKS.values()], body,
-                "Recorded: what two choices change in the averages, in points against Vanilla as it is by default, with "
-                "95 % intervals over trainings of equal seed", [["", *["recorded"] * len(shared.TASKS)]] * len(body),
-            )
-        )  # fmt: skip
+    )  # fmt: skip
+
+
+SCORES = tuple(f"SM-T{name}" for name in ("3", "4", "5", "6", "7", "8", "9", "A3", "A4", "A5", "A6", "A7", "A8"))
+"""Tables of scores, and of what follows from them."""
+
+
+def spreads(chapter: Chapter) -> None:
+    """Say how many printed scores have a deviation, beside the sentences that call differences significant."""
+    printed = [one for exhibit in SCORES for one in table(exhibit)]
+    chapter.say(
+        f"Of the {len(printed):,} numbers of Tables 3 to 9 and A3 to A8 {sum(bool(one.std) for one in printed) or 'none'} has a "
+        "deviation, and no table tells seeds or the number of trainings. Section 4.3 speaks of “significant advantages over "
+        "all baselines”, section 4.5 of variants that “significantly outperform all baselines in almost all cases”; "
+        "neither comes with a test. A change in Tables A4 and A5 has nothing to be held against."
+    )
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+
+def pairs_in_print(chapter: Chapter) -> None:
+    """Show the sources of Table A1 as shares; say what Table 2 leaves out, and that a test label is not among the coarse ones."""
+    printed = {row: one for (row, column), one in lookup("SM-TA1").items() if column == PAIRS}
+    every, total = list(printed.values()), sum(one.number for one in printed.values())
+    shares = chapter.record([arithmetic("SM-TA1", f"share of all pairs, {row}, %", 100 * one.number / total, len(every), every)
+                             for row, one in printed.items()])  # fmt: skip
+    body = [[html.escape(row), number(chapter, one), chapter.number(share, 1)]
+            for (row, one), share in zip(printed.items(), shares, strict=True)]  # fmt: skip
+    chapter.show(
+        report.table(
+            ["Source", "pairs", "share, %"], body, "Training pairs by source (Table A1), and their share of all pairs",
+            [["", "published", "published"]] * len(body),
+        )
+    )  # fmt: skip
+    coarse, fields = (
+        dict(zip(printed, shares, strict=True))["MAPLE (Coarse)"],
+        lookup("SM-TA2")["SciDocs (MAG Fields)", CANDIDATES],
+    )
+    chapter.say(
+        f"Neither Table 2 nor section 4.1 names MAPLE (Coarse) among the training data, {chapter.number(coarse, 1)} % of the "
+        f"pairs: {FIELDS} fields, all but computer science, with {PER_FIELD:,} papers each (appendix A.1). Table A2 tests on "
+        f"{number(chapter, fields)} fields of MAG and Table 2 calls that test in-domain, yet at least "
+        f"{int(fields.number) - FIELDS} of these fields was never a label of the coarse pairs."
+    )
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
@@ -198,9 +221,8 @@ def settings(chapter: Chapter) -> None:
     """Show appendix C's settings (SM-C8) beside those of the live training, and the steps that follow from them."""
     said = {column: printed for (_, column), printed in lookup("SM-C8").items()}
     given = studies.live_budget(chapter)
-    ours = config(VANILLA, 0, given)
-    steps = ours.steps
-    sizes = [printed for (_, column), printed in lookup("SM-TA1").items() if "Pairs" in column]
+    ours, steps = config(VANILLA, 0, given), steps_of(given)
+    sizes = [printed for (_, column), printed in lookup("SM-TA1").items() if column == PAIRS]
     total, batch = sum(one.number for one in sizes), said["GPUs"].number * said["batch size per GPU"].number
     up = said["warm-up, % of the steps"]
     needed = [said["epochs"], said["GPUs"], said["batch size per GPU"], *sizes]
@@ -214,18 +236,24 @@ def settings(chapter: Chapter) -> None:
             "warm-up, % of the steps": 100 * ours.warmup_share}  # fmt: skip
     lines: dict[str, tuple[Printed | Result, float]] = {
         "pairs in a step": (made[0], ours.batch), "steps": (made[1], steps),
+        "steps of warm-up": (made[2], round(ours.warmup_share * steps)),
         **{name: (said[name], value) for name, value in mine.items()},
     }  # fmt: skip
-    own = chapter.record([_setting(name, value, ours) for name, (_, value) in lines.items()])
+    own = chapter.record([_setting(name, value, ours, steps) for name, (_, value) in lines.items()])
     body = [[name, number(chapter, quoted), number(chapter, one, _places(one.value))]
             for (name, (quoted, _)), one in zip(lines.items(), own, strict=True)]  # fmt: skip
     chapter.show(
         report.table(
             ["", "published", "live"], body,
-            "Settings: of appendix C, steps and pairs in a step computed from them and Table A1; and of the training made here",
+            "Settings: of appendix C, steps and pairs in a step computed from them and Table A1; and of each stage of the "
+            "trainings made here",
             [["", "published", "live"]] * len(body),
         )
     )  # fmt: skip
+    chapter.say(
+        f"The live encoder has {given.layers} blocks of width {given.width}, every other of them with experts where a variant has "
+        f"some, and starts from word vectors of the embedded literature (base “{ON}”)."
+    )
     chapter.say(
         f"{number(chapter, said['epochs'])} epochs over the pairs of Table A1 are {number(chapter, made[1])} steps, and a "
         f"warm-up of {number(chapter, up)} % is {number(chapter, made[2])} of them, one epoch ({number(chapter, made[3])} "
@@ -234,13 +262,21 @@ def settings(chapter: Chapter) -> None:
     )
 
 
+def steps_of(given: Budget) -> int:
+    """Return the steps of a live stage; where the chapter's are 0 the pairs decide, which are then read."""
+    ours, sizes = config(VANILLA, 0, given), dict[str, int]()
+    if not ours.steps:
+        sizes = {task.name: len(task) for task in examples(base(ON, given), given, variant(VANILLA))[1]}
+    return ours.total(sizes)
+
+
 def _places(value: float) -> int:
     return len(f"{value:.10g}".partition(".")[2])
 
 
-def _setting(name: str, value: float, of: TrainConfig) -> Result:
+def _setting(name: str, value: float, of: TrainConfig, steps: int) -> Result:
     return Result(
-        "scimult/settings", "all", name, "paper", float(value), of.steps, encoder=VANILLA, source="settings",
+        "scimult/settings", "all", name, "paper", float(value), steps, encoder=VANILLA, source="settings",
         data_hash=stable_hash(asdict(of))[:16], provenance=provenance(), note="of the live training; n: its steps",
     )  # fmt: skip
 
@@ -282,18 +318,20 @@ def rates(chapter: Chapter) -> None:
     chapter.figure(
         "rates", figure, frame,
         f"The learning rate. Left: up over the first {schedule.warmup_share:.0%} of the steps (appendix C), then down to 0 "
-        f"in a line (its code). Right: peak rates by layer with the code’s factor of {CODE_DECAY} a layer, read from the "
+        f"in a line (its code). Right: peak rates by layer with the code’s factor of {CODE_DECAY} a layer, read from our "
         f"optimiser; the thin line is the printed peak, {peak.value}.",
         f"Left a line that rises at once and falls slowly to 0; right {len(layers)} bars that grow with the height of the layer.",
     )  # fmt: skip
     made = chapter.record([row(f"peak rate, 0.00001, {name}, factor {CODE_DECAY} a layer", 1e5 * value, len(layers), VANILLA,
                                "of the printed peak, read from the optimiser", [CODE_DECAY, peak.value])
                            for name, value in ((names[0], layers[0]), (names[-1], layers[-1]))])  # fmt: skip
+    ratio = chapter.record([arithmetic("SM-C8", f"peak rate over {CODE_RATE}", peak.number / CODE_RATE, 1, [peak])])[0]
     chapter.say(
-        f"The paper’s peak rate of {chapter.number(peak)} is high for a BERT. The published settings shrink it from layer "
-        f"to layer by {CODE_DECAY}, which the paper does not mention: it is then {chapter.number(made[0], 1)} × 10⁻⁵ at "
-        f"the embeddings and {chapter.number(made[1], 1)} × 10⁻⁵ at the top. Whether the published models were trained so "
-        "is not known; the same settings clip gradients at 2, which ours do too."
+        f"The paper’s peak rate of {chapter.number(peak)} is {chapter.number(ratio, 0)} times the {1e5 * CODE_RATE:.0f} × 10⁻⁵ "
+        "in the settings that come with its code, which therefore are not the paper’s. These settings also shrink the rate "
+        f"from layer to layer by {CODE_DECAY}, which the paper does not mention: its peak is then {chapter.number(made[0], 1)} "
+        f"× 10⁻⁵ at the embeddings and {chapter.number(made[1], 1)} × 10⁻⁵ at the top. Whether the published models were "
+        f"trained so is not known. The same settings clip gradients at {CONTRASTIVE['clip']:g}, which ours do too."
     )
 
 
@@ -314,20 +352,20 @@ def negatives(chapter: Chapter) -> None:
         hashed = stable_hash(
             [row["question"] for row in pairs([root / "maple" / one for one in folders], seed=seed, report=found)]
         )
-        asked, named = sum(found.hard.values()), max(found.references, 1)
-        counts = {"papers": found.papers, "pairs": found.pairs, "over the cap": found.dropped}
-        shares = {f"hard negatives {words[one]}, %": 100 * found.hard[one] / asked for one in words}
-        shares["references among these papers, %"] = 100 * found.resolved / named
-        made = chapter.record(
-            [_of_maple(name, metric, value, found.papers, hashed) for metric, value in {**counts, **shares}.items()]
-        )
+        asked, named = sum(found.hard.values()), found.references
+        counted = {metric: (float(value), found.papers) for metric, value in
+                   {"papers": found.papers, "pairs": found.pairs, "over the cap": found.dropped}.items()}  # fmt: skip
+        counted |= {f"hard negatives {words[one]}, %": (100 * found.hard[one] / asked, asked) for one in words}
+        counted["references among these papers, %"] = 100 * found.resolved / max(named, 1), named
+        made = chapter.record([_of_maple(name, metric, *value, hashed) for metric, value in counted.items()])
         resolved.append(made[-1])
         body.append([name, *(number(chapter, one) for one in made[:3]), *(chapter.number(one, 1) for one in made[3:])])
     chapter.show(
         report.table(
             ["MAPLE", "papers", "pairs", "over the cap", *words.values(), "references among them"], body,
-            "Live: papers up to 2015 and their pairs with labels; papers, percent, whose hard negative is a label of a "
-            "paper it cites, of one of its authors, of its venue; references, percent, that are papers of these folders",
+            "Live: papers up to 2015, their pairs with labels, and pairs left out because their label has enough; then, in "
+            "percent of the papers that keep a pair, by which relation the paper was found whose label is the hard negative; "
+            "last, in percent of all references, those to papers of the same folders",
             [["", *["live"] * 8]] * len(body),
         )
     )  # fmt: skip
@@ -338,22 +376,19 @@ def negatives(chapter: Chapter) -> None:
         f"References lead outside a field, and so outside its folder: of {least.task.rpartition('/')[2]}’s, "
         f"{chapter.number(least, 1)} % are papers at hand."
     )
+    hard = lookup("SM-C7")["Citation Prediction Triplets", "negatives that are hard, %"]
+    rest = chapter.record(
+        [arithmetic("SM-C7", "negatives of citations that are not hard, %", 100 - hard.number, 1, [hard])]
+    )[0]
     chapter.say(
-        "Section 3.4 speaks of one hard negative for each positive pair, appendix A.2 of "
-        f"{chapter.number(lookup('SM-C7')['Citation Prediction Triplets', 'negatives that are hard, %'])} % hard ones "
-        "among those of citations: for most citation pairs the third paper is no harder than one drawn by chance."
+        "Section 3.4 samples one hard negative for each positive pair. Of the citation triplets appendix A.2 says that the "
+        f"third paper is a hard negative with a probability of about {chapter.number(hard)} %, so that about "
+        f"{chapter.number(rest, 0)} % of these pairs come with one that is not."
     )
 
 
 def _of_maple(name: str, metric: str, value: float, n: int, hashed: str) -> Result:
     return Result(
-        f"maple/{name}",
-        "train",
-        metric,
-        "paper",
-        float(value),
-        n,
-        source="embedded",
-        data_hash=hashed[:16],
+        f"maple/{name}", "train", metric, "paper", float(value), n, source="embedded", data_hash=hashed[:16],
         provenance=provenance(),
-    )
+    )  # fmt: skip

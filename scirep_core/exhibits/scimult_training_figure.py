@@ -41,9 +41,9 @@ class Walked(NamedTuple):
 
     Attributes:
         copies: (block, part) -> how many there are: 1 is shared by all tasks.
-        held: parameters that some document goes through.
+        held: parameters that some document, or its instruction, goes through.
         trained: those that training moves.
-        seen: parameters that one task's documents go through, and its instruction.
+        seen: parameters that one task's documents, and its instruction, go through.
     """
 
     copies: dict[tuple[int, str], int]
@@ -129,11 +129,12 @@ def _panel(axes: Any, name: str, copies: Mapping[tuple[int, str], int]) -> None:
             face = {"facecolor": "none", "edgecolor": report.INK} if number == 1 else {
                 "facecolor": report.SERIES[i], "alpha": 0.75, "edgecolor": "none"}  # fmt: skip
             axes.add_patch(mpl.patches.Rectangle((block + 0.8 * i / number, low), 0.8 / number, heights[part], **face))
-    axes.set_xlim(-0.2, max(block for block, _ in copies) + 1)
+    blocks = 1 + max(block for block, _ in copies)
+    axes.set_xlim(-0.2, blocks)
     axes.set_ylim(-0.2, 3.6)
     axes.set_title(name)
     axes.set_yticks([0.6, 2.25], ["attention", "feed-forward"])
-    axes.set_xticks([i + 0.4 for i in range(12)], range(12))
+    axes.set_xticks([i + 0.4 for i in range(blocks)], range(blocks))
     axes.tick_params(length=0)
     axes.grid(visible=False)
     for edge in axes.spines.values():
@@ -163,7 +164,8 @@ def counts(chapter: Chapter) -> None:
         report.table(
             ["Variant", "held", "added to Vanilla", "trained", "used for one task"], body,
             "Parameters in millions at BERT-base’s size, counted in the modules: held by the model, added to Vanilla, "
-            "trained in the second stage, and used for one task: its documents and its instruction",
+            "trained in the second stage (of Vanilla: in its only one), and used for one task, by its documents and its "
+            "instruction",
             [["", *["live"] * 4]] * len(body),
         )
     )  # fmt: skip
@@ -173,7 +175,8 @@ def counts(chapter: Chapter) -> None:
         f"million parameters (FFNExpert, {ratio[0] / ratio[1]:.1f} times as many): copies for {len(BY_TASK) - 1} further "
         "tasks, as the dense sub-layer that three copies stand in for serves nobody. A document goes through one of them, "
         "so a pass costs what Vanilla’s does; an instruction is encoded once a batch, but every document attends to its "
-        "tokens in every block."
+        f"tokens in every block. What Prefix adds is a copy of {BERT.num_hidden_layers - 1} of the {BERT.num_hidden_layers} "
+        "blocks, as no document would see the last one’s output, and the vectors of its instructions’ tokens."
     )
 
 
@@ -191,12 +194,15 @@ def routing(chapter: Chapter) -> None:
                      "random weights, one document", asdict(SMALL)) for task, value in moved.items()]  # fmt: skip
         body.append([NAMES[kind], *(chapter.number(one, 3) for one in chapter.record(rows))])
         if any(start.values()) or any(value for task, value in moved.items() if task != BY_TASK[0]):
-            chapter.note(f"{NAMES[kind]}: a task’s vectors depend on more than its own expert and the shared parts.")
+            chapter.note(
+                f"{NAMES[kind]}: experts do not start as copies of the dense part, or a task’s vectors depend on another task’s."
+            )
     chapter.show(
         report.table(
             ["Variant", "at the start", *BY_TASK], body,
-            "Routing tried on a small model: largest difference of a coordinate, to the dense model before training, and "
-            "then for each task after the expert of search alone was changed", [["", *["live"] * 4]] * len(body),
+            "Routing tried on one document and a small model with random weights: the largest difference in any coordinate of "
+            "its vector, at the start from the dense model’s (over all tasks), then by task from before search’s experts alone "
+            "were changed", [["", *["live"] * 4]] * len(body),
         )
     )  # fmt: skip
 

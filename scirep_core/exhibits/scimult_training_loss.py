@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import torch
@@ -30,7 +31,8 @@ from scirep_core.exhibits.counting import arithmetic
 from scirep_core.published import lookup
 from scirep_core.results import Result, provenance
 from scirep_core.train import gather, known_of, taken
-from scirep_core.training.contrast import belongs, in_order, triplet_loss
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.contrast import Ints, belongs, triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.models import base, examples, hash_of, obtain
 from scirep_core.training.variants import budget, config, variant
@@ -44,7 +46,7 @@ BATCHES = 10
 FIELDS, PER_FIELD = 18, 50_000
 """Coarse labels of the training, and papers of each (appendix A.1)."""
 CAP = 100
-"""Pairs a fine label is in at most (appendix A.2)."""
+"""Pairs a fine label is in at most (appendix A.1)."""
 
 
 class Scored(NamedTuple):
@@ -71,6 +73,24 @@ class Scored(NamedTuple):
         return float(np.log(self.copies.sum(1)).mean())
 
 
+class Drawn(NamedTuple):
+    """A batch of one source, encoded.
+
+    Attributes:
+        three: (n, dim) vectors of queries, positives and negatives; of a row without a negative the last is not looked at.
+        rows: (n, 3) their documents; -1 for no negative.
+        known: all rows of the source, in order of their queries.
+    """
+
+    three: Sequence[torch.Tensor]
+    rows: Ints
+    known: Ints
+
+    def loss(self, masks: bool = True) -> torch.Tensor:
+        """Return the loss as training computes it, with duplicates masked or as negatives."""
+        return triplet_loss(self.three, self.rows, self.known, replace(_settings(), mask_duplicates=masks))
+
+
 class Trained(NamedTuple):
     """The live Vanilla model and what it was trained on."""
 
@@ -86,18 +106,26 @@ def trained(chapter: Chapter) -> Trained:
     return Trained(load_model(made.folder).model.eval(), tasks)
 
 
-def scored(of: Trained, task: TrainTask, batch: int, step: int = 0) -> Scored:
-    """Return the scores and losses of a source's batch, as training would draw it, without dropout."""
+def _settings() -> TrainConfig:
+    return config(VANILLA, 0, budget("small"))  # the loss is the same at every budget
+
+
+def drawn(of: Trained, task: TrainTask, batch: int, step: int = 0) -> Drawn:
+    """Return a source's batch, as training would draw it were the source alone, encoded without dropout."""
     numbers = plan({task.name: len(task)}, batch, "homogeneous", 0, step)
-    settings = config(VANILLA, 0, budget("small"))
-    known, rows = known_of([task], settings), task.rows[numbers[task.name]]
+    known = known_of([task], _settings())
+    found = gather(of.model, [task], numbers, known)
+    assert found.packed is not None
+    vectors, places = of.model(found.packed), torch.from_numpy(found.places[task.name])
+    three = [taken(vectors, places[:, i], of.model, task.format) for i in range(3)]
+    return Drawn(three, task.rows[numbers[task.name]], known.pairs[task.name])
+
+
+def scored(of: Trained, task: TrainTask, batch: int, step: int = 0) -> Scored:
+    """Return the scores and losses of a batch of a source."""
     with torch.no_grad():
-        drawn = gather(of.model, [task], numbers, known)
-        assert drawn.packed is not None
-        vectors, places = of.model(drawn.packed), torch.from_numpy(drawn.places[task.name])
-        three = [taken(vectors, places[:, i], of.model, task.format) for i in range(3)]
-        losses = [float(triplet_loss(three, rows, known.pairs[task.name], replace(settings, mask_duplicates=masks)))
-                  for masks in (False, True)]  # fmt: skip
+        made = drawn(of, task, batch, step)
+        rows, three, losses = made.rows, made.three, [float(made.loss(masks)) for masks in (False, True)]
         has = np.flatnonzero(rows[:, 2] >= 0)
         scores = (three[0] @ torch.cat([three[1], three[2][torch.from_numpy(has)]]).T).numpy()
     contexts = np.concatenate([rows[:, 1], rows[has, 2]])
@@ -105,7 +133,7 @@ def scored(of: Trained, task: TrainTask, batch: int, step: int = 0) -> Scored:
     own[np.arange(len(rows)), np.arange(len(rows))] = True
     hard[has, len(rows) + np.arange(len(has))] = True
     copies = contexts[None] == rows[:, 1][:, None]
-    right = belongs(rows[:, 0], contexts, in_order(task.rows)) & ~hard
+    right = belongs(rows[:, 0], contexts, made.known) & ~hard
     return Scored(scores, own, hard, copies, (right | copies) & ~own, *losses)
 
 
@@ -145,31 +173,31 @@ def draw_batch(chapter: Chapter, of: Trained) -> None:
     ])  # fmt: skip
     chapter.figure(
         "scores", figure, frame,
-        f"Live: inner products of one batch of coarse pairs, {n} papers by {m} labels, after training; darker is higher "
-        f"within a row. Only the dot is right by the loss as published. {int(one.masked.sum())} of the {n * m - n} other "
-        "cells are labels that the paper has, or its own label again: masked in our default.",
+        f"Live: inner products of one batch of coarse pairs after training, {n} papers (rows) by {n} positives and {m - n} "
+        "hard negatives (columns; not every paper has one); darker is higher within a row. With copies as negatives only the "
+        f"dot is right. {int(one.masked.sum())} of the {n * m - n} other cells are the paper’s own label again, or another "
+        "label that it has: our default masks them.",
         f"A grid of {n} by {m} squares, dots on the diagonal, {int(one.masked.sum())} squares in the second colour.",
     )  # fmt: skip
-    rows = chapter.record([
-        _row(COARSE, f"loss of the batch drawn, {name}", value, n, of.tasks)
-        for name, value in (("duplicates as negatives", one.published), ("floor", one.floor), ("masked", one.ours))
-    ])  # fmt: skip
-    asked = chapter.number(rows[0]), chapter.number(rows[1]), chapter.number(rows[2])
+    hashed, told = hash_of(of.tasks), {
+        "loss, duplicates as negatives": one.published, "floor of the loss": one.floor, "loss, masked": one.ours,
+        "copies of a query’s label": float(one.copies.sum(1).mean()),
+    }  # fmt: skip
+    rows = chapter.record([_row(COARSE, f"{name}, batch drawn", value, n, hashed) for name, value in told.items()])
+    asked = [chapter.number(row, places) for row, places in zip(rows, (2, 2, 2, 1), strict=True)]
     chapter.say(
-        f"This batch has a loss of {asked[0]} as published, of which no training could remove {asked[1]}, since each query’s "
-        f"label stands there {one.copies.sum(1).mean():.1f} times on average; with duplicates masked it is {asked[2]}."
+        f"This batch has a loss of {asked[0]} with copies as negatives, of which no training could remove {asked[1]}, since "
+        f"a query’s label stands there {asked[3]} times on average; with duplicates masked it is {asked[2]}."
     )
 
 
 def _square(x: int, y: int, colour: str, alpha: float) -> Any:
-    import matplotlib.patches as patches
-
-    return patches.Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, alpha=alpha, linewidth=0)
+    return mpl.patches.Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, facecolor=colour, alpha=alpha, linewidth=0)
 
 
-def _row(task: str, metric: str, value: float, n: int, tasks: Sequence[TrainTask]) -> Result:
+def _row(task: str, metric: str, value: float, n: int, hashed: str) -> Result:
     return Result(
-        task, "train", metric, "paper", value, n, encoder=VANILLA, source="embedded", data_hash=hash_of(tasks),
+        task, "train", metric, "paper", value, n, encoder=VANILLA, source="embedded", data_hash=hashed,
         similarity="dot", provenance=provenance(), note="without dropout",
     )  # fmt: skip
 
@@ -179,7 +207,7 @@ def _row(task: str, metric: str, value: float, n: int, tasks: Sequence[TrainTask
 
 def sources(chapter: Chapter, of: Trained) -> None:
     """Show each source's loss with and without masking, and the floor under it, at the batch size of the live training."""
-    size, body = studies.live_budget(chapter).train["batch"], []
+    size, hashed, body = studies.live_budget(chapter).train["batch"], hash_of(of.tasks), []
     made: dict[str, list[Result]] = {}
     for task in of.tasks:
         several = [scored(of, task, size, step) for step in range(BATCHES)]
@@ -191,7 +219,7 @@ def sources(chapter: Chapter, of: Trained) -> None:
             "floor": float(np.mean([one.floor for one in several])),
             "loss, masked": float(np.mean([one.ours for one in several])),
         }
-        made[task.name] = chapter.record([_row(task.name, f"{key}, batches of {size}", value, n, of.tasks)
+        made[task.name] = chapter.record([_row(task.name, f"{key}, batches of {size}", value, n, hashed)
                                           for key, value in numbers.items()])  # fmt: skip
         places = (0, 0, 2, 2, 2)
         body.append(
@@ -199,17 +227,20 @@ def sources(chapter: Chapter, of: Trained) -> None:
         )
     chapter.show(
         report.table(
-            ["Source", "with another copy, %", "with a hard negative, %", "loss as published", "its floor", "loss, masked"], body,
-            f"Live: five sources of training pairs in batches of {size}, mean of {BATCHES} batches of one trained model: "
-            "queries whose positive stands in the batch again, queries with a hard negative, and the loss",
+            ["Source", "with another copy, %", "with a hard negative, %", "loss, copies as negatives", "its floor", "loss, masked"],
+            body,
+            f"Live: {len(of.tasks)} sources of training pairs, mean of {BATCHES} batches of {size} in one trained model: queries "
+            "whose positive stands in the batch again, queries with a hard negative of their own, and the loss: with copies "
+            "of a positive as negatives, as the published code has it, the floor that these put under it, and with copies masked",
             [["", *["live"] * 5]] * len(body),
         )
     )  # fmt: skip
-    worst = max(made.values(), key=lambda rows: rows[3].value)
+    worst, least = (way(made.values(), key=lambda rows: rows[3].value) for way in (max, min))
     chapter.say(
-        f"Duplicates are not the same burden everywhere: the floor is highest for {TASKS[worst[3].task].title}, "
-        f"{chapter.number(worst[3])} of a loss of {chapter.number(worst[2])}. The sources of this small literature repeat "
-        "their labels, and their papers, sooner than large ones do."
+        f"The floor is highest for {TASKS[worst[3].task].title}, {chapter.number(worst[3])} of a loss of "
+        f"{chapter.number(worst[2])}, and lowest for {TASKS[least[3].task].title}, {chapter.number(least[3])} of "
+        f"{chapter.number(least[2])}. Sources of a small literature have few labels and few papers, so that copies meet sooner "
+        "than in large ones."
     )
 
 
@@ -219,12 +250,12 @@ def sources(chapter: Chapter, of: Trained) -> None:
 def expected_floor(batch: int, labels: int) -> float:
     """Return the mean of ln(copies) in a batch of pairs whose labels are equally frequent.
 
-    >>> expected_floor(1, 18), round(expected_floor(100_000, 18) - math.log(100_000 / 18), 3)
-    (0.0, -0.0)
+    >>> expected_floor(1, 18), abs(expected_floor(100_000, 18) - math.log(100_000 / 18)) < 0.001
+    (0.0, True)
     """
     from scipy.stats import binom
 
-    others = np.arange(batch)
+    others = np.arange(batch)  # queries of the batch that share the label, 0 to batch - 1
     return float(binom.pmf(others, batch - 1, 1 / labels) @ np.log1p(others))
 
 
@@ -268,16 +299,17 @@ def floors(chapter: Chapter) -> None:
     numbers = [chapter.number(row, k) for row, k in zip(rows, (1, 2, 2, 0, 2, 0), strict=True)]
     chapter.say(
         f"With {chapter.number(gpus)} GPUs of {chapter.number(per)} pairs and batches of one source, as the published code "
-        f"draws them, each of the {FIELDS} coarse labels is there {numbers[0]} times, and the loss cannot fall below about "
-        f"ln {numbers[0]} = {numbers[1]} (exactly, over the draws: {numbers[2]}). Were sources mixed in a batch, "
-        f"{numbers[3]} pairs of it would be coarse, with a floor of {numbers[4]}. The paper does not say which. A fine "
-        f"label is in at most {CAP} pairs, so that no more than about {numbers[5]} % of the queries of a batch of "
-        "CS-Journal meet their label again."
+        f"draws them, each of the {FIELDS} coarse labels is there {numbers[0]} times on average, and the loss cannot fall "
+        f"below about ln {numbers[0]} = {numbers[1]} (the mean over draws of a batch: {numbers[2]}). Were all sources mixed "
+        f"in a batch, about {numbers[3]} of its pairs would be coarse, with a floor of {numbers[4]}. The paper does not say "
+        f"which it did. A fine label is in at most {CAP} pairs (appendix A.1), so that no more than about {numbers[5]} % of "
+        "the queries in a batch of CS-Journal meet their label again."
     )
     chapter.say(
         "A floor does not stop learning by itself. With k copies of one vector the loss is ln k + ln(1 + Z / (k exp(s))), "
         "where s is the score of the positive and Z the sum of exp over all other contexts: the positive weighs k times, "
         "and the second part can still go to 0. The harm is elsewhere: a paper’s further labels are right answers too and "
         "are pushed away as negatives, and where each copy is encoded anew, as in the published code, dropout makes them "
-        "differ, so that telling them apart is noise. What masking changes in scores is measured below."
+        "differ, so that telling them apart is noise. What masking changes in scores is a question for trainings, at the end of "
+        "this page."
     )

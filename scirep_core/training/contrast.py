@@ -3,9 +3,9 @@
     contexts     the positives of all queries, after them their hard negatives; a query without one has the others' alone
     masked       contexts that are known to belong to a query, or are the query itself; not what a triplet names its negative
 
-Under several processes the contexts are those of all of them, as if one held the batch: SciMult exchanges vectors without
-their gradients and multiplies what is left by the number of processes; here each process has its share of the queries, and a
-context's gradient from all of them comes back to where it was encoded.
+Among all contexts, under several processes: those of all of them, as if one held the batch. SciMult exchanges vectors without
+their gradients, lets every process count all queries, and averages, which shrinks what is left by the number of processes; here
+each process has its share of the queries, and a context's gradient from all of them comes back to where it was encoded.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ def triplet_loss(three: Sequence[Tensor], rows: Ints, known: Ints, config: Train
     documents, first = of_all_numbers(own, vectors.device) if together else (own, 0)
     contexts = of_all(vectors) if together else vectors
     relevant = belongs(rows[:, 0], documents, known)
-    relevant[np.flatnonzero(has), first + n + np.arange(has.sum())] = (
-        False  # what a triplet names its negative is one: grades differ
-    )
+    named = first + n + np.arange(has.sum())
+    relevant[np.flatnonzero(has), named] = False  # what a triplet names its negative is one: grades differ
     masks: dict[str, Any] = {"mask_duplicates": config.mask_duplicates, "context_ids": torch.from_numpy(documents),
                              "relevant": torch.from_numpy(relevant)}  # fmt: skip
     if config.triplet_loss == "in_batch_margin":
@@ -72,9 +71,8 @@ def belongs(queries: Ints, contexts: Ints, known: Ints) -> NDArray[np.bool_]:
         known: all rows of the task, `in_order`.
     """
     first, last = (np.searchsorted(known[:, 0], queries, side) for side in ("left", "right"))
-    found: NDArray[np.bool_] = (
-        contexts == queries[:, None]
-    )  # a query that is another's context is as near itself as can be
+    # a query that is another's context is as near itself as can be
+    found: NDArray[np.bool_] = contexts == queries[:, None]
     for i, (a, b) in enumerate(zip(first, last, strict=True)):
         found[i] |= np.isin(contexts, known[a:b, 1])
     return found

@@ -12,7 +12,7 @@ labels of real papers become such files by `scirep data pairs` (`datasets/maple_
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def pair_tasks(
         recipe: how the encoder wants its text.
         hard: whether classification has hard negatives (without them: Table A4); the other tasks always have theirs.
 
-    Raises ConfigError for an unknown source or split, DataError with file and line for what is malformed or not there.
+    Raises ConfigError for an unknown source, split or cap, DataError with file and line for what is malformed or not there.
     """
     if unknown := [name for name in names if name not in SOURCES]:
         raise ConfigError(f"{unknown[0]!r} is no source of SciMult's training; {nearest(unknown[0], SOURCES)}")
@@ -67,6 +67,10 @@ def pair_tasks(
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     most = dict.fromkeys(names, caps) if isinstance(caps, int) else dict(caps or {})
+    if unknown := [name for name in most if name not in names]:
+        raise ConfigError(f"a cap for {unknown[0]!r}, which is not trained on; {nearest(unknown[0], names)}")
+    if few := [name for name, cap in most.items() if cap is not None and cap < 1]:
+        raise ConfigError(f"a cap of {most[few[0]]} for {few[0]}: give at least 1, or none for all")
     shelf = Shelf(tokens, max_length)
     rows = {name: _rows(name, root, split, shelf, recipe, hard, most.get(name)) for name in names}
     documents = shelf.documents()
@@ -94,7 +98,7 @@ def _rows(
             for positive in positives:
                 yield query, number(positive), negative
 
-    found = np.array(list(islice(triplets(), most)), dtype=np.int64).reshape(-1, 3)
+    found = np.fromiter(chain.from_iterable(islice(triplets(), most)), np.int64).reshape(-1, 3)
     if not len(found):
         raise ConfigError(f"{name}: no pair was read of {path}. Leave it out, or look at its files")
     return found
