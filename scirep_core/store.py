@@ -56,11 +56,12 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
 
     `sync=False` leaves the syncing to the caller, who writes many files and a marker behind them (`sync_all`).
 
-    What is there and no regular file (a pipe, /dev/stdout) is written to, never replaced; a folder is refused.
+    What is there and no regular file (a pipe, /dev/stdout, even where that leads to a file) is written to, never replaced; a
+    folder is refused.
     """
     if path.is_dir():
         raise CacheError(f"{path}: is a folder. Give the name of a file")
-    if path.exists() and not path.is_file():
+    if path.exists() and (not path.is_file() or path.absolute().parts[1] in ("dev", "proc")):
         with path.open("wb") as device:
             yield device
         return

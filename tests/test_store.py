@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_device_that_leads_to_a_file_is_written_to_and_stays(tmp_path):
+    with (tmp_path / "a.txt").open("wb") as stream:
+        device = Path(f"/dev/fd/{stream.fileno()}")
+        store.write_text(device, "told\n")
+        assert device.exists()
+    assert (tmp_path / "a.txt").read_text() == "told\n"
 
 
 def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Training pairs (paper, label) from folders of MAPLE, with hard negatives (SciMult 3.1, appendix A.2).
+"""Training pairs (paper, label) from folders of MAPLE, with hard negatives (SciMult 3.1, appendix A.1).
 
     positive         each label of a paper up to 2015; a label is in at most 100 pairs, those of papers drawn by `seed`, for each
                      label anew: published are 1.5 pairs a paper of biology and medicine, where papers have many labels
@@ -32,7 +32,7 @@ from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.store import stable_hash
 
 CAP = 100
-"""Pairs a label is in at most (appendix A.2)."""
+"""Pairs a label is in at most (appendix A.1)."""
 TRIES = 8
 """Related papers of each kind that are asked for a label."""
 RELATIONS = ("reference", "author", "venue")
