@@ -1,12 +1,17 @@
-"""Rows of SciMult's studies made by hand, all columns with values a test chooses; and a tiny model with its pairs."""
+"""What tests of SciMult's chapters share: rows of its studies and small tasks made by hand, tiny models, a page's words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from blank_page import Page
 
+from scirep_core.datasets.task import Pooled, Task
+from scirep_core.encoders.trunk_encoder import TrunkEncoder
 from scirep_core.exhibits.scimult_shared import TABLES
 from scirep_core.exhibits.scimult_training_loss import ON, VANILLA, Trained
 from scirep_core.results import Result
@@ -50,6 +55,68 @@ def _row(name: str, label: str, key: tuple[str, str], value: float, told: dict[s
         key[0], "test", key[1], "paper", value, 40, encoder=label, kind=kind, chapter=f"study/{name}", source="embedded",
         data_hash="0" * 16, parameters=told, seed=0,
     )  # fmt: skip
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> str:
+    """Return what a reader sees of some HTML, on one line."""
+    return re.sub(r"\s+", " ", re.sub(r"<svg.*?</svg>|<[^>]+>", " ", text, flags=re.DOTALL))
+
+
+def small_page(**parameters: Any) -> Page:
+    """Return a page with the parameters of a SciMult chapter that measures."""
+    return Page(**{"papers": 1000, "steps": 60, "encoders": "tfidf,bm25"} | parameters)
+
+
+# ---- tasks and models ------------------------------------------------------------------------------------------------
+
+
+def searched(
+    relevant: Mapping[str, Mapping[str, int]], pool: Sequence[str], keep_self: bool = True, **more: Any
+) -> Task:
+    """Return a small whole-pool task: query -> grades of papers; `more` are fields of Task."""
+    told = {"name": "scimult/cite", "type": "retrieval", "format": "PRX", "metrics": ("recall@20",), "source": "embedded",
+            "data_hash": "0" * 16} | more  # fmt: skip
+    payload = Pooled({query: dict(grades) for query, grades in relevant.items()}, tuple(pool), keep_self=keep_self)
+    return Task(payload=payload, **told)
+
+
+def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[str] = ()) -> TrunkEncoder:
+    """Return a tiny random model of kind instruction, told its tasks by sentences, which knows all words it is to read.
+
+    Args:
+        sentences: task (search, link, classification) -> its instruction.
+        texts: those it will read.
+        more: further instructions whose words it is to know.
+    """
+    import torch
+
+    from scirep_core.encoders.bert import Shape, Trunk
+    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.prefix import instructions
+    from scirep_core.encoders.tokens import of_words
+    from scirep_core.encoders.trunk_encoder import About
+    from scirep_core.store import stable_hash
+    from scirep_core.text import Recipe
+
+    known = sorted(
+        {word.lower() for text in (*texts, *sentences.values(), *more) for word in re.findall(r"\w+|[^\w\s]", text)}
+    )
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *known])}
+    tokens = of_words(vocabulary, lowercase=True)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        trunk = Trunk(Shape(len(vocabulary), 16, 3, 2, 32, 64))
+        for weight in trunk.parameters():
+            if weight.dim() > 1:
+                torch.nn.init.normal_(weight, std=0.5)
+    told = instructions(lambda text: tokens.ids([text])[0], tuple(sentences), sentences)
+    model = Conditioned(trunk, conditioning("instruction", trunk, tuple(sentences), instructions=told)).eval()
+    about = About(stable_hash(told)[:16], 16, Recipe(" [SEP] "), 64, ("CLF", "PRX", "QRY"), by_task=True)
+    return TrunkEncoder("small", lambda: (model, tokens), about, Settings(device="cpu"))
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import cast
 
 from scirep_core import report, scoring
@@ -61,7 +62,8 @@ def label_space(
     Raises DataError for a class that no label text has as its name.
     """
     data = cast(Labelled, sample.payload)
-    texts = list(names or (LabelText(f"label:{i}", label) for i, label in enumerate(data.label_names)))
+    own = (LabelText(f"label:{i}", label) for i, label in enumerate(data.label_names))
+    texts = list(own if names is None else names)
     by_name = {label.name: label.label_id for label in texts}
     gold = {}
     for split in data.splits.values():
@@ -94,12 +96,11 @@ def real_tasks() -> dict[str, Task]:
     test = [example.paper_id for example in cast(Labelled, mesh.payload).splits["test"]]
     found = [label_space(mesh, DESCRIPTORS), label_space(mesh, HELD_OUT, papers=test), label_space(fields, FIELDS)]
     try:
-        terms = samples_scimult.mesh_terms(fetch("mesh") / "terms.tsv")
+        folder = fetch("mesh")
     except (DataError, CacheError, ConfigError):
-        terms = {}  # neither in the mirror nor to be downloaded
-    if terms:
-        every = [LabelText(key, name) for key, name in terms.items()]
-        found.append(replace(label_space(mesh, ALL_MESH, every), metrics=CUTS))
+        return {task.name: task for task in found}  # neither in the mirror nor to be downloaded
+    every = [LabelText(key, name) for key, name in samples_scimult.mesh_terms(folder / "terms.tsv").items()]
+    found.append(replace(label_space(mesh, ALL_MESH, every), metrics=CUTS))
     return {task.name: task for task in found}
 
 
@@ -136,10 +137,8 @@ def matching_alone(task: Task, metrics: Sequence[str] = CUTS, seed: int = 0) -> 
 def measure(chapter: Chapter) -> list[Result]:
     """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = list(_real(names, seed) if chapter.parameters["data"] == "real" else _invented(chapter, names, seed))
-    rows += differences(
-        rows, [(first, second) for first in names for second in names if names.index(first) < names.index(second)]
-    )
+    rows = list((_real if chapter.parameters["data"] == "real" else _invented)(chapter, names, seed))
+    rows += differences(rows, list(combinations(names, 2)))
     return chapter.record(scimult_systems.bare(rows))
 
 
@@ -148,8 +147,12 @@ def counted(task: Task) -> Iterator[Result]:
     yield from (counting.row(task, *count) for count in (*counting.counts(task), *tasks.labels(task)))
 
 
-def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
+def _real(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
     found = real_tasks()
+    if ALL_MESH not in found:
+        chapter.note(
+            "The names of MeSH are not at hand, so nothing is ranked among them: <code>scirep data get mesh</code>."
+        )
     for task in found.values():
         many = len(cast(LabelSpace, task.payload).labels)
         yield from counted(task)

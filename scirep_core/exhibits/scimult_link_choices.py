@@ -6,20 +6,20 @@
     patients     PMC-Patients without any training on it, where the query is taken out of the pool
     triplets     200 real citation triplets: is the cited paper nearer than the other one?
 
-Encoders are those trained live in this build, whose vectors are stored, and words; trained vectors have lengths that differ,
-without which the three similarities order alike.
+Encoders are those trained live in this build, whose vectors are stored, and words. The three similarities order alike where
+all vectors are of one length; those of a trained model are not.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
 from scirep_core import scoring
 from scirep_core.chapter import Chapter
-from scirep_core.datasets import load_task
+from scirep_core.datasets import load_task, recommendation
 from scirep_core.datasets.task import Pooled, Task
 from scirep_core.evaluators.inputs import Vectors
 from scirep_core.exhibits import counting, scimult_recommendation, scimult_systems, studies
@@ -28,7 +28,7 @@ from scirep_core.exhibits.scimult_systems import changed, differences, score, sy
 from scirep_core.formats import SIMILARITIES
 from scirep_core.manifests import fetch
 from scirep_core.results import Result
-from scirep_core.systems import load_system
+from scirep_core.systems import System, load_system
 from scirep_core.training.models import obtain
 
 POOLS = ("scimult/cite", "scimult/cocite")
@@ -37,6 +37,8 @@ PATIENTS = ("scimult/pmc_par", "scimult/pmc_ppr")
 TRIPLETS = "sample/cite_prediction"
 TRAINED = ("SciMult Vanilla", "SciMult MHAExpert")
 CUTS = ("recall@20", "recall@50", "recall@100")
+OF_PATIENTS = {"mrr": "MRR", "p@10": "P@10", "ndcg@10": "nDCG@10", "recall@1000": "R@1K"}
+"""Metrics of Table 6, as printed there."""
 KEPT_OR_NOT = "own paper dropped, kept"
 OWN_FIRST = "own paper found first, %"
 CALLED = {"dot": "inner product", "cosine": "cosine", "l2": "−L2"}
@@ -58,7 +60,7 @@ def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
     found = score(task, names, ("accuracy",), seed=seed)
     yield from found
     yield from differences(found)
-    yield from scimult_recommendation.measure(fetch("recommendation") / "user_study_results.tsv", seed)
+    yield from scimult_recommendation.measure(fetch("recommendation") / recommendation.STUDY, seed)
 
 
 def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
@@ -67,35 +69,32 @@ def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Res
     patients, pools, ordered = (
         [gathered.tasks[n] for n in some if n in gathered.tasks] for some in (PATIENTS, POOLS, ORDERED)
     )
+    # what is trained here reads invented papers; a folder of one's own is for systems by name
+    models = trained(chapter) if chapter.parameters["data"] == "embedded" else {}
     for task in patients:
-        found = score(task, names, seed=seed)
+        found = score(task, names, tuple(OF_PATIENTS), seed=seed)
+        yield from (counting.row(task, *count) for count in counting.counts(task))
         yield from found
         yield from differences(found)
-    # what is trained here reads invented papers; a folder of one's own is for systems by name
-    for label, system in trained(chapter).items() if chapter.parameters["data"] == "embedded" else ():
+        for label, system in models.items():
+            yield from _rows(task, _vectors(system, task), tuple(OF_PATIENTS), "dot", label, seed)
+    for label, system in models.items():
         for task in pools:
-            yield from own_paper(task, label, system.on(task), "dot", seed)
+            yield from own_paper(task, label, _vectors(system, task), "dot", seed)
         for task in ordered:
-            yield from three_ways(task, label, system.on(task), seed)
+            yield from three_ways(task, label, _vectors(system, task), seed)
     for task in pools if "tfidf" in names else ():
-        yield from own_paper(task, "tfidf", cast(Vectors, load_system("tfidf").on(task)), "cosine", seed)
+        yield from own_paper(task, "tfidf", _vectors(load_system("tfidf"), task), "cosine", seed)
 
 
-def trained(chapter: Chapter) -> Mapping[str, _Model]:
+def trained(chapter: Chapter) -> dict[str, System]:
     """Return the models of this build's live study by name; they are there already where the study was run."""
     budget = studies.live_budget(chapter)
-    return {name: _Model(str(obtain(name, 0, budget, "embedded untrained")[0].encoder)) for name in TRAINED}
+    return {name: load_system(obtain(name, 0, budget, "embedded untrained")[0].encoder) for name in TRAINED}
 
 
-class _Model:
-    """A trained model, whose vectors the study has stored."""
-
-    def __init__(self, folder: str) -> None:
-        self.system = load_system(folder)
-
-    def on(self, task: Task) -> Vectors:
-        """Return its vectors on a task."""
-        return cast(Vectors, self.system.on(task))
+def _vectors(system: System, task: Task) -> Vectors:
+    return cast(Vectors, system.on(task))
 
 
 def own_paper(task: Task, label: str, vectors: Vectors, similarity: str, seed: int = 0) -> Iterator[Result]:
@@ -143,19 +142,29 @@ def show_own_paper(chapter: Chapter, rows: Sequence[Result]) -> None:
     if not systems_table(
         chapter, "The query’s own paper in the pool, and dropped from it", [("live", rows)], columns, labels
     ):
+        _unmeasured(chapter)
         return
     gaps = [row for row in rows if row.metric.endswith(KEPT_OR_NOT)]
-    up, down = (sum(scimult_systems.side(row) == way for row in gaps) for way in (1, -1))
-    first = [row for row in gaps if f"recall@20, {KEPT_OR_NOT}" in row.metric]
+    up = sum(scimult_systems.side(row) == 1 for row in gaps)
+    at_20 = [row for row in gaps if f"recall@20, {KEPT_OR_NOT}" in row.metric]
     told = "; ".join(
         f"{scimult_systems.called(r.encoder)} on {html.escape(title(r.task))} {scimult_systems.points(chapter, r)}"
-        for r in first
+        for r in at_20
+    )
+    found = sorted((row for row in rows if row.metric == OWN_FIRST), key=lambda row: row.value)
+    ends = " to ".join(
+        chapter.number(row, 1) for row in {f"{row.value:.1f}": row for row in (found[0], found[-1])}.values()
     )
     chapter.say(
-        f"Dropping the own paper frees one place of k. Recall@20, dropped minus kept: {told}. Of {len(gaps)} differences at three "
-        f"cut-offs {up} are settled above 0 and {down} below.",
-        "By cosine the own paper is always as near as can be; by the inner product a longer vector can come before it.",
+        f"Dropping the own paper frees one place of k, so it can only help. Recall@20, dropped minus kept: {told}. Of {len(gaps)} "
+        f"differences at three cut-offs {up} are settled above 0.",
+        f"The own paper is found first for {ends} % of the queries. By cosine nothing can be nearer than it; by the inner "
+        "product a longer vector can come before it.",
     )
+
+
+def _unmeasured(chapter: Chapter) -> None:
+    chapter.note("This is measured on the embedded literature: <code>-p data embedded</code>.")
 
 
 def show_similarities(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -163,14 +172,14 @@ def show_similarities(chapter: Chapter, rows: Sequence[Result]) -> None:
     columns = [(task, f"map ({how})") for task in ORDERED for how in ("dot", "cosine", "l2")]
     labels = {(t, m): f"{html.escape(title(t))}<br>MAP, {CALLED[m.partition('(')[2].rstrip(')')]}" for t, m in columns}
     if not systems_table(chapter, "The same vectors, compared in three ways", [("live", rows)], columns, labels):
+        _unmeasured(chapter)
         return
     gaps = [row for row in rows if row.metric.endswith("minus inner product")]
     low, high = min(gaps, key=lambda r: r.value), max(gaps, key=lambda r: r.value)
     settled = sum(scimult_systems.side(row) != 0 for row in gaps)
     chapter.say(
         f"Against the inner product the choice moves MAP by {scimult_systems.points(chapter, low)} ({_choice(low)}) to "
-        f"{scimult_systems.points(chapter, high)} ({_choice(high)}); {settled} of {len(gaps)} differences are settled. The four "
-        "relations of Table 7 are scored by −L2 for the baselines and, as far as one can tell, by the inner product for SciMult."
+        f"{scimult_systems.points(chapter, high)} ({_choice(high)}); {settled} of {len(gaps)} differences are settled."
     )
 
 
@@ -180,10 +189,20 @@ def _choice(row: Result) -> str:
 
 
 def show_patients(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Show systems without any training on patients, by the metrics of Table 6."""
-    metrics = ("mrr", "p@10", "ndcg@10", "recall@1000")
-    columns = [(task, metric) for task in PATIENTS for metric in metrics]
-    systems_table(chapter, "Patients, without training on them: the metrics of Table 6", [("live", rows)], columns)
+    """Show systems without any training on patients, by the metrics of Table 6, and say how large the pools are."""
+    columns = [(task, metric) for task in PATIENTS for metric in OF_PATIENTS]
+    labels = {(t, m): f"{html.escape(title(t))}<br>{OF_PATIENTS[m]}" for t, m in columns}
+    caption = "Patients, without training on them: the metrics of Table 6"
+    if not systems_table(chapter, caption, [("live", rows)], columns, labels):
+        _unmeasured(chapter)
+        return
+    cells, count = scimult_systems.by_cell(rows), counting.by_count(rows)
+    told = [
+        f"{counting.number(chapter, count[task, 'papers'])} in {html.escape(title(task))}, where random vectors have an R@1K of "
+        f"{chapter.number(cells[task, 'random', 'recall@1000'], 1)}"
+        for task in PATIENTS if (task, "papers") in count and (task, "random", "recall@1000") in cells
+    ]  # fmt: skip
+    chapter.say(f"The pools are small, so that the last metric says little: {'; '.join(told)}." if told else "")
 
 
 def show_triplets(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> None:

@@ -1,10 +1,11 @@
-"""Chapter `scimult/link_prediction`: SciMult's Tables 5, 6, 7, A6 and A7, and what their sentences say of them (4.5, 4.7, E.3).
+"""Chapter `scimult/link_prediction`: SciMult's Tables 5, 6 and 7, and what its sentences say of them (4.5, 4.7).
 
     Table 5   linked papers found in a whole pool             Recall@k
     Table 6   PMC-Patients after further training on it       MRR, P@10, nDCG@10, R@1K, beside a leaderboard
     Table 7   given candidates put in order                   MAP and nDCG; nDCG@5, nDCG@10, nDCG where grades are 1 to 5
 
 Averages are plain means over columns, so that Recommendation weighs 3 of 11 in Table 7 and a relation of SciDocs 2 of 11.
+Lines with a dagger quote other papers; which evaluation a quoted number is of is inferred from means (`quoted`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
+from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits.counting import arithmetic
@@ -19,9 +21,13 @@ from scirep_core.published import Printed, lookup, table
 from scirep_core.results import Result
 
 CHAPTER = "scimult/link_prediction"
-FOUND, PATIENTS, ORDERED, BY_LINK, BY_TASK = "SM-T5", "SM-T6", "SM-T7", "SM-TA6", "SM-TA7"
+FOUND, PATIENTS, ORDERED, COARSE, EVALUATED = "SM-T5", "SM-T6", "SM-T7", "SM-T4", "V1-T2"
 RELATIONS = ("Co-view", "Co-read", "Cite", "Co-cite")
 RATED = "Recommendation"
+QUOTED = "quoted there"
+"""In the note of a printed number that SciMult has from another paper."""
+ROUNDING = 0.1
+"""What the mean of numbers with one decimal and a printed mean with one can be apart by rounding alone."""
 SHOWN = {
     FOUND: ("Cite/R@20", "Co-cite/R@20", "Patient-to-Patient/R@20", pr.AVERAGE),
     ORDERED: (*(f"{name}/MAP" for name in RELATIONS), f"{RATED}/nDCG", pr.AVERAGE),
@@ -110,15 +116,16 @@ def reranking(chapter: Chapter) -> None:
 def _overlap(chapter: Chapter) -> str:
     leak = next(iter(lookup("SM-C2").values()))
     return (
-        f"As a reason it quotes that {chapter.number(leak)} % of SciDocs’ papers occur in the training data; SciMult’s citation "
-        "triplets are the same, so its own numbers have that advantage too."
+        "Its reasons, which it does not test, are how SciNCL draws negatives and that SPECTER 2.0 has seen more kinds of data. It "
+        f"also quotes that {chapter.number(leak)} % of SciDocs’ papers occur in the training data, and adds {RATED} for that "
+        "reason. Its own citation triplets are SPECTER’s, so its own numbers have that advantage too."
     )
 
 
 def _rated() -> str:
     names = pr.columns(ORDERED, RATED)
     first = [line for line in pr.VARIANTS if len(pr.beaten(ORDERED, line, names)) == len(names)]
-    return f"On {RATED}, which is of no training domain, {pr.named(first)} are ahead of all baselines in all {len(names)} columns."
+    return f"On {RATED}, cross-domain by Table 2, {pr.named(first)} are ahead of all baselines in all {len(names)} columns."
 
 
 def _averages(chapter: Chapter) -> None:
@@ -165,32 +172,67 @@ def _over_sets(line: str) -> Result:
     return arithmetic(ORDERED, f"mean over data sets, {line}", mean, len(sets), _cells(line, pr.columns(ORDERED)))
 
 
-# ---- Tables A6 and A7 ------------------------------------------------------------------------------------------------
+# ---- quoted numbers --------------------------------------------------------------------------------------------------
 
 
-def instructions(chapter: Chapter) -> None:
-    """Show Tables A6 and A7: other instructions at inference, and which serves which kind of link (E.3)."""
-    pr.show(chapter, BY_LINK, "Table A6: MAP of SciMult-Instruction with four instructions")
-    names, printed = pr.columns(BY_LINK), lookup(BY_LINK)
-    lines = pr.systems(BY_LINK)
-    best = {line: max((printed[line, name].number, name) for name in names)[1] for line in lines}
-    own = [line for line in lines if best[line].split()[0] == line.split()[0]]
-    told = ", ".join(f"{line.removesuffix(' Prediction')}: {best[line].removesuffix(' Instruction')}" for line in lines)
-    weak, strong = names[:2], names[2:]
-    pairs = [(line, a, b) for line in lines for a in weak for b in strong]
-    fits = [p for p in pairs if printed[p[0], p[1]].number < printed[p[0], p[2]].number]
+def quoted(chapter: Chapter) -> None:
+    """Show whose evaluation the quoted numbers of Tables 4 and 7 can be of: their means beside SciRepEval's own (v1, Table 2)."""
+    ten = {line: cells for line in pr.baselines(ORDERED) if (cells := _quoted(line))}
+    means = chapter.record([
+        arithmetic(ORDERED, f"mean of quoted numbers, {line}", sum(p.number for p in cells) / len(cells), len(cells), cells)
+        for line, cells in ten.items()
+    ])  # fmt: skip
+    own = {line: lookup(EVALUATED).get((line, "SciDocs")) for line in ten}
+    gaps: dict[str, Result] = {}
+    for (line, cells), mean in zip(ten.items(), means, strict=True):
+        if p := own[line]:
+            both = [*cells, p]
+            made = arithmetic(
+                EVALUATED, f"SciDocs minus mean of quoted numbers, {line}", p.number - mean.value, len(both), both
+            )
+            gaps[line] = chapter.record([made])[0]
+    body = [
+        [html.escape(line), chapter.number(mean), chapter.number(p) if (p := own[line]) else "not printed",
+         chapter.number(gaps[line], sign=True) if line in gaps else ""]
+        for line, mean in zip(ten, means, strict=True)
+    ]  # fmt: skip
+    chapter.show(
+        report.table(["", "mean of the ten", "SciDocs in SciRepEval", "difference"], body,
+                     "Ten numbers of a line that SciMult quotes, two of Table 4 (Linear) and eight of Table 7, beside the mean "
+                     "that SciRepEval prints for its own run (v1, Table 2)", [["", *["published"] * 3]] * len(body))
+    )  # fmt: skip
+    same = [line for line, gap in gaps.items() if abs(gap.value) <= ROUNDING]
+    apart = [line for line in gaps if line not in same]
+    silent = [line for line in ten if line not in gaps]
     chapter.say(
-        f"The best instruction by kind of link: {told}. It is the one for its own kind in {len(own)} of {len(lines)}.",
-        f"Section E.3 has the Co-view and Co-read instructions behind Cite and Co-cite mostly: in {len(fits)} of {len(pairs)}.",
+        f"A dagger names three papers at once. The mean of {pr.named(same)} is SciRepEval’s, to within rounding; those of "
+        f"{pr.named(apart)} are not: they must be of other runs, most likely the older papers’ own. For {pr.named(silent)} "
+        "SciRepEval prints no such mean, and neither of its versions prints single numbers of SciDocs: they cannot be looked up "
+        "there. The quoted lines are thus of more than one evaluation.",
+        _within(chapter, gaps),
     )
-    pr.show(chapter, BY_TASK, "Table A7: averages of SciMult-Instruction with three instructions")
-    spreads = []
-    for line in pr.systems(BY_TASK):
-        cells = [p for (row, _), p in lookup(BY_TASK).items() if row == line]
-        wide = max(p.number for p in cells) - min(p.number for p in cells)
-        spreads.append(f"{pr.worked(chapter, BY_TASK, f'spread, {line}', wide, cells)} points ({html.escape(line)})")
-    chapter.say(
-        f"The three differ by {pr.named(spreads, str)}: on a par, says E.3; no deviation is printed to judge that by."
+
+
+def _quoted(line: str) -> list[Printed]:
+    """Return a line's quoted numbers of Tables 4 (Linear) and 7 (SciDocs), [] where some of the ten are not quoted."""
+    names = {COARSE: [n for n in pr.columns(COARSE) if n.endswith("/Linear")], ORDERED: pr.columns(ORDERED, *RELATIONS)}
+    cells = [lookup(exhibit).get((line, name)) for exhibit, found in names.items() for name in found]
+    return [p for p in cells if p] if all(p and QUOTED in p.note for p in cells) else []
+
+
+def _within(chapter: Chapter, gaps: Mapping[str, Result]) -> str:
+    """Say how many of the cells ahead of SPECTER are so by less than SPECTER's own two means are apart."""
+    if "SPECTER" not in gaps:
+        return ""
+    names, printed = pr.columns(ORDERED, *RELATIONS), lookup(ORDERED)
+    leads = [
+        printed[line, name].number - printed["SPECTER", name].number
+        for line in pr.VARIANTS for name in pr.ahead(ORDERED, line, "SPECTER", names)
+    ]  # fmt: skip
+    small = sum(lead < abs(gaps["SPECTER"].value) for lead in leads)
+    return (
+        f"The two evaluations of SPECTER are {chapter.number(gaps['SPECTER'])} points apart on average. Of the {len(leads)} cells "
+        f"of Table 7 in which a variant is ahead of SPECTER it is so by less than that in {small}."
     )
 
 

@@ -27,7 +27,7 @@ from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits.counting import row
 from scirep_core.metrics import from_ranks
-from scirep_core.published import lookup
+from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
 from scirep_core.store import sha256_file
 
@@ -165,14 +165,12 @@ def show(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> Non
         found = {one.metric: one for one in rows if one.encoder == LINE}
         if not found:
             continue
-        gaps = {}
         for said in [*READINGS, SUBSET]:
             line = [found[f"{metric}, {said}"] for metric in METRICS]
             cells = [f"{chapter.number(one)} {report.interval(one.low, one.high)}" for one in line]
             body.append([f"{said} <small>{kind}</small>", *cells, str(line[0].n)])
             classes.append(["", *[kind] * 3, ""])
-            gaps[said] = max(abs(one.value - p.number) for one, p in zip(line, quoted, strict=True))
-        told += _sentences(chapter, kind, found, gaps)
+        told += _sentences(chapter, kind, found, _gaps(chapter, kind, found, quoted))
     if len(body) == 1:
         chapter.note(
             "The user study is not at hand: <code>scirep data get recommendation</code>, then <code>-p data real</code>."
@@ -183,12 +181,22 @@ def show(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> Non
     chapter.say(*told)
 
 
-def _sentences(chapter: Chapter, kind: str, found: Mapping[str, Result], gaps: Mapping[str, float]) -> list[str]:
+def _gaps(chapter: Chapter, kind: str, found: Mapping[str, Result], quoted: Sequence[Printed]) -> dict[str, Result]:
+    """Record and return, by reading, how far the column that is farthest from the print is from it, in points."""
+    made = {}
+    for said in READINGS:
+        line = [found[f"{metric}, {said}"] for metric in METRICS]
+        gap = max(abs(one.value - p.number) for one, p in zip(line, quoted, strict=True))
+        name = f"farthest from the print ({kind}), {said}"
+        made[said] = replace(line[0], metric=name, value=gap, low=None, high=None, note="the largest of three columns")
+    return dict(zip(made, chapter.record(made.values()), strict=True))
+
+
+def _sentences(chapter: Chapter, kind: str, found: Mapping[str, Result], gaps: Mapping[str, Result]) -> list[str]:
     def count(name: str, decimals: int = 0) -> str:
         return chapter.number(found[name], decimals)
 
-    single = {said: gap for said, gap in gaps.items() if said != SUBSET}
-    near, far = min(single, key=lambda said: single[said]), max(single, key=lambda said: single[said])
+    near, far = min(gaps, key=lambda said: gaps[said].value), max(gaps, key=lambda said: gaps[said].value)
     share = found[AS_HIGH]
     often = (
         "so that the choice of queries can explain the rest"
@@ -200,7 +208,8 @@ def _sentences(chapter: Chapter, kind: str, found: Mapping[str, Result], gaps: M
         f"{kind.capitalize()}: {count('rated queries')} queries are rated, {count('queries with a similarity')} of them with a "
         f"similarity; {count('candidates per query', 2)} candidates a query. {count('half points')} ratings are half points, "
         f"{count('ratings that repeat a pair')} repeat a pair, {count('ratings without a similarity')} lack a similarity.",
-        f"Nearest to the print is “{near}”, off by up to {gaps[near]:.2f} points; farthest “{far}”, up to {gaps[far]:.2f}.{gain}",
+        f"Nearest to the print is “{near}”, off by up to {chapter.number(gaps[near])} points; farthest “{far}”, up to "
+        f"{chapter.number(gaps[far])}.{gain}",
         f"Of random choices of {KEPT} queries {count(AS_HIGH, 1)} % are at or above the print in all three columns, {often}. Which "
         "were kept the paper does not say: those whose text could be found, which is no choice at random.",
     ]
