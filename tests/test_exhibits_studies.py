@@ -131,6 +131,10 @@ def test_the_line_of_facts_is_read_off_the_rows(rows):
     assert studies.facts([]) == ""
 
 
+def test_steps_are_those_of_trainings_and_not_the_chapters_parameter(rows, chapter):
+    assert "200 to 600 steps" in studies.facts(studies.record(chapter, rows))  # the chapter's is 2
+
+
 def test_a_figure_has_every_training_and_names_what_is_far_off(rows, chapter):
     studies.study_figure(chapter, "trainings", rows, ("in-train", "all"), "caption", "alt")
     data = (chapter.folder / "figures" / "trainings.csv").read_text().splitlines()[1:]

@@ -99,11 +99,13 @@ def live_study(
 
 
 def record(chapter: Chapter, rows: Sequence[Result]) -> list[Result]:
-    """Record rows of a study as the chapter's; return them with what they know of their trainings beside its parameters."""
+    """Record rows of a study as the chapter's; return them with what they know of their trainings beside its parameters.
+
+    Steps are those of the line itself: a base as it is has none, whatever the chapter's parameter.
+    """
     stamped = chapter.record(rows)
-    return [
-        replace(new, parameters={**new.parameters, **old.parameters}) for new, old in zip(stamped, rows, strict=True)
-    ]
+    given = {key: value for key, value in chapter.parameters.items() if key != "steps"}
+    return [replace(new, parameters={**given, **old.parameters}) for new, old in zip(stamped, rows, strict=True)]
 
 
 def _with_spread(row: Result) -> Result:
