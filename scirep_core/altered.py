@@ -5,7 +5,8 @@
 The key is a hash of the collection, the papers asked for, seed, variant, the tools' parts, and the code that makes them. A
 part is renamed into place when it is whole, so that a killed run goes on at the part it was in. Parts are made by several
 processes where there are several; each text is parsed once for all codes. T_ADelTopNNPH needs the noun phrases of all
-abstracts of the collection first, so it is made from the kept phrases when all parts are there.
+abstracts of the collection first, so it is made from the kept phrases when all parts are there. The variant `literal` keeps
+the codes it reads otherwise, and takes all others from the default.
 """
 
 from __future__ import annotations
@@ -24,9 +25,18 @@ from typing import Any, NamedTuple
 
 from scirep_core.changes import Parsed, Text
 from scirep_core.datasets.task import Collection, Task
-from scirep_core.errors import ConfigError
+from scirep_core.errors import ConfigError, nearest
 from scirep_core.linguistics import Tools, find_tools
-from scirep_core.perturbations import PERTURBATIONS, Neighbour, perturb, top_phrases, words_kept
+from scirep_core.perturbations import (
+    LITERAL,
+    PERTURBATIONS,
+    VARIANTS,
+    Neighbour,
+    perturb,
+    perturbation,
+    top_phrases,
+    words_kept,
+)
 from scirep_core.records import Paper
 from scirep_core.results import PACKAGE
 from scirep_core.store import atomic, home, sha256_file, stable_hash
@@ -99,20 +109,27 @@ def alter(
     missing = [one for one in wanted if one not in task.papers]
     if missing:
         raise ConfigError(f"{task.name} has no paper {missing[0]!r}")
+    chosen = list(codes if codes is not None else PERTURBATIONS)
+    for code in chosen:
+        perturbation(code)
+    if variant not in VARIANTS:
+        raise ConfigError(f"unknown variant {variant!r}; {nearest(variant, VARIANTS)}")
+    own = {code: "literal" if variant == "literal" and code in LITERAL else "default" for code in chosen}
     known = {
-        "task": [task.name, task.source, task.data_hash], "papers": wanted, "seed": seed, "variant": variant,
+        "task": [task.name, task.source, task.data_hash], "papers": wanted, "seed": seed,
         "tools": dict(found.parts), "code": {name: sha256_file(PACKAGE / name) for name in CODE},
     }  # fmt: skip
-    folder = home() / "neighbours" / stable_hash(known)[:32]
-    jobs = [
-        _Job(tuple(task.papers[one] for one in wanted[first : first + PART]), tools, seed, variant, folder / f"{first}.jsonl.gz")
-        for first in range(0, len(wanted), PART)
-    ]  # fmt: skip
-    _run([job for job in jobs if not job.path.is_file()], len(wanted), progress, workers)
-    rows = [row for job in jobs for row in _read(job.path)]
-    chosen = list(codes if codes is not None else PERTURBATIONS)
-    top = top_phrases(row["phrases"] for row in rows) if TOP in chosen else None
-    return Made({code: _of_code(code, rows, task, top, seed, found) for code in chosen}, found)
+    jobs: dict[str, list[_Job]] = {}
+    for one in sorted(set(own.values())):
+        folder = home() / "neighbours" / stable_hash({**known, "variant": one})[:32]
+        jobs[one] = [
+            _Job(tuple(task.papers[key] for key in wanted[at : at + PART]), tools, seed, one, folder / f"{at}.jsonl.gz")
+            for at in range(0, len(wanted), PART)
+        ]
+        _run([job for job in jobs[one] if not job.path.is_file()], len(wanted), progress, workers)
+    rows = {one: [row for job in of for row in _read(job.path)] for one, of in jobs.items()}
+    top = top_phrases(row["phrases"] for row in rows["default"]) if TOP in chosen else None
+    return Made({code: _of_code(code, rows[own[code]], task, top, seed, found) for code in chosen}, found)
 
 
 def _run(jobs: Sequence[_Job], papers: int, progress: Progress | None, workers: int | None) -> None:
@@ -133,16 +150,16 @@ def _run(jobs: Sequence[_Job], papers: int, progress: Progress | None, workers: 
 
 def _make(job: _Job) -> int:
     """Write a part: of each paper its phrases, and by code the changed fields (null where a field is as it was) or why not."""
-    tools = find_tools(job.kind)
+    tools, literal = find_tools(job.kind), job.variant == "literal"
+    codes = [code for code in PERTURBATIONS if (code in LITERAL if literal else code != TOP)]
     with atomic(job.path) as stream, gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=3) as packed:
         for paper in job.papers:
             title, abstract = Parsed(paper.title, tools), Parsed(paper.abstract, tools)
             made: dict[str, Any] = {}
-            for code in PERTURBATIONS:
-                if code != TOP:
-                    one = perturb(paper.paper_id, title, abstract, code, job.seed, None, job.variant)
-                    made[code] = one.reason if not one.applies else _line(paper, one)
-            row = {"paper_id": paper.paper_id, "phrases": abstract.phrases, "made": made}
+            for code in codes:
+                one = perturb(paper.paper_id, title, abstract, code, job.seed, None, job.variant)
+                made[code] = one.reason if not one.applies else _line(paper, one)
+            row = {"paper_id": paper.paper_id, "phrases": [] if literal else abstract.phrases, "made": made}
             packed.write(json.dumps(row).encode() + b"\n")
     return len(job.papers)
 

@@ -12,7 +12,7 @@ from scirep_core.changes import Parsed, Text
 from scirep_core.datasets.task import Collection, Task
 from scirep_core.errors import ConfigError
 from scirep_core.linguistics import find_tools
-from scirep_core.perturbations import PERTURBATIONS, perturb, top_phrases, words_kept
+from scirep_core.perturbations import LITERAL, PERTURBATIONS, perturb, top_phrases, words_kept
 from scirep_core.records import Paper
 
 PAPERS = [
@@ -41,14 +41,15 @@ def own_store(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_collections_neighbours_are_those_of_each_paper():
+@pytest.mark.parametrize("variant", ["default", "literal"])
+def test_a_collections_neighbours_are_those_of_each_paper(variant):
     tools = find_tools("fallback")
     parsed = {p.paper_id: (Parsed(p.title, tools), Parsed(p.abstract, tools)) for p in PAPERS}
     top = top_phrases(abstract.phrases for _, abstract in parsed.values())
-    made = alter(task(), seed=5, tools="fallback")
+    made = alter(task(), seed=5, tools="fallback", variant=variant)
     assert list(made.by_code) == list(PERTURBATIONS) and made.tools.missing == tools.missing
     for code, found in made.by_code.items():
-        alone = {key: perturb(key, *texts, code, 5, top) for key, texts in parsed.items()}
+        alone = {key: perturb(key, *texts, code, 5, top, variant) for key, texts in parsed.items()}
         assert dict(zip(found.ids, found.texts, strict=True)) == {
             key: Text(one.title, one.abstract) for key, one in alone.items() if one.applies
         }
@@ -71,6 +72,18 @@ def test_what_is_made_is_kept_and_a_killed_run_goes_on_at_its_part(monkeypatch):
     assert len(calls) == 1 + 4 + 4
 
 
+def test_the_literal_reading_makes_only_what_it_reads_otherwise(monkeypatch):
+    made, calls = alter(task(), tools="fallback", workers=1), []
+    real = altered._make
+    monkeypatch.setattr(altered, "_make", lambda job: calls.append(job.variant) or real(job))
+    literal = alter(task(), variant="literal", tools="fallback", workers=1)
+    assert calls == ["literal"]
+    for code in PERTURBATIONS:
+        assert (literal.by_code[code] == made.by_code[code]) == (code not in LITERAL)
+    alone = alter(task(), codes=tuple(LITERAL), variant="literal", tools="fallback", workers=1)
+    assert alone.by_code == {code: literal.by_code[code] for code in LITERAL} and calls == ["literal"]
+
+
 def test_two_processes_make_what_one_makes(monkeypatch):
     one = alter(task(), tools="fallback", workers=1)
     monkeypatch.setattr(altered, "PART", 2)
@@ -89,3 +102,7 @@ def test_only_a_plain_collection_has_neighbours():
         alter(replace(task(), payload=None, type="proximity"))
     with pytest.raises(ConfigError, match="no paper 'z'"):
         alter(task(), papers=["z"])
+    with pytest.raises(ConfigError, match="unknown neighbour 'T_ARott'"):
+        alter(task(), codes=["T_ARott"])
+    with pytest.raises(ConfigError, match="unknown variant 'literally'"):
+        alter(task(), codes=["T_ARot"], variant="literally")
