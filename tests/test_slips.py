@@ -1,0 +1,340 @@
+"""Chapter beyond/slips: every item's check finds it, would not find it in a corrected table, and is worded with care."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core import changes, published
+from scirep_core.chapter import Chapter
+from scirep_core.evaluators import neighbourhoods, paper_probes
+from scirep_core.exhibits import (
+    beyond_slips,
+    beyond_slips_base,
+    beyond_slips_csfcube,
+    beyond_slips_neighbours,
+    beyond_slips_perturbations,
+)
+from scirep_core.exhibits import scirepeval_affinity as affinity
+from scirep_core.exhibits.beyond_slips import KNOWN, RIGHT, SLIPS
+from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Right, Slip
+from scirep_core.published import Printed, lookup
+
+BY_ID = {slip.id: slip for slip in SLIPS}
+Place = tuple[str, str, str]
+Change = Mapping[Place, str]
+
+
+@pytest.fixture()
+def corrected(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
+    """Print other values in the papers' tables; `(exhibit, "*", "*")` is every cell of one."""
+    real = published.table
+
+    def correct(change: Change) -> None:
+        unknown = {p for p in change if p[1] != "*" and (p[1], p[2]) not in {(q.row, q.column) for q in real(p[0])}}
+        assert not unknown
+
+        def table(exhibit: str) -> tuple[Printed, ...]:
+            every = change.get((exhibit, "*", "*"))
+            return tuple(
+                p._replace(value=change.get((exhibit, p.row, p.column), every or p.value)) for p in real(exhibit)
+            )
+
+        monkeypatch.setattr(published, "table", table)
+
+    return correct
+
+
+# ---- the register ----------------------------------------------------------------------------------------------------
+
+
+def test_at_least_thirty_items_of_five_papers_four_of_each_and_every_kind() -> None:
+    assert len(SLIPS) >= 40
+    assert len(BY_ID) == len(SLIPS) and not BY_ID.keys() & {one.id for one in RIGHT}
+    count = Counter(slip.paper for slip in SLIPS)
+    assert count.keys() == PAPERS.keys() and min(count.values()) >= 4
+    assert {slip.kind for slip in SLIPS} == set(KINDS)
+    assert {one.paper for one in RIGHT} == {one.paper for one in KNOWN} == PAPERS.keys()
+
+
+@pytest.mark.parametrize("item", [*SLIPS, *RIGHT], ids=lambda item: item.id)
+def test_check_holds_and_shows_exactly_the_numbers_of_its_evidence(item: Slip | Right) -> None:
+    found = item.check()
+    assert found.holds is True
+    texts = [item.says, item.shows, item.matters] if isinstance(item, Slip) else [item.shows]
+    shown = {name for text in texts for name in beyond_slips.fields(text)}
+    assert shown == found.printed.keys() | found.made.keys()
+    assert not found.printed.keys() & found.made.keys()
+    for printed in found.printed.values():
+        assert lookup(printed.exhibit)[printed.row, printed.column] == printed
+
+
+def test_rows_of_one_build_have_one_name_each() -> None:
+    made: dict[str, float] = {}
+    for item in (*SLIPS, *RIGHT):
+        for row in item.check().made.values():
+            assert made.setdefault(row.id, row.value) == row.value, row.id
+
+
+def test_wording_names_nobody_and_shouts_at_nobody() -> None:
+    names = ("Mysore|O.Gorman|McCallum|Zamani|Singh|Arcy|Cohan|Downey|Feldman|Zhang|Cheng|Shen|Liu|Wang|Gao|Han|Medić|Timkey|"
+             "the authors|careless|sloppy|wrongly|mistake|blunder|unfortunately|obviously|clearly")  # fmt: skip
+    for slip in SLIPS:
+        text = f"{slip.says} {slip.shows} {slip.matters}"
+        assert not re.search(rf"\b(?:{names})\b", text, re.IGNORECASE), slip.id
+        assert "—" not in text and text.count(". ") <= 8
+        assert slip.matters.endswith(".") and slip.says.endswith(".") and slip.shows.endswith(".")
+    for one in KNOWN:
+        assert one.source
+
+
+# ---- every check can fail --------------------------------------------------------------------------------------------
+
+TITLE = "title"
+CORRECT: dict[str, Change] = {
+    "cs-digit-lost": {("CS-T4", "SentBERT-NLI", "method/r@20"): "28.98"},
+    "cs-background-recall": {("CS-T4", "SuSimCSE-BERT", "background/r@20"): "35.78"},
+    "cs-bm25-tfidf": {("CS-T4", "fabs_bm25", "all/r_precision_published"): "14.60"},
+    "cs-specter-id": {("CS-T4", "SPECTER-ID", "background/r@20"): "57.46"},
+    "cs-mean-relevant": {("CS-T1", "Candidates rated +2/+3 per query", "avg"): "9.9"},
+    "cs-cut-rho": {("CS-T2", "background", "pre/spearman"): "0.46"},
+    "cs-cut-cited": {("CS-C1", "cited rated 0 or 1", "background"): "80"},
+    "cs-first-year": {("CS-C4", "first year", "all"): "1996"},
+    "cs-fifty-documents": {("CS-T1", "Unique query abstracts", "all"): "50"},
+    "cs-r-precision": {("CS-T4", "fabs_bm25", "all/r_precision_published"): "23.18"},
+    "cs-fold-means": {("CS-T4", "fabs_bm25", "method/p@20"): "11.76"},
+    "v1-search-cell": {("V1-T9", "CLF+PRX", "In-Train/SRCH"): "72.1"},
+    "v1-influential": {("V1-T1", "Highly Influential Citations", "pairs"): "58255"},
+    "v1-ablation": {("V1-T3", "SciBERT + MTL CTRL", "In-Train"): "61.9"},
+    "v1-abstract-points": {("V1-C6", "over existing single embeddings", "points, up to"): "1.9"},
+    "v1-consistently": {("V1-T2", "SciNCL + Adapters + MTL CTRL", "Out-of-Train"): "59.2"},
+    "v1-own-code": {("V1-T4", "out-of-train/Proximity", "PRX"): "44.8"},
+    "v1-aspire-averages": {("V1-T7", row, "Average"): value for row, value in (
+        ("TS ASPIRE CS", "80.1"), ("TS ASPIRE Bio", "80.0"), ("OT ASPIRE CS", "80.0"), ("OT ASPIRE Bio", "79.8"))},
+    "v1-random-negatives": {("V1-T1", row, "pairs"): "25000" for row in ("Co-view", "Co-read", "Cite", "Co-cite")},
+    "v1-clf-rgn": {("V1-T9", "CLF+RGN", "Out-of-Train/RGN"): "21.5"},
+    "v1-times-more": {("V1-C5", "SciRepEval against SPECTER triplets", "documents per domain, times"): "21"},
+    "v1-fusion-time": {("V1-T5", "Adapter Fusion", "Inference Time"): "2x"},
+    "v2-s2and": {("V2-T1", "S2AND", "clusters"): "10942", ("V2-T1", "S2AND", "signatures"): "68968"},
+    "v2-scidocs-rows": {("V2-T1", "SciDocs MAG", "test"): "25003", ("V2-T1", "SciDocs MeSH Diseases", "test"): "23540"},
+    "v2-ndgc": {("V2-T1", "Search", "metric"): "nDCG"},
+    "v2-all-approaches": {("V2-T2", "SPECTER2 PALs", "Average"): "70.4"},
+    "v2-fusion-best": {("V2-T2", "SPECTER2 Fusion", "Out-of-Train"): "74.0"},
+    "v2-diagonal": {("V2-T3", "out-of-train/Proximity", "PRX"): "45.3"},
+    "v2-partitions": {("V2-C1", "formats over random partitions", "points, over"): "2.6"},
+    "v2-geology": {("V2-T10", field, "SPECTER2 Adapters + MTL CTRL/MAP"): "30.0" for field in ("Geology", "History")},
+    "v2-ten-times": {("V2-C7", "SPECTER2 Base", "times the data of SPECTER"): "8"},
+    "v2-fields": {("V2-C7", "SPECTER2 Base", "fields of study"): "19"},
+    "v2-reviewers": {("V2-T1", "Paper-Reviewer Matching", "pairs"): "1853"},
+    "v2-released": {("V2-T1", *place): value for place, value in (
+        (("h-Index of Authors", "test"), "10900"), (("Fields of study (FoS)", "test"), "472"),
+        (("Search", "train queries"), "478000"),
+        (("SciDocs MAG", "test"), "21300"), (("SciDocs MeSH Diseases", "test"), "20000"))},
+    "tn-categories": {("TN-T1", "T_ARot", "category"): "LL-DS"},
+    "tn-task-two": {("TN-T3", name, "Task II/OAG-BERT/T100"): "20.0" for name in beyond_slips_neighbours.SETS},
+    "tn-rank-five": {("TN-T3", "Arxiv-QBIO", "Task I/OAG-BERT/T100"): "99.0"},
+    "tn-increasing": {("TN-T5", "Threshold", "LL-HS"): "> 15"},
+    "tn-higher-is-better": {("TN-T5", "Threshold", "LL-PS"): "50 < AOP-20 < 90"},
+    "tn-adjectives-row": {("TN-T7", "T_ADelADJ", "abstract"): "embeddings are in NLP . We introduce a representation "
+                          "for computer programs based on language models . We train embeddings using pytorch ."},
+    "tn-nouns-row": {("TN-T7", "T_ADelNonNNs", "abstract"): "embeddings NLP representation computer programs language models "
+                     "embeddings pytorch"},
+    "tn-models-row": {("TN-T7", "TNNU_A", TITLE): "SOURCE CODE EMBEDDINGS from LANGUAGE MODELS"},
+    "tn-letters": {("TN-T7", "T_A_DelNNChar", TITLE): "Soe Cod Emddings from Lguage dels"},
+    "tn-one-noun": {("TN-T7", "TRepNNA_A", TITLE): "Source Code Embeddings from Language Models embeddings"},
+    "tn-half-spaces": {("TN-T7", "T_A_WS", "title and abstract"): "__".join(
+        f"{beyond_slips_perturbations.TITLE}. {beyond_slips_perturbations.ABSTRACT}".split())},
+    "tn-phrases": {("TN-T1", "T_ADelTopNNPH", "category"): "LO-DS"},
+    "sm-a4": {("SM-TA4", "Classification (Coarse)", "Vanilla (w/ Hard Negative)"): "75.54"},
+    "sm-a5": {("SM-TA5", "Classification (Coarse)", "MHAExpert (w/ Warm-up)"): "76.31"},
+    "sm-hard-all": {("SM-TA4", "Classification (Coarse)", "Vanilla (w/o Hard Negative)"): "75.00"},
+    "sm-best-coarse": {("SM-TA4", "Classification (Coarse)", "Vanilla (w/o Hard Negative)"): "76.00"},
+    "sm-multi-task": {("SM-T4", line, column): "50.0" for line in ("SciBERT", "SentBERT", "SPECTER", "PubMedBERT", "LinkBERT",
+                      "BioLinkBERT", "OAG-BERT", "SciNCL") for column in ("MAG Fields/Linear", "MeSH Diseases/Linear")},
+    "sm-all-tasks": {(table, "SciMult-MHAExpert", p.column): "99.00" for table in ("SM-T7", "SM-T8")
+                     for p in published.table(table) if p.row == "SciMult-MHAExpert"},
+    "sm-search-gain": {("SM-T8", "SciMult-MHAExpert", "SciFact/nDCG@10"): "90.00"},
+    "sm-table-7": {("SM-C4", "all variants but SciMult-FFNExpert", "beat all baselines on average in Tables"): "3, 4, 5, 7, 8"},
+    "sm-one-hard": {("SM-C7", "Citation Prediction Triplets", "negatives that are hard, %"): "100"},
+    "sm-coarse-left-out": {("SM-T2", "Classification", "Pre-training"): "MAPLE {CS-Journal, Biology-MeSH, Medicine-MeSH, Coarse}"},
+    "sm-fine-tuned": {("SM-T2", "Link Prediction", "Cross-domain Evaluation"): "Recommendation"},
+    "sm-plain-means": {("SM-T7", "SciNCL", "Average"): "91.66"},
+}  # fmt: skip
+"""What would have to be printed, for the item not to be one."""
+OTHERWISE = ("v2-in-train-column", "v2-bold", "v2-unshuffled", "v2-k-shot", "tn-normalised", "tn-own-vector", "tn-white-space-code",
+             "tn-random-code", "cs-scale", "cs-ndcg-form", "sm-stages")  # fmt: skip
+"""Items with a test of their own below."""
+TRIED = ("0", "1", "2", "9", "20", "50", "60", "75", "100", "1000000")
+REST = [slip.id for slip in SLIPS if slip.id not in CORRECT and slip.id not in OTHERWISE]
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_corrected_print_is_no_slip(name: str, corrected: Callable[[Change], None]) -> None:
+    corrected(CORRECT[name])
+    assert BY_ID[name].check().holds is False
+
+
+@pytest.mark.parametrize("name", REST)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_check_depends_on_what_is_printed(name: str, corrected: Callable[[Change], None]) -> None:
+    """Some other value in a cell it shows, or one value everywhere in a table it reads, makes the check say no."""
+    found = BY_ID[name].check()
+    own = [p.value for p in found.printed.values()]
+    tries: list[Change] = [
+        {(p.exhibit, p.row, p.column): v} for p in found.printed.values() for v in (*own, *TRIED) if v != p.value
+    ]
+    read = {p.exhibit for p in found.printed.values()} | {r.task.removeprefix("print/") for r in found.made.values()}
+    tries += [{(exhibit, "*", "*"): "50"} for exhibit in read if re.fullmatch(r"[A-Z0-9]+-\w+", exhibit)]
+    assert any(_says_no(name, change, corrected) for change in tries)
+
+
+def _says_no(name: str, change: Change, corrected: Callable[[Change], None]) -> bool:
+    corrected(change)
+    try:
+        return not BY_ID[name].check().holds
+    except (ValueError, ZeroDivisionError, KeyError, IndexError):  # a value that no such cell can have
+        return False
+
+
+def test_in_train_column_is_right_where_it_follows(corrected: Callable[[Change], None]) -> None:
+    table = affinity.printed("V2-T11")
+    change = {
+        ("V2-T11", run, "In-Train/Avg"): f"{affinity.mean_of(table, run, 'in-train'):.1f}" for run in affinity.RUNS
+    }
+    corrected(change)
+    assert BY_ID["v2-in-train-column"].check().holds is False
+
+
+def test_bold_of_the_highest_is_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = published.table
+
+    def table(exhibit: str) -> tuple[Printed, ...]:
+        top: dict[tuple[str, str], float] = {}
+        for p in real(exhibit):
+            place = p.row, p.column.rpartition("/")[2]
+            top[place] = max(top.get(place, 0.0), p.number)
+        return tuple(
+            p._replace(note="printed in bold" if p.number == top[p.row, p.column.rpartition("/")[2]] else "")
+            for p in real(exhibit)
+        )
+
+    monkeypatch.setattr(published, "table", table)
+    assert BY_ID["v2-bold"].check().holds is False
+
+
+def test_stated_stages_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = published.table
+    stage = real("SM-C8")[0]._replace(column="epochs of the first stage")
+    monkeypatch.setattr(published, "table", lambda exhibit: (*real(exhibit), *([stage] if exhibit == "SM-C8" else [])))
+    assert BY_ID["sm-stages"].check().holds is False
+
+
+def test_the_same_cells_under_l2_are_no_slip(corrected: Callable[[Change], None]) -> None:
+    three = lookup("TN-T3")
+    corrected({("TN-T9", row, column): three[row, column.replace("L2/", "Task I/")].value
+               for row, column in lookup("TN-T9") if column.startswith("L2/")})  # fmt: skip
+    assert BY_ID["tn-normalised"].check().holds is False
+
+
+def test_shots_for_each_class_and_drawn_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(y: np.ndarray, setting: object, seed: int, said: object) -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            yield np.concatenate([rng.choice(np.flatnonzero(y == label), 16, replace=False) for label in (0, 1)])
+
+    monkeypatch.setattr(paper_probes, "shots", drawn)
+    assert BY_ID["v2-k-shot"].check().holds is False
+    assert BY_ID["v2-unshuffled"].check().holds is False
+
+
+def test_public_codes_that_do_what_the_text_says_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scirep_core import perturbations
+
+    right = {"T_A_WS": changes.widen, "T_ADelRand": changes.delete_random}
+    monkeypatch.setattr(perturbations, "LITERAL", right)
+    assert BY_ID["tn-white-space-code"].check().holds is False
+    assert BY_ID["tn-random-code"].check().holds is False
+
+
+def test_one_reading_of_overlap_would_be_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = neighbourhoods.overlaps
+
+    def same(*given: object) -> object:
+        return {k: one._replace(without_self=one.with_self) for k, one in real(*given).items()}  # type: ignore[arg-type]
+
+    monkeypatch.setattr(beyond_slips_neighbours, "overlaps", same)
+    assert BY_ID["tn-own-vector"].check().holds is False
+
+
+def test_other_ratings_and_the_usual_discount_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = beyond_slips_base.recorded
+    monkeypatch.setattr(beyond_slips_base, "recorded", lambda name: [replace(row, value=0.0) for row in real(name)])
+    assert BY_ID["cs-scale"].check().holds is False
+    monkeypatch.undo()
+
+    def usual(ratings: np.ndarray, k: int) -> float:
+        weights = 1 / np.log2(np.arange(len(ratings)) + 2)
+        return float((ratings * weights).sum() / (np.sort(ratings)[::-1] * weights).sum())
+
+    monkeypatch.setattr(beyond_slips_csfcube.metrics, "ndcg", usual)
+    assert BY_ID["cs-ndcg-form"].check().holds is False
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture()
+def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Chapter, list[str]]]:
+    shown: list[str] = []
+    monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
+    before = SEED.set(0)
+    yield Chapter("beyond/slips", {"seed": 3}, tmp_path), shown
+    SEED.reset(before)
+
+
+def text_of(shown: list[str]) -> str:
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", " ".join(shown))))
+
+
+def test_page_counts_groups_and_links_every_number(chapter: tuple[Chapter, list[str]]) -> None:
+    page, shown = chapter
+    found = beyond_slips.check(page, [*SLIPS, *RIGHT])
+    beyond_slips.summary(page, found)
+    assert f"{len(SLIPS)} of {len(SLIPS)} checks" in text_of(shown)
+    for paper, name in PAPERS.items():
+        shown.clear()
+        beyond_slips.slips(page, found, paper)
+        there = [slip for slip in SLIPS if slip.paper == paper]
+        assert f"{name}: {len(there)} items" in text_of(shown)
+        assert all(f'id="slip-{slip.id}"' in shown[0] for slip in there)
+        assert "{" not in text_of(shown) and "nan" not in text_of(shown)
+    shown.clear()
+    beyond_slips.right(page, found)
+    beyond_slips.known(page)
+    assert "All 87 averages are right to the last digit" in text_of(shown)
+    shown.clear()
+    page.finish()
+    drawn = [row for row in page.shown.values() if isinstance(row, beyond_slips_base.Result) and row.kind == "live"]
+    assert {row.seed for row in drawn if row.seed is not None} == {3}
+    thresholds = text_of(shown)
+    assert "50 < AOP-20 < 70" in thresholds
+
+
+def test_an_item_that_is_mended_leaves_the_page_and_is_named(
+    chapter: tuple[Chapter, list[str]], corrected: Callable[[Change], None]
+) -> None:
+    page, shown = chapter
+    corrected(CORRECT["cs-digit-lost"])
+    found = beyond_slips.check(page, SLIPS)
+    beyond_slips.summary(page, found)
+    assert "are not shown as slips: cs-digit-lost" in text_of(shown)
+    shown.clear()
+    beyond_slips.slips(page, found, "csfcube")
+    assert 'id="slip-cs-digit-lost"' not in shown[0]
