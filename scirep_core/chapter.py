@@ -194,11 +194,12 @@ def _origin(number: Number) -> str:
     return f"<tr>{name}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def start(name: str, /, **parameters: Any) -> Chapter:
+def start(name: str, simulated: bool = True, /, **parameters: Any) -> Chapter:
     """Check a chapter's parameters, say what it runs on, and return the Chapter.
 
     Args:
         name: `<paper>/<notebook>`.
+        simulated: whether its live numbers come from the embedded literature unless `data` says otherwise, which is told.
         parameters: every parameter of the notebook, by name.
 
     Raises ConfigError naming the parameter, the value and the nearest valid one.
@@ -213,7 +214,7 @@ def start(name: str, /, **parameters: Any) -> Chapter:
         f"</td></tr>"
         for key, value in given.items()
     )
-    invented = given.get("data", "embedded") == "embedded"
+    invented = simulated and given.get("data", "embedded") == "embedded"
     notice = f'<div class="scirep-note"><p>{SIMULATION}{RERUN * ("data" in given)}</p></div>' if invented else ""
     chapter.show(
         f'<details class="scirep-params"><summary>Parameters of this run, and how to change them</summary>'

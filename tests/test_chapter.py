@@ -61,6 +61,13 @@ class Wellformed(HTMLParser):
             assert self.open.pop() == tag
 
 
+def test_a_chapter_without_live_data_says_nothing_of_a_simulation(shown):
+    chapter.start("csfcube/baselines", seed=1)
+    chapter.start("beyond/slips", False, seed=1)
+    first, second = ("".join(part) for part in (shown[:1], shown[1:]))
+    assert "scirep-note" in first and "scirep-note" not in second and "Parameters of this run" in second
+
+
 def test_start_refuses_wrong_parameters_inside_the_kernel(shown):
     with pytest.raises(ConfigError, match="ndcg_percent = 0"):
         start("csfcube/baselines", ndcg_percent=0)
