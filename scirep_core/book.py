@@ -262,7 +262,16 @@ def _table(header: list[str], body: Iterable[list[str]]) -> Iterator[str]:
 
 
 def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
-    """Replace the comment lines `% scirep: counts | parts | chapters PART` of a hand-written page."""
+    """Replace the comment lines `% scirep: counts | parts | chapters PART` of a hand-written page.
+
+    A link to a chapter that is not in this build becomes its text.
+    """
+    pages = {chapter.page for chapter in found}
+
+    def link(match: re.Match[str]) -> str:
+        gone = match[2].partition("/")[0] in PARTS and match[2] not in pages and not match[2].endswith("/index")
+        return match[1] if gone else match[0]
+
 
     def chapter_list(part: str) -> str:
         lines = []
@@ -288,7 +297,8 @@ def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
         )
 
     made = {"counts": lambda _: counts(), "parts": lambda _: parts(), "chapters": chapter_list}
-    return re.sub(r"^% scirep: (\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
+    filled = re.sub(r"^% scirep: (\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
+    return re.sub(r"\{doc\}`([^<`]+) </([^>`]+)>`", link, filled)
 
 
 # ---- assembling and building ----------------------------------------------------------------------------------------
