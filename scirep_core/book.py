@@ -272,7 +272,6 @@ def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
         gone = match[2].partition("/")[0] in PARTS and match[2] not in pages and not match[2].endswith("/index")
         return match[1] if gone else match[0]
 
-
     def chapter_list(part: str) -> str:
         lines = []
         for chapter in (c for c in found if c.part == part):

@@ -219,7 +219,9 @@ def test_coverage_links_only_chapters_that_exist() -> None:
 
 
 def test_a_hand_written_link_to_a_chapter_that_is_not_built_becomes_its_text():
-    text = "Look at {doc}`this one </beyond/own_paper>` and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
+    text = (
+        "Look at {doc}`this one </beyond/own_paper>` and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
+    )
     said = "Look at this one and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
     assert book._fill(text, [], []) == said
 
