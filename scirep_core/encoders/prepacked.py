@@ -19,8 +19,8 @@ from torch.nn import functional as F
 
 for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     # oneDNN, and what torch puts around it, compile a kernel for every number of rows and keep 1,024: in bfloat16 over 1 MB
-    # each, so that encoding grew a process by a GB. 128 hold what a batch needs; read when the first kernel is made.
-    os.environ.setdefault(cache, "128")
+    # each, so that encoding grew a process by a GB. 256 hold what some batches need; read when the first kernel is made.
+    os.environ.setdefault(cache, "256")
 
 ROWS = 2048
 """Tokens that the layout is chosen for."""
