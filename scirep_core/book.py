@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
+from scirep_core.frontpage import anatomy, with_panel, without_panel
 from scirep_core.sitecheck import check as check
 from scirep_core.store import sha256_file, stable_hash, write_json, write_text
 
@@ -261,8 +262,8 @@ def _table(header: list[str], body: Iterable[list[str]]) -> Iterator[str]:
     yield ""
 
 
-def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
-    """Replace the comment lines `% scirep: counts | parts | chapters PART` of a hand-written page.
+def _fill(text: str, found: list[Chapter], rows: list[Exhibit], executed: Path) -> str:
+    """Replace the comment lines `% scirep: counts | parts | chapters PART | anatomy` of a hand-written page.
 
     A link to a chapter that is not in this build becomes its text.
     """
@@ -295,8 +296,9 @@ def _fill(text: str, found: list[Chapter], rows: list[Exhibit]) -> str:
             f"be computed by anyone else, and {tally['planned']} have no chapter yet. [Coverage](coverage.md) lists them all."
         )
 
-    made = {"counts": lambda _: counts(), "parts": lambda _: parts(), "chapters": chapter_list}
-    filled = re.sub(r"^% scirep: (\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
+    made = {"counts": lambda _: counts(), "parts": lambda _: parts(), "chapters": chapter_list,
+            "anatomy": lambda _: anatomy(executed)}  # fmt: skip
+    filled = re.sub(r"^% scirep: (?!panel)(\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
     return re.sub(r"\{doc\}`([^<`]+) </([^>`]+)>`", link, filled)
 
 
@@ -322,8 +324,14 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         write_json(workdir / f"{chapter.page}.ipynb", chapter.notebook)
     for path in workdir.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
-        if "% scirep:" in text:
-            write_text(path, _fill(text, found, rows))
+        if "% scirep:" not in text:
+            continue
+        text = _fill(text, found, rows, executed)
+        if page := with_panel(text, {c.page: c.notebook for c in found}):
+            write_json(path.with_suffix(".ipynb"), page)
+            path.unlink()
+        else:
+            write_text(path, without_panel(text))
     write_text(workdir / "coverage.md", coverage(rows, {c.page: c.title for c in found}))
     write_text(workdir / "_toc.yml", yaml.safe_dump(toc(found, sources), sort_keys=False, allow_unicode=True))
     extra = workdir / "_extra"

@@ -223,7 +223,7 @@ def test_a_hand_written_link_to_a_chapter_that_is_not_built_becomes_its_text():
         "Look at {doc}`this one </beyond/own_paper>` and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
     )
     said = "Look at this one and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
-    assert book._fill(text, [], []) == said
+    assert book._fill(text, [], [], Path()) == said
 
 
 def test_site_is_whole(built: Path) -> None:

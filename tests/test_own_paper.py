@@ -142,7 +142,7 @@ def browser(chromium: Any) -> Iterator[Browser]:
     assert checked.wrong == []
 
 
-def harness(folder: Path, widget: OwnPaperExplorer, theme: str = "", width: int = 1000) -> str:
+def harness(folder: Path, widget: OwnPaperExplorer, theme: str = "", width: int = 1000, brief: bool = False) -> str:
     """Write the page as the book would: module, data and style inline. Return its file address."""
 
     def inline(value: Any) -> str:
@@ -150,7 +150,7 @@ def harness(folder: Path, widget: OwnPaperExplorer, theme: str = "", width: int 
 
     page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
     page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
+    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection, "brief": brief}), 1)
     path = folder / "page.html"
     path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
     return path.as_uri()
@@ -175,6 +175,23 @@ def test_typing_moves_the_lists_to_where_python_finds_them(shown, widget, tmp_pa
     names = sorted({paper.field for paper in shown.papers})
     assert said[0] == str(round(float(vectors["RGN"][0] @ heads.year[0] + heads.year[1])))
     assert names[int((vectors["CLF"][0] @ heads.field[0].T + heads.field[1]).argmax())] in said[1]
+
+
+def test_the_brief_panel_of_the_first_page_reads_one_box_and_shows_three_papers_a_list(
+    shown, widget, tmp_path, browser
+):
+    page = browser.open(harness(tmp_path, widget, brief=True))
+    assert page.locator("textarea, .opx-change").count() == 0
+    page.fill(".opx-of-title input", "galaxies in clusters")
+    page.wait_for_timeout(200)
+    vectors = exhibit.vectors_of(shown.encoder, [("galaxies in clusters", "")])
+    for form, titles in zip(FORMATS, page.evaluate(LISTS), strict=True):
+        places = nearest_places(vectors[form], whole_vectors(shown.vectors[form]), 3)[0]
+        assert titles == [shown.papers[place].title[:160] for place in places]
+    tops = page.evaluate("[...document.querySelectorAll('.opx-lists section')].map((part) => part.offsetTop)")
+    assert len(tops) == len(FORMATS) and len(set(tops)) == 1  # side by side
+    page.select_option(".opx-of-example select", shown.examples[1].key)
+    assert page.input_value(".opx-of-title input") == shown.examples[1].title and "own-paper" not in page.url
 
 
 def test_vectors_of_the_literature_are_pythons_in_the_browser(shown, tmp_path, chromium):

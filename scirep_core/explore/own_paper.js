@@ -3,9 +3,11 @@
 // own_encoder.js comes before this file in one module: no imports, no network, so that it runs from a blob in a page opened
 // from disk. All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` = {example, code} (the trait `selection`, shared with Python and the address bar). What is typed stays here.
+// `brief` (the first page of the book): one box for a title or a few words, three papers a list, no change of the text.
 
 const PREFIX = "#own-paper=";
 const CHANGED = "none";
+const BRIEF = 3;
 
 function h(tag, props, ...children) {
   const node = document.createElement(tag);
@@ -170,6 +172,7 @@ function render({ model, el }) {
   const answer = read(view);
   const uid = `opx-${Math.random().toString(36).slice(2, 9)}`;
   const names = new Map(Object.entries(view.formats));
+  const brief = Boolean(model.get("brief"));
   let sel = { ...model.get("selection") };
   let seed = 1, timer = 0, frame = 0;
 
@@ -188,12 +191,12 @@ function render({ model, el }) {
   const guess = h("section", { class: "opx-guess", "aria-label": "What the vectors say" });
   const lists = h("div", { class: "opx-lists" });
   const live = h("div", { class: "opx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: "opx", role: "group", "aria-label": "A paper of your own", "data-lm-suppress-shortcuts": "true" },
+  const root = h("div", { class: brief ? "opx opx-brief" : "opx", role: "group", "aria-label": "A paper of your own", "data-lm-suppress-shortcuts": "true" },
     h("div", { class: "opx-text" }, label("Begin with", pick, "example"),
-      h("div", { class: "opx-buttons" }, button("Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); draw(); })),
-      label("Title", title, "title"), label("Abstract", abstract, "abstract")),
-    h("div", { class: "opx-change" }, label("Change the text before it is read", codes, "code"), again),
-    changed, cost, guess, lists,
+      h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); draw(); })),
+      label(brief ? "Title, or a few words: type, and look below" : "Title", title, "title"), brief ? null : label("Abstract", abstract, "abstract")),
+    brief ? null : h("div", { class: "opx-change" }, label("Change the text before it is read", codes, "code"), again),
+    changed, brief ? null : cost, guess, lists, brief ? cost : null,
     h("p", { class: "opx-hint" }, view.about), live);
 
   function soon() {
@@ -255,7 +258,7 @@ function render({ model, el }) {
     for (const format of formats) for (const [i] of after.near[format]) count.set(i, (count.get(i) || 0) + 1);
     lists.replaceChildren(...formats.map((format) => h("section", { "aria-label": names.get(format)[0] },
       h("h3", { class: "opx-h" }, names.get(format)[0]), small(names.get(format)[1]),
-      h("ol", {}, after.near[format].map(([i, score]) => {
+      h("ol", {}, (brief ? after.near[format].slice(0, BRIEF) : after.near[format]).map(([i, score]) => {
         const [, heading, when, field] = view.papers[i];
         const fresh = after !== before && !before.near[format].some(([j]) => j === i);
         return h("li", { class: fresh ? "opx-new" : null }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}; ${score.toFixed(2)}${
@@ -266,7 +269,7 @@ function render({ model, el }) {
   function fill() {
     const [, heading, text] = view.examples.find(([id]) => id === sel.example);
     title.value = heading;
-    abstract.value = text;
+    abstract.value = brief ? "" : text;
   }
 
   function choose(changes) {
@@ -277,6 +280,7 @@ function render({ model, el }) {
     draw();
     model.set("selection", { ...sel });
     model.save_changes();
+    if (brief) return;
     try {
       history.replaceState(history.state, "", `${PREFIX}${encodeURIComponent(sel.example)},${sel.code}`);
     } catch {
@@ -287,7 +291,7 @@ function render({ model, el }) {
   const known = ({ example, code }) => view.examples.some(([id]) => id === example) && (code === CHANGED || code in CHANGES);
 
   function onHash() {
-    if (!location.hash.startsWith(PREFIX)) return false;
+    if (brief || !location.hash.startsWith(PREFIX)) return false;
     try {
       const [example, code] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
       if (known({ example, code })) choose({ example, code });

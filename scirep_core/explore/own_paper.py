@@ -83,12 +83,16 @@ class Heads(NamedTuple):
 
 
 class OwnPaperExplorer(anywidget.AnyWidget):
-    """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser."""
+    """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser.
+
+    With `brief` it has one box, three papers a list and no change of the text, as on the book's first page.
+    """
 
     _esm = ESM
     _css = CSS
     data = traitlets.Unicode().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
+    brief = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, view: View, **kwargs: Any) -> None:
         """Take what `own_paper_data` returned; keywords `example`, `code` choose what is shown."""

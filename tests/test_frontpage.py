@@ -1,0 +1,88 @@
+"""What hand-written pages borrow: a chapter's panel in its brief form, and one number taken apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scirep_core.chapter import anchor
+from scirep_core.explain import find
+from scirep_core.frontpage import CHAPTER, PARTS, STATE, VIEW, anatomy, with_panel, without_panel
+from scirep_core.published import lookup
+from scirep_core.results import Result, recorded
+
+PAGE = "# A title\n\nBefore.\n\n% scirep: panel beyond/own\n\n## After\n"
+
+
+@pytest.fixture
+def notebook() -> dict[str, Any]:
+    """A published chapter with two cells, of which the second shows a panel."""
+    view = {"output_type": "display_data", "data": {VIEW: {"model_id": "1"}, "text/plain": "Panel()"}, "metadata": {}}
+    cells = [{"cell_type": "markdown", "source": "# Own"}, {"cell_type": "code", "source": "panel", "outputs": [view]}]
+    state = {"1": {"model_name": "AnyModel", "state": {"data": "x", "layout": "IPY_MODEL_2"}}, "2": {"state": {}}}
+    meta = {"kernelspec": {"name": "python3"}, "widgets": {STATE: {"state": state, "version_major": 2}}, "scirep": {}}
+    return {"cells": cells, "metadata": meta, "nbformat": 4, "nbformat_minor": 5}
+
+
+def test_a_page_borrows_a_chapters_panel_in_its_brief_form(notebook):
+    before = json.dumps(notebook)
+    page = with_panel(PAGE, {"beyond/own": notebook})
+    assert page is not None and json.dumps(notebook) == before
+    assert [cell["source"] for cell in page["cells"]] == ["# A title\n\nBefore.\n", "explorer", "## After\n"]
+    (output,) = page["cells"][1]["outputs"]
+    state = page["metadata"]["widgets"][STATE]["state"]
+    assert state[output["data"][VIEW]["model_id"]]["state"] == {"data": "x", "layout": "IPY_MODEL_2", "brief": True}
+    assert set(state) == {"1", "2"} and "scirep" not in page["metadata"]
+
+
+def test_a_page_without_that_chapter_stays_a_page_without_the_line(notebook):
+    assert with_panel(PAGE, {}) is None and with_panel("# None asked\n", {"beyond/own": notebook}) is None
+    notebook["cells"].pop()
+    assert with_panel(PAGE, {"beyond/own": notebook}) is None
+    assert "scirep" not in without_panel(PAGE) and "## After" in without_panel(PAGE)
+
+
+def chapter_run(folder: Path, shown: str = "") -> Path:
+    """An executed CSFCube chapter with live rows of the system, its floor and its ceiling, and what its page shows."""
+    row = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
+    live = replace(row, kind="live", value=33.25, low=30.0, high=37.0, source="embedded")
+    rows: list[Result] = [live, replace(live, encoder="random", value=12.5, low=None, high=None),
+                          replace(live, encoder="oracle", value=91.0), replace(live, protocol="sound", value=1.0)]  # fmt: skip
+    path = folder / f"{CHAPTER}.data" / "rows.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(r.to_json()) + "\n" for r in rows), encoding="utf-8")
+    (folder / f"{CHAPTER}.ipynb").write_text(json.dumps({"cells": [shown]}), encoding="utf-8")
+    return folder
+
+
+def test_the_number_taken_apart_is_the_published_the_recorded_and_the_live_one(tmp_path):
+    made = anatomy(chapter_run(tmp_path))
+    text = re.sub(r"<[^>]+>", " ", made)
+    printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"].value
+    ours = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
+    assert re.search(rf"published\s+{printed}\s", text) and re.search(
+        rf"recorded\s+{ours.value:.2f}\s+40\.9 to 51\.3", text
+    )
+    assert re.search(r"live\s+33\.25\s+30\.0 to 37\.0\s+50\s+the embedded literature\s+12\.5\s+91\.0", text)
+    assert all(
+        re.search(rf"{part}\s+{re.escape(word)}\s", text) for part, word in zip(PARTS, ours.id.split(":"), strict=True)
+    )
+    assert find(ours.id)[0].text().splitlines()[1] in text  # what scirep explain prints
+    title = re.search(r"<title[^>]*>([^<]*)", made)
+    assert title and "live 33.2 on simulated data, floor 12.5, ceiling 91.0" in title[1]
+
+
+def test_numbers_link_to_their_origin_only_where_the_chapter_shows_it(tmp_path):
+    ours = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
+    made = anatomy(chapter_run(tmp_path, f'<th id="{anchor(ours.id)}">'))
+    assert re.findall(r'href="([^"]+)"', made) == [f"{CHAPTER}.html#{anchor(ours.id)}"]
+
+
+def test_without_the_chapter_there_is_no_live_line(tmp_path):
+    made = anatomy(tmp_path)
+    assert 'scope="row">recorded' in made and 'scope="row">live' not in made and "href" not in made
