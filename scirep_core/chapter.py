@@ -96,7 +96,7 @@ class Chapter:
         self.shown[number.id] = number
         if isinstance(number, Printed):
             spread = f"<small>±{number.std}</small>" if number.std else ""
-            text, title = number.value + spread, f"printed in {number.exhibit}"
+            text, title = html.escape(number.value) + spread, f"printed in {number.exhibit}"
         else:
             places = 2 if decimals is None else decimals
             text = f"{number.value:{'+' if sign else ''}.{places}f}"
@@ -183,7 +183,7 @@ def anchor(number_id: str) -> str:
 def _origin(number: Number) -> str:
     name = f'<th scope="row" id="{anchor(number.id)}"><code>{html.escape(number.id)}</code></th>'
     if isinstance(number, Printed):
-        value = f"{number.value} ± {number.std}" if number.std else number.value
+        value = html.escape(f"{number.value} ± {number.std}" if number.std else number.value)
         cells: Sequence[str] = (value, "", "", f"{number.paper}, {number.exhibit}", html.escape(number.note), "", "")
     else:
         bounds = "" if number.low is None or number.high is None else f"{number.low:.2f}–{number.high:.2f}"

@@ -2,7 +2,7 @@
 
 The site must stand alone (every script, style, font and image inside it; only links a reader clicks may lead out), lead
 nowhere wrong (each internal link and anchor exists), and be usable without seeing it (images and drawings described,
-form controls and buttons named, headings in order, a language given). `check` returns one line per fault.
+form controls and buttons named, headings in order, a language given), and open quickly. `check` returns one line per fault.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ PASSIVE_LINKS = {"canonical", "author", "license", "alternate", "me"}
 UNLABELLED = {"hidden", "submit", "reset", "button", "image"}
 """Kinds of `<input>` that need no label."""
 CSS_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+MAX_PAGE = 3_000_000
+"""Bytes of one page, without the scripts and fonts that all share."""
 FILE_NAME = re.compile(r"^\S*\.(png|svg|jpe?g|gif|webp)$|^\S*[0-9a-f]{16,}\S*$|^\S*/\S*$", re.IGNORECASE)
 
 
@@ -181,6 +183,8 @@ def check(site: Path) -> list[str]:
 
 def _faults(site: Path, path: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:
     where = path.relative_to(site).as_posix()
+    if (size := path.stat().st_size) > MAX_PAGE:
+        yield f"{where}: {size:,} bytes; a page may have {MAX_PAGE:,}: show fewer rows, or in words"
     if not page.redirects:
         for line, fault in page.faults:
             yield f"{where}:{line}: {fault}"

@@ -8,7 +8,10 @@ Each page must load without a single error or failed request, fit a phone, and b
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from scirep_core import book
+from scirep_core.published import everything
+from scirep_core.results import read_results, stored
 
 pytestmark = pytest.mark.site
 
@@ -179,6 +184,69 @@ def test_a_number_leads_to_its_origin(started: Any, site: Path, folder_origin: s
                 clicked += 1
     if not clicked:
         pytest.skip("this book shows no number with an origin yet")
+
+
+ORIGIN = re.compile(r'<th scope="row" id="o-[^"]*"><code>([^<]*)</code></th>')
+
+
+def test_every_number_shown_is_one_that_explain_knows(site: Path, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["site"] == "demonstration":
+        pytest.skip("its numbers are made up")
+    known = {number.id for number in everything()} | {row.id for row, _ in stored() if row.kind == "recorded"}
+    known |= {replace(row, kind="live").id for rows in site.rglob("rows.jsonl") for row in read_results(rows)}
+    ids = {
+        path: [html.unescape(i) for i in ORIGIN.findall((site / path).read_text(encoding="utf-8"))]
+        for path in articles(site)
+    }
+    assert sum(map(len, ids.values())) > 1000
+    assert {path: lost for path, shown in ids.items() if (lost := [i for i in shown if i not in known])} == {}
+
+
+def test_every_number_in_a_table_of_scores_leads_to_its_origin(started: Any, site: Path, folder_origin: str) -> None:
+    bare = {}
+    with chromium.tab(started, folder_origin) as tab:
+        for path in articles(site):
+            tab.page.goto(folder_origin + path, wait_until="domcontentloaded")
+            if found := tab.page.evaluate(BARE):
+                bare[path] = found
+    assert bare == {}
+
+
+# Cells that claim to be published, recorded or live, hold a number and nothing else, and have no link to its origin.
+BARE = """() => [...document.querySelectorAll('td.published, td.recorded, td.live')]
+  .filter((cell) => /^[<>≈+−-]?\\s*\\d[\\d.,]*( ?[%±] ?[\\d.]*)?$/.test(cell.innerText.trim()) &&
+    !cell.querySelector('a[href]'))
+  .map((cell) => `${cell.closest('table').caption?.textContent}: ${cell.innerText}`)"""
+
+# What can be clicked in the article: it, what it stands in, or the control it labels must take part in the order of Tab.
+UNREACHED = """() => {
+  const takes = (e) => e && e.tabIndex >= 0 && !e.disabled;
+  // of a set in which the arrow keys move, one takes part, the others say -1
+  const roves = (e) => e.getAttribute('tabindex') === '-1' &&
+    [...e.closest('.widget-subarea, figure, div').parentElement.querySelectorAll(`${e.tagName}[tabindex="0"]`)].some(takes);
+  const reached = (e) => {
+    for (let up = e; up && up.tagName !== 'ARTICLE'; up = up.parentElement) if (takes(up) || roves(up)) return true;
+    const label = e.closest('label');
+    if (label && takes(label.control)) return true;
+    return [...(e.closest('tr, li') || e).querySelectorAll('*')].some((x) => takes(x) || roves(x));  // a row is a wider target of the button in it
+  };
+  const asks = 'a[href], button, input, select, textarea, summary, [role="button"], [role="option"], [role="tab"], [onclick]';
+  return [...document.querySelectorAll('article *')]
+    .filter((e) => e.checkVisibility() && !e.disabled && !e.matches('.headerlink, .copybtn, .copybtn *') &&
+      (e.matches(asks) || getComputedStyle(e).cursor === 'pointer') && !reached(e))
+    .map((e) => `${e.tagName} ${e.getAttribute('class')}: ${e.textContent.trim().slice(0, 40)}`);
+}"""
+
+
+def test_the_keyboard_reaches_every_control(started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin) as tab:
+        lost = {}
+        for path in articles(site):
+            tab.open(path)
+            tab.page.evaluate(OPEN_ALL)
+            if found := tab.page.evaluate(UNREACHED):
+                lost[path] = found[:5]
+    assert lost == {}
 
 
 def test_pages_fit_a_phone(started: Any, site: Path, folder_origin: str) -> None:

@@ -239,7 +239,7 @@ WORDS = {1: "optimal", -1: "not", 0: "open"}
 def table5(chapter: Chapter, shown: Sequence[Run]) -> None:
     """Show Table 5 (TN-T5) with the cells that are optimal by its own rule, printed and ours."""
     rule = lookup("TN-T5")
-    body = [["Threshold <small>published</small>", *(html.escape(rule["Threshold", c].value) for c in CATEGORIES)]]
+    body = [["Threshold <small>published</small>", *(chapter.number(rule["Threshold", c]) for c in CATEGORIES)]]
     classes = [["", *["published"] * len(CATEGORIES)]]
     for model in MODELS:
         cells = printed5(model)

@@ -288,7 +288,7 @@ def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
     """Return the correlation of two tasks over the systems of a table, as a row with its interval."""
     r, n = float(np.corrcoef(table[first], table[second])[0, 1]), len(table)
     low, high = fisher(r, n)
-    return _row(
+    return row_over(
         table[[first, second]],
         first,
         f"pearson with {second}",
@@ -298,10 +298,11 @@ def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
     )
 
 
-def _row(
+def row_over(
     table: pd.DataFrame, task: str, metric: str, value: float, note: str, bounds: tuple[float, float] | None = None,
     split: str = "test",
 ) -> Result:  # fmt: skip
+    """Return a number over a table's systems (rows) as a result row; its data hash is of the whole table."""
     low, high = bounds or (None, None)
     hashed = stable_hash([list(table.index), list(table.columns), table.to_numpy().tolist()])
     return Result(task, split, metric, "paper", value, len(table), encoder=OVER, low=low, high=high, source="scores",
@@ -330,19 +331,19 @@ def _of_group(table: pd.DataFrame, name: str, split: str) -> Iterator[Result]:
         assert row.low is not None
         assert row.high is not None
         note = f"{row.task} and {row.metric.removeprefix('pearson with ')}"
-        yield _row(table, name, metric, row.value, note, (row.low, row.high), split)
-    yield _row(table, name, MEDIAN, float(np.median(values)), f"of {len(pairs)} pairs", None, split)
-    yield _row(table, name, ABOVE, sum(v > CLAIM for v in values), f"of {len(pairs)} pairs", None, split)
+        yield row_over(table, name, metric, row.value, note, (row.low, row.high), split)
+    yield row_over(table, name, MEDIAN, float(np.median(values)), f"of {len(pairs)} pairs", None, split)
+    yield row_over(table, name, ABOVE, sum(v > CLAIM for v in values), f"of {len(pairs)} pairs", None, split)
 
 
 def _of_tasks(table: pd.DataFrame) -> Iterator[Result]:
     for task in table.columns:
         pairs = [correlation(table, task, other) for other in table.columns if other != task]
         settled = sum(row.low is not None and row.low > 0 for row in pairs)
-        yield _row(
+        yield row_over(
             table, task, MEDIAN, float(np.median([row.value for row in pairs])), f"with the {len(pairs)} other tasks"
         )
-        yield _row(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0")
+        yield row_over(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0")
 
 
 def printed_scores(metric: str = "MAP", least: float = 0.0) -> pd.DataFrame:

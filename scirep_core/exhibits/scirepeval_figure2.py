@@ -40,11 +40,13 @@ from scirep_core.exhibits.scirepeval_correlations import (
     label,
     pairs_of,
     printed_scores,
+    row_over,
     score_table,
 )
 from scirep_core.published import lookup
 from scirep_core.results import Result
 
+ORDERS = "tau between the orders by tau and by r"
 STRONG = 80.0
 """MAP on Cite, in SciMult's Table 7, from which a model counts as strong: nine of the fifteen, all trained on citations."""
 
@@ -272,7 +274,7 @@ def two_metrics(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say whether Pearson's r and Kendall's tau order systems alike on regression tasks (V1-C8)."""
     from scipy.stats import kendalltau  # most of a second to import
 
-    body, classes = [], []
+    body, classes, shown = [], [], []
     for of in (kept(), rows):
         found = {
             (r.task, r.metric, r.encoder): r.value
@@ -284,14 +286,20 @@ def two_metrics(chapter: Chapter, rows: Sequence[Result]) -> None:
             if len(names) < 4:
                 continue
             tau, pearson = ([found[task, m, name] for name in names] for m in ("kendall_tau", PEARSON))
-            both = float(kendalltau(tau, pearson).statistic)
+            both = row_over(
+                pd.DataFrame({"tau": tau, "r": pearson}, index=names), task, ORDERS, float(kendalltau(tau, pearson).statistic),
+                f"over {len(names)} systems", split="test" if of is rows else "test, recorded scores",
+            )  # fmt: skip
+            shown.append(chapter.record([both])[0])
             best = [html.escape(names[int(np.argmax(values))]) for values in (tau, pearson)]
-            body.append([f"{html.escape(title(task))}, {of[0].kind}", f"{len(names)}", f"{both:.2f}", *best])
+            body.append(
+                [f"{html.escape(title(task))}, {of[0].kind}", f"{len(names)}", chapter.number(shown[-1], 2), *best]
+            )
             classes.append(["", "", of[0].kind, "text", "text"])
     if body:
         header = ["Task", "systems", "tau between the two orders", "best by tau", "best by r"]
         chapter.show(report.table(header, body, "Systems ordered by Kendall’s tau and by Pearson’s r", classes))
-        values = [float(line[2]) for line in body]
+        values = [row.value for row in shown]
         chapter.say(
             f"The two orders agree with tau {min(values):.2f} to {max(values):.2f}; the best system is the same on "
             f"{sum(line[3] == line[4] for line in body)} of {len(body)} lines."
