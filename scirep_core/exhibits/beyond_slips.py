@@ -8,6 +8,7 @@ one that finds nothing any more is shown as such and not counted. What needs the
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from string import Formatter
 
@@ -39,6 +40,9 @@ PARTS = (
 )
 SLIPS: tuple[Slip, ...] = tuple(slip for part in PARTS for slip in part.SLIPS)
 """The register."""
+HEADS = {"csfcube": "CSFCube", "scirepeval-v1": "SciRepEval<br>v1", "scirepeval-v2": "SciRepEval<br>v2",
+         "neighbours": "Textual<br>neighbours", "scimult": "SciMult"}  # fmt: skip
+"""The papers at the head of a column, narrow enough for six of them beside one another."""
 Found = Mapping[str, Evidence]
 """Evidence by the id of an item, its computed numbers recorded."""
 
@@ -51,8 +55,7 @@ class _Shown:
 
     def __format__(self, spec: str) -> str:
         if isinstance(self.number, Printed):
-            quoted = self.number._replace(value=html.escape(self.number.value))  # a threshold may hold <
-            return self.chapter.number(quoted) if spec == "y" else grouped(self.chapter.number(quoted))
+            return self.chapter.number(self.number) if spec == "y" else grouped(self.chapter.number(self.number))
         if spec == "y":
             return self.chapter.number(self.number, 0)
         return grouped(self.chapter.number(self.number, int(spec.lstrip("+") or 0), sign=spec.startswith("+")))
@@ -90,16 +93,25 @@ def proven(found: Found, paper: str = "", kind: str = "") -> list[Slip]:
     return [s for s in SLIPS if found[s.id].holds and paper in ("", s.paper) and kind in ("", s.kind)]
 
 
+def broken(text: str) -> str:
+    """Return a short text as HTML in lines, for a column beside others of a table.
+
+    >>> broken("claim against its table"), broken("Abstract, Table 2")
+    ('claim<br>against its table', 'Abstract,<br>Table 2')
+    """
+    return re.sub(r" (?=against |that )|(?<=,) (?!and )", "<br>", html.escape(text))
+
+
 def summary(chapter: Chapter, found: Found) -> None:
-    """Show how many items there are of each paper and kind, and say which checks no longer hold."""
+    """Show how many items there are of each kind and paper, and say which checks no longer hold."""
     body = []
-    for paper, name in PAPERS.items():
-        counts = [len(proven(found, paper, kind)) for kind in KINDS]
-        body.append([html.escape(name), *(str(n) if n else "" for n in counts), f"<strong>{sum(counts)}</strong>"])
-    total = [str(len(proven(found, kind=kind))) for kind in KINDS]
-    body.append(["All", *total, f"<strong>{len(proven(found))}</strong>"])
-    caption = "Items whose check holds in this build, by paper and kind"
-    chapter.show(report.table(["Paper", *KINDS, "all"], body, caption))
+    for kind in KINDS:
+        counts = [len(proven(found, paper, kind)) for paper in PAPERS]
+        body.append([broken(kind), *(str(n) if n else "" for n in counts), f"<strong>{sum(counts)}</strong>"])
+    total = [str(len(proven(found, paper))) for paper in PAPERS]
+    body.append(["all", *total, f"<strong>{len(proven(found))}</strong>"])
+    caption = "Items whose check holds in this build, by kind and paper"
+    chapter.show(report.table(["Kind", *(HEADS[paper] for paper in PAPERS), "all"], body, caption))
     gone = [f"<code>{s.id}</code>" for s in SLIPS if not found[s.id].holds]
     chapter.say(
         f"{len(proven(found))} of {len(SLIPS)} checks find what the register says. Of the proven items, "
@@ -117,9 +129,9 @@ def slips(chapter: Chapter, found: Found, paper: str) -> None:
     for kind in KINDS:
         for slip in proven(found, paper, kind):
             says, shows, matters = (filled(chapter, t, found[slip.id]) for t in (slip.says, slip.shows, slip.matters))
-            where = f'<span id="slip-{slip.id}">{html.escape(slip.where)}</span><br><small>{kind}</small>'
+            where = f'<span id="slip-{slip.id}">{broken(slip.where)}</span><br><small>{broken(kind)}</small>'
             body.append([where, says, shows, matters])
-            classes.append(["", "text", "text", "text"])
+            classes.append(["", *["text narrow"] * 3])
     header = [
         "Where",
         *(f'<span class="text">{name}</span>' for name in ("printed", "the check finds", "does it matter?")),
@@ -155,6 +167,6 @@ def known(chapter: Chapter) -> None:
             ["Paper", "where", "what", "known from"],
             body,
             "Known, and not computed here",
-            [["", "text", "text", "text"]] * len(body),
+            [["", *["text narrow"] * 3]] * len(body),
         )
     )

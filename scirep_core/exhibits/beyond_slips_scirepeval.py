@@ -18,6 +18,7 @@ from scirep_core.exhibits.beyond_slips_base import (
     CLAIM,
     MISPRINT,
     TEXTS,
+    UNSAID,
     Evidence,
     Slip,
     cells,
@@ -141,7 +142,8 @@ def _partitions() -> Evidence:
         name: worked("V1-C2", f"mean gain, {part}", float(np.mean([p.number for p in gains[part]])), gains[part])
         for name, part in (("inside", "in-train"), ("outside", "out-of-train"))
     }
-    return Evidence(made["outside"].value <= shown["said"].number + 1e-9, shown, made)
+    same = abs(made["outside"].value - shown["said"].number) < 0.05 + 1e-9  # all a printed digit can hide
+    return Evidence(same and made["inside"].value > shown["said"].number, shown, made)
 
 
 def _geology() -> Evidence:
@@ -302,11 +304,11 @@ SLIPS = (
          "Each format’s code is said to be the best for its tasks; the caption puts the best on the diagonal.",
          "In {alone} of {all} rows. Out of train QRY is above PRX on proximity, {other} against {own}; both are underlined.",
          "No: a tenth of a point, without a printed spread.", _diagonal),
-    Slip("v2-partitions", PAPER, "Section 7", TEXTS,
-         "Formats are said to beat random groups by over {said} points, in train and out of train.",
-         "The gains that the submission prints have means {inside:2} in train and {outside:2} out of train, so the latter is "
-         "not over it.",
-         "No. The publication prints no gains for its own base model.", _partitions),
+    Slip("v2-partitions", PAPER, "Section 7", UNSAID,
+         "Formats are said to beat random groups by over {said} points, in train and out of train, without the gains by format.",
+         "Those that the submission prints, for another base model, have the means {inside:2} and {outside:2}: the lower one is "
+         "the number said. Whether they are meant, or new runs, is not said.",
+         "For what is known of the gain: numbers by format are of the submission alone.", _partitions),
     Slip("v2-geology", PAPER, "Appendix E, Table 10", CLAIM,
          "Apart from Geology and History the ensemble is said to be as good as BM25 or better.",
          "It is below BM25 in {below} fields: History {own} against {lexical}, Geology {earth} against {stone}. The two fields "
@@ -322,7 +324,7 @@ SLIPS = (
          "adapters add {gain:1}, to {adapters}.",
          "In part: most of the lead over BM25 is the base’s. The best row is a multi-format one.", _state_of_the_art),
     Slip("v2-mdcr-domains", PAPER, "Section 5", CLAIM,
-         "BM25 is said to have beaten earlier models in all domains but Computer Science and BioMed.",
+         "BM25 is said, of another paper, to have beaten SPECTER and SciNCL in all domains but Computer Science and BioMed.",
          "Against SciNCL, as the benchmark’s own repository reports it, BM25 as printed here is behind by MAP in {behind} "
          "fields, {beyond} of them not excepted, e.g. Psychology {lexical} against {dense}.",
          "No: on average BM25 is ahead.", _all_domains),
@@ -330,10 +332,10 @@ SLIPS = (
          "SPECTER2 Base is said to have {said}x the data of SPECTER.",
          "{train} million and {dev} thousand triplets are {times:1} times the {old} of Table 1.",
          "No: still far more.", _ten_times),
-    Slip("v2-fields", PAPER, "Section 5, Table 9", TEXTS,
-         "The new triplets span {said} fields of study.",
-         "Table 9 lists the {count} of MAG. The other count is most likely that of the FoS task’s labels, of another "
-         "classification.",
+    Slip("v2-fields", PAPER, "Section 5, Table 9", UNSAID,
+         "The new triplets span {said} fields of study; of which classification is not said.",
+         "Table 9, two sentences before, has the {count} of MAG. The other count is that of the FoS task’s labels, most likely "
+         "meant.",
          "No.", _fields),
     Slip("v2-objective", PAPER, "Appendix F", TEXTS,
          "SciBERT + MTL CTRL has {out} out of train.",
