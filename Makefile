@@ -26,7 +26,7 @@ lint: environment
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 lab: environment
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/jupyter lab notebooks/start.ipynb
 
 serve:
 	@test -f build/html/index.html || { echo "no book yet: run make book" >&2; exit 2; }

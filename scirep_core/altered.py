@@ -29,6 +29,7 @@ from scirep_core.errors import ConfigError, nearest
 from scirep_core.linguistics import Tools, find_tools
 from scirep_core.perturbations import (
     LITERAL,
+    MORE,
     PERTURBATIONS,
     VARIANTS,
     Neighbour,
@@ -95,7 +96,7 @@ def alter(
 
     Args:
         papers: ids; None is all. Noun phrases are ranked over these papers' abstracts.
-        codes: None is all 32.
+        codes: None is the paper's 32.
         tools: `auto`, `nltk` or `fallback` (see linguistics.py).
         progress: called with (papers done, papers in all).
         workers: processes; None is one a core, and one for few papers.
@@ -151,7 +152,7 @@ def _run(jobs: Sequence[_Job], papers: int, progress: Progress | None, workers: 
 def _make(job: _Job) -> int:
     """Write a part: of each paper its phrases, and by code the changed fields (null where a field is as it was) or why not."""
     tools, literal = find_tools(job.kind), job.variant == "literal"
-    codes = [code for code in PERTURBATIONS if (code in LITERAL if literal else code != TOP)]
+    codes = [code for code in (*PERTURBATIONS, *MORE) if (code in LITERAL if literal else code != TOP)]
     with atomic(job.path) as stream, gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=3) as packed:
         for paper in job.papers:
             title, abstract = Parsed(paper.title, tools), Parsed(paper.abstract, tools)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core import score_cache, scoring, systems
-from scirep_core.datasets import TASKS, load_task
+from scirep_core.datasets import load_task, names
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.export import FEWEST, MOST
 from scirep_core.datasets.sources import PAPERS
@@ -223,13 +223,15 @@ def check_size(papers: int) -> None:
 def known(name: str) -> None:
     """Raise ConfigError unless a name is a suite, a task or an existing folder."""
     path = Path(name).expanduser()
-    if name in SUITES or name in TASKS or name.startswith("sample/") or path.is_dir():
+    if name in SUITES or name in names() or name.startswith("sample/") or path.is_dir():
         return
     if path.exists():
         raise ConfigError(f"{name}: this is a file. Give the folder that holds a task.json")
     if name.endswith(("/", os.sep)) or name.startswith((".", "/", "~")):
         raise ConfigError(f"{name}: no such folder. Give a task folder, a task or a suite by name")
-    raise ConfigError(f"unknown suite or task {name!r}, and no folder of that name; {nearest(name, [*SUITES, *TASKS])}")
+    raise ConfigError(
+        f"unknown suite or task {name!r}, and no folder of that name; {nearest(name, [*SUITES, *names()])}"
+    )
 
 
 def attempt(

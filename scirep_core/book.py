@@ -2,7 +2,7 @@
 
 Papermill has run the chapters; this file only publishes them. `assemble` lays out a complete Sphinx source folder: the
 hand-written pages of `book/`, the chapters with their plumbing cells dropped and every run-dependent trace removed, a
-table of contents read from `metadata.scirep`, and the coverage page made from the inventory of exhibits. `build` hands
+table of contents read from `metadata.scirep`, and the coverage page (`scirep_core.coverage`). `build` hands
 that folder to Jupyter Book with warnings as errors and without a network, and swaps the result in only when it is whole.
 The fingerprint of the assembled folder is the cache key, so a rerun that changed nothing costs no build.
 What a finished site must satisfy is checked by `scirep_core.sitecheck`.
@@ -10,7 +10,6 @@ What a finished site must satisfy is checked by `scirep_core.sitecheck`.
 
 from __future__ import annotations
 
-import csv
 import importlib.metadata
 import json
 import os
@@ -19,20 +18,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from scirep_core import coverage, reference
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.frontpage import anatomy, with_panel, without_panel
 from scirep_core.sitecheck import check as check
 from scirep_core.store import sha256_file, stable_hash, write_json, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
-EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
 STAMP = ".scirep-book.json"
 GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")
 PLUMBING = {"parameters", "injected-parameters", "remove-cell"}
@@ -48,41 +46,6 @@ PARTS = {
     "scimult": "SciMult: many tasks, one encoder",
     "beyond": "Beyond the papers",
 }
-PAPERS = {
-    "scirepeval-v1": "SciRepEval, 25-task submission",
-    "scirepeval-v2": "SciRepEval, 24-task publication",
-    "csfcube": "CSFCube",
-    "neighbours": "Textual neighbours",
-    "scimult": "SciMult",
-}
-STATES = {
-    "reproduced": "every printed value that can be computed is, and it agrees; misprints are named in the note",
-    "partly": "some cells, or the direction, on the paper's real data",
-    "planned": "no chapter yet",
-    "not computable": "rests on data nobody outside the authors' group has",
-}
-OFFLINE = {
-    "FULL": "the printed number itself, from small public files",
-    "ARITH": "follows from other printed numbers, code or configuration",
-    "PART": "some cells or the direction, on the paper's real data",
-    "SAMPLE": "the same protocol on samples or small models; numbers not comparable",
-    "LARGE": "only with large downloads (data sets, checkpoints)",
-    "none": "not at all",
-}
-
-
-class Exhibit(NamedTuple):
-    """One table, figure or claim of a paper; a row of `published/exhibits.csv`."""
-
-    id: str
-    paper: str
-    exhibit: str
-    shows: str
-    statistic: str
-    offline: str
-    chapter: str
-    state: str
-    note: str
 
 
 class Chapter(NamedTuple):
@@ -95,27 +58,6 @@ class Chapter(NamedTuple):
     order: float
     exhibits: tuple[str, ...]
     notebook: dict[str, Any]
-
-
-def exhibits(path: Path = EXHIBITS) -> list[Exhibit]:
-    """Return the inventory of exhibits. Raises DataError at file:line for a row that breaks its vocabulary."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.reader(stream)
-        if next(reader, None) != list(Exhibit._fields):
-            raise DataError(path, 1, "wrong header", f"It must be {','.join(Exhibit._fields)}")
-        rows: list[Exhibit] = []
-        for cells in reader:
-            if len(cells) != len(Exhibit._fields):
-                raise DataError(path, reader.line_num, f"{len(cells)} cells instead of {len(Exhibit._fields)}")
-            row = Exhibit(*cells)
-            for value, known in ((row.paper, PAPERS), (row.state, STATES), (row.offline, OFFLINE)):
-                if value not in known:
-                    raise DataError(path, reader.line_num, f"unknown value {value!r}", nearest(value, known))
-            rows.append(row)
-    for identity, count in Counter(row.id for row in rows).items():
-        if count > 1:
-            raise DataError(path, None, f"exhibit {identity} appears {count} times", "Give each row its own id")
-    return rows
 
 
 # ---- chapters -------------------------------------------------------------------------------------------------------
@@ -204,65 +146,12 @@ def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
             landing = f"{part}/index"
             lead = [{"file": landing, "title": "Overview"}] if (sources / f"{landing}.md").is_file() else []
             parts.append({"caption": caption, "chapters": lead + pages})
+    parts.append(reference.contents())
     parts.append({"caption": "Back matter", "chapters": [{"file": "references"}, {"file": "cite"}]})
     return {"format": "jb-book", "root": "intro", "parts": parts}
 
 
-def coverage(rows: list[Exhibit], pages: dict[str, str]) -> str:
-    """Return the coverage page (Markdown): counts, then one table per paper. `pages` maps built pages to titles."""
-    lines = [
-        "# Coverage",
-        "",
-        "Every table (T), figure (F) and claim in running text (C) of the five papers, and what became of it. This page is",
-        f"made from the inventory `scirep_core/published/exhibits.csv` each time the book is built: {len(rows)} exhibits.",
-        "",
-        *_table(
-            ["paper", *STATES, "all"],
-            (
-                [f'<a href="#paper-{slug}">{name}</a>', *(str(tally[state]) for state in STATES), str(tally.total())]
-                for slug, name in PAPERS.items()
-                for tally in [Counter(row.state for row in rows if row.paper == slug)]
-            ),
-        ),
-        *(f"- {_badge(state)} {meaning}." for state, meaning in STATES.items()),
-        "",
-        "*Offline* says how much of the printed result can be computed without a large download:",
-        "",
-        *(f"- **{key}**: {meaning}." for key, meaning in OFFLINE.items()),
-        "",
-    ]
-    for slug, name in PAPERS.items():
-        body = []
-        for row in (r for r in rows if r.paper == slug):
-            link = f"{{doc}}`{pages[row.chapter]} </{row.chapter}>`" if row.chapter in pages else ""
-            what = f"**{_escape(row.exhibit)}**: {_escape(row.shows)}" + (
-                f" (*{_escape(row.statistic)}*)" if row.statistic else ""
-            )
-            notes = "; ".join(filter(None, (link, _escape(row.note))))
-            body.append([f'<span id="{row.id.lower()}">{row.id}</span>', what, _badge(row.state), row.offline, notes])
-        header = ["id", "exhibit", "state", "offline", "chapter, note"]
-        lines += ["", f'<div id="paper-{slug}"></div>', "", f"## {name}", "", *_table(header, body)]
-    return "\n".join(lines) + "\n"
-
-
-def _badge(state: str) -> str:
-    return f'<span class="scirep-state" data-state="{state.replace(" ", "-")}">{state}</span>'
-
-
-def _escape(text: str) -> str:
-    """Keep Markdown from reading the inventory's signs as markup."""
-    return re.sub(r"([\\`*_{}\[\]<>|$#~])", r"\\\1", text).replace("--", "-\\-")
-
-
-def _table(header: list[str], body: Iterable[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield "|" + "---|" * len(header)
-    for row in body:
-        yield f"| {' | '.join(row)} |"
-    yield ""
-
-
-def _fill(text: str, found: list[Chapter], rows: list[Exhibit], executed: Path) -> str:
+def _fill(text: str, found: list[Chapter], rows: list[coverage.Exhibit], executed: Path) -> str:
     """Replace the comment lines `% scirep: counts | parts | chapters PART | anatomy` of a hand-written page.
 
     A link to a chapter that is not in this build becomes its text.
@@ -288,16 +177,10 @@ def _fill(text: str, found: list[Chapter], rows: list[Exhibit], executed: Path) 
             lines.append(f"- **{PARTS[part]}**: " + ", ".join(links))
         return "\n".join(lines) if found else ""
 
-    def counts() -> str:
-        tally = Counter(row.state for row in rows)
-        return (
-            f"**Where it stands.** The five papers hold {len(rows)} tables, figures and claims worth checking. This edition "
-            f"reproduces {tally['reproduced']} of them fully and {tally['partly']} in part; {tally['not computable']} cannot "
-            f"be computed by anyone else, and {tally['planned']} have no chapter yet. [Coverage](coverage.md) lists them all."
-        )
-
-    made = {"counts": lambda _: counts(), "parts": lambda _: parts(), "chapters": chapter_list,
-            "anatomy": lambda _: anatomy(executed)}  # fmt: skip
+    made: dict[str, Callable[[str], str]] = {
+        "counts": lambda _: coverage.summary(rows), "parts": lambda _: parts(), "chapters": chapter_list,
+        "anatomy": lambda _: anatomy(executed),
+    }  # fmt: skip
     filled = re.sub(r"^% scirep: (?!panel)(\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
     return re.sub(r"\{doc\}`([^<`]+) </([^>`]+)>`", link, filled)
 
@@ -319,12 +202,15 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
     shutil.copytree(
         sources, workdir, ignore=lambda folder, names: set(names) & set(GENERATED) if folder == str(sources) else set()
     )
-    found, rows = chapters(executed), exhibits()
+    found, rows = chapters(executed), coverage.exhibits()
     for chapter in found:
-        write_json(workdir / f"{chapter.page}.ipynb", chapter.notebook)
+        papers = dict.fromkeys(row.paper for row in rows if row.id in chapter.exhibits)
+        cited = reference.cited(chapter.notebook, chapter.page, chapter.title, chapter.section, papers)
+        write_json(workdir / f"{chapter.page}.ipynb", cited)
+    reference.write(workdir)
     for path in workdir.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
-        if "% scirep:" not in text:
+        if "% scirep:" not in text and "{doc}" not in text:
             continue
         text = _fill(text, found, rows, executed)
         if page := with_panel(text, {c.page: c.notebook for c in found}):
@@ -332,7 +218,8 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
             path.unlink()
         else:
             write_text(path, without_panel(text))
-    write_text(workdir / "coverage.md", coverage(rows, {c.page: c.title for c in found}))
+    covered = {c.page: coverage.shown(c.page, c.title, c.notebook, executed) for c in found}
+    write_text(workdir / "coverage.md", coverage.page(rows, covered))
     write_text(workdir / "_toc.yml", yaml.safe_dump(toc(found, sources), sort_keys=False, allow_unicode=True))
     extra = workdir / "_extra"
     extra.mkdir()

@@ -13,7 +13,19 @@ from typing import Annotated, Any
 
 import typer
 
-from scirep_core import cli_encode, cli_export, cli_overlap, cli_pairs, cli_perturb, cli_score, cli_study, cli_train
+from scirep_core import (
+    cli_diff,
+    cli_edition,
+    cli_encode,
+    cli_export,
+    cli_overlap,
+    cli_pairs,
+    cli_perturb,
+    cli_score,
+    cli_study,
+    cli_submit,
+    cli_train,
+)
 from scirep_core.errors import ConfigError, ScirepError, nearest
 from scirep_core.terminal import Json, print_json, say, table
 
@@ -124,6 +136,11 @@ app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
 app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
 app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
 app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
+app.command(epilog=cli_submit.EXAMPLES)(cli_submit.submit)
+app.command(epilog=cli_diff.EXAMPLES)(cli_diff.diff)
+app.command(epilog=cli_edition.PDF_EXAMPLES)(cli_edition.pdf)
+app.command(epilog=cli_edition.CHECK_EXAMPLES)(cli_edition.check)
+app.command(epilog=cli_edition.EDITION_EXAMPLES)(cli_edition.edition)
 
 # ----------------------------------------------------------------------------------------------- run, book, explain
 

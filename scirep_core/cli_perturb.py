@@ -24,7 +24,9 @@ ALL, CORPUS_CODE = "all", "T_ADelTopNNPH"
 
 
 def perturb(
-    code: Annotated[str, typer.Option(help="T_ARot, T_ADelNN ..., several with commas, or all: a line for each.")] = "",
+    code: Annotated[
+        str, typer.Option(help="T_ARot, T_ADelNN ..., several with commas, or all 32: a line for each.")
+    ] = "",
     seed: Annotated[int, typer.Option(help="Of the codes that draw; each paper and code draws by itself.")] = 0,
     variant: Annotated[
         str, typer.Option(help="default, or literal: what the paper's code does, where that is no sensible reading.")
@@ -36,7 +38,7 @@ def perturb(
     corpus: Annotated[
         Path | None, typer.Option(help="Papers whose noun phrases are ranked for T_ADelTopNNPH; default: the input.")
     ] = None,
-    list_codes: Annotated[bool, typer.Option("--list", help="Print the 32 codes and what they do.")] = False,
+    list_codes: Annotated[bool, typer.Option("--list", help="Print the codes and what they do.")] = False,
     as_json: Json = False,
 ) -> None:
     """Read papers {paper_id, title, abstract} and write their textual neighbours {paper_id, code, applies, title, abstract}.
@@ -128,16 +130,16 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _list(as_json: bool) -> None:
-    from scirep_core.perturbations import LITERAL, PERTURBATIONS
+    from scirep_core.perturbations import LITERAL, MORE, PERTURBATIONS
 
     rows = [
         {"code": code, "category": known.category, "title": known.title, "abstract": known.abstract, "random": known.random,
          "literal_variant": code in LITERAL}
-        for code, known in PERTURBATIONS.items()
+        for code, known in (PERTURBATIONS | MORE).items()
     ]  # fmt: skip
     if as_json:
         print_json(rows)
         return
     columns = ["code", "category", "title", "abstract", "random", "literal variant"]
-    table("The 32 textual neighbours", columns,
+    table("The 32 textual neighbours" + f", and {len(MORE)} more" * bool(MORE), columns,
           [[str(value) if not isinstance(value, bool) else "yes" * value for value in row.values()] for row in rows])  # fmt: skip

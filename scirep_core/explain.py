@@ -64,6 +64,8 @@ def recompute(row: Result) -> str:
         return str(row.parameters["command"])
     if row.chapter.startswith("study/"):
         return _of_study(row)
+    if row.chapter.startswith("submitted/"):
+        return _of_submission(row)
     flags = " ".join(f"-p {k} {shlex.quote(str(v))}" for k, v in row.parameters.items() if str(v) != "")
     return f"scirep run notebooks/{row.chapter}.ipynb {flags} --rows rows.jsonl"
 
@@ -98,6 +100,20 @@ def _of_study(row: Result) -> str:
     words += [f"--budget {given['budget']}"] if given.get("budget", of.budget) != of.budget else []
     words += [f"--set {key}={shlex.quote(_word(value))}" for key, value in given.get("settings", {}).items()]
     return " ".join([*words, "--out rows.jsonl"])
+
+
+def _of_submission(row: Result) -> str:
+    """Return the command for a submitted row, for who has the system of that name."""
+    from scirep_core.suites import AVERAGED
+
+    version = row.task.rpartition("/average-")[2]
+    whole = next((suite for suite, (v, _) in AVERAGED.items() if v == version), row.task)
+    words = [f"scirep score {whole} --encoder {shlex.quote(row.encoder)} --protocol {row.protocol}"]
+    words += ["--source real"] if row.source == "real" and not row.task.startswith("sample/") else []
+    words += [f"--papers {row.parameters['papers']}"] if row.source == "embedded" and "papers" in row.parameters else []
+    words += [f"--data-seed {row.parameters['data_seed']}"] if row.parameters.get("data_seed") else []
+    words += [] if row.parameters.get("intercept", True) else ["--no-intercept"]
+    return " ".join([*words, "--json"])
 
 
 def _word(value: Any) -> str:

@@ -19,6 +19,7 @@ bf16 knows whole numbers only.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
 import torch
@@ -187,6 +188,14 @@ def _same(what: str, *shapes: Sequence[int]) -> None:
         raise ConfigError(f"{what}: shapes {' and '.join(str(tuple(shape)) for shape in shapes)} do not fit together")
 
 
+TRIPLET = ("query", "positive", "negative")
+
+
+def of_triplets() -> dict[str, Callable[..., Tensor]]:
+    """Return the losses whose first parameters are `TRIPLET`: `train.triplet_loss` takes any of them by name."""
+    return {name: loss for name, loss in LOSSES.items() if tuple(inspect.signature(loss).parameters)[:3] == TRIPLET}
+
+
 LOSSES: dict[str, Callable[..., Tensor]] = {
     "cross_entropy": cross_entropy,
     "binary_cross_entropy": binary_cross_entropy,
@@ -195,3 +204,5 @@ LOSSES: dict[str, Callable[..., Tensor]] = {
     "contrastive": contrastive,
     "in_batch_margin": in_batch_margin,
 }
+"""Name -> loss. What one is given is said by the names of its first parameters: (logits, targets), (predicted, targets),
+(query, positive, negative), (queries, contexts, targets) or (queries, positives, negatives)."""

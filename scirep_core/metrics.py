@@ -17,7 +17,8 @@ n is the length of the ranking handed in, so a left-out candidate changes k, the
 rankings warns about it. Values are on [0, 1]; Result rows carry them times 100.
 
 The other papers' metrics follow below: trec_eval's (SciRepEval, SciMult) by name and from ranks, B-cubed (S2AND), and
-`ACCEPTED`, which says what each type of task can be asked for.
+`ACCEPTED`, which says what each type of task can be asked for. A row of `METRICS` that is made `by_ranks` is a metric of
+CSFCube and of every other task that ranks; one of `PREDICTED` is for classification or regression.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ RELEVANT = 2
 """Lowest rating that counts as relevant in every metric but NDCG."""
 
 Ratings = NDArray[np.int64]
+Ranks = NDArray[np.float64]
+"""(relevant,) 1-based ranks of what is relevant, ascending; inf for what is never found."""
 
 
 def precision(ratings: Ratings, k: int) -> float:
@@ -88,13 +91,32 @@ def ndcg(ratings: Ratings, k: int) -> float:
 
 
 class Metric(NamedTuple):
-    """One metric: base name, whether it takes `@k`, whether it takes `%p`, function of (ratings, k), description."""
+    """One metric: base name, whether it takes `@k`, whether it takes `%p`, function of (ratings, k), description.
+
+    `of_ranks` gives it to all tasks that rank; without it, it is one of trec_eval's or CSFCube's alone.
+    """
 
     name: str
     at: bool
     percent: bool
     function: Callable[[Ratings, int], float]
     text: str
+    of_ranks: Callable[[Ranks, int], float] | None = None
+
+
+def by_ranks(name: str, function: Callable[[Ranks, int], float], text: str, at: bool = False) -> Metric:
+    """Return a metric that depends on the ranks of what is relevant alone, for every task that ranks.
+
+    Args:
+        function: of (ranks, k), with at least one rank, in [0, 1]; where nothing is relevant the metric is 0. k is the
+            cut-off of a metric with `at`, and says nothing otherwise.
+    """
+
+    def of_ratings(ratings: Ratings, k: int) -> float:
+        ranks = (np.flatnonzero(ratings >= RELEVANT) + 1).astype(np.float64)
+        return function(ranks, k) if len(ranks) else 0.0
+
+    return Metric(name, at, False, of_ratings, text, function)
 
 
 METRICS: dict[str, Metric] = {
@@ -181,15 +203,18 @@ def from_ranks(name: str, ranks: NDArray[np.float64], grades: NDArray[np.int64])
     """Return a trec_eval metric from the ranks of the judged papers alone, in [0, 1]; 0 if nothing is relevant.
 
     Args:
-        name: map, mrr, ndcg, ndcg@k, p@k, r@k, recall@k, r_precision.
+        name: map, mrr, ndcg, ndcg@k, p@k, r@k, recall@k, r_precision, or a metric made `by_ranks`.
         ranks: (judged,) 1-based ranks in the whole pool, inf for what is not ranked.
         grades: (judged,) gains; relevant means above 0. Linear gain over log2(rank + 1).
     """
     metric, sign, value = parse(name)
-    trec_measure(name)
+    if metric.of_ranks is None:
+        trec_measure(name)
     hits = np.sort(ranks[grades > 0])
     if not len(hits):
         return 0.0
+    if metric.of_ranks is not None:
+        return metric.of_ranks(hits, value)
     if metric.name == "map":
         return float(np.mean(np.arange(1, len(hits) + 1) / hits))
     if metric.name == "mrr":
@@ -218,10 +243,30 @@ def b_cubed(gold: Sequence[str], predicted: Sequence[str | int]) -> tuple[float,
     return precision_, recall_, 2 * precision_ * recall_ / (precision_ + recall_)
 
 
-_RANKED = ("map", "mrr", "ndcg", "ndcg@k", "recall@k", "r@k", "p@k", "r_precision")
+class Predicted(NamedTuple):
+    """A metric of predictions: the type of task, function of (gold, predicted), description.
+
+    The function gets (n,) classes or (n, labels) of 0 and 1, of regression (n,) numbers that are not all equal; 1 is best.
+    """
+
+    type: str
+    function: Callable[[NDArray[Any], NDArray[Any]], float]
+    text: str
+
+
+PREDICTED: dict[str, Predicted] = {
+    # one of your own: CONTRIBUTING.md
+}
+"""Metrics of predictions beside F1, accuracy, Kendall's tau and Pearson's r, which `evaluators/label_scores.py` computes."""
+_OF = {
+    type: tuple(name for name, one in PREDICTED.items() if one.type == type)
+    for type in ("classification", "regression")
+}
+_OWN = tuple(f"{m.name}@k" if m.at else m.name for m in METRICS.values() if m.of_ranks)
+_RANKED = ("map", "mrr", "ndcg", "ndcg@k", "recall@k", "r@k", "p@k", "r_precision", *_OWN)
 ACCEPTED: dict[str, tuple[str, ...]] = {
-    "classification": ("f1", "f1_macro", "f1_micro", "accuracy"),
-    "regression": ("kendall_tau", "pearson"),
+    "classification": ("f1", "f1_macro", "f1_micro", "accuracy", *_OF["classification"]),
+    "regression": ("kendall_tau", "pearson", *_OF["regression"]),
     "proximity": _RANKED,
     "adhoc_search": _RANKED,
     "retrieval": _RANKED,

@@ -99,6 +99,10 @@ PERTURBATIONS: dict[str, Perturbation] = {
     "T_A_WS": Perturbation(LL_HS, "half of the spaces widened", "half of the spaces widened", "space", changes.widen, True),
 }  # fmt: skip
 """Code -> what it is, in the order of the paper's Table 1."""
+MORE: dict[str, Perturbation] = {
+    # one of your own: CONTRIBUTING.md
+}
+"""Codes that are not the paper's, known by name everywhere; no chapter shows them among the 32."""
 LITERAL: Mapping[str, Change] = {
     "T_ADelRand": changes.delete_random_substrings,
     "T_A_WS": changes.widen_in_the_order_drawn,
@@ -146,9 +150,10 @@ def perturb(
 
 def perturbation(code: str) -> Perturbation:
     """Return what a code is. Raises ConfigError naming the nearest."""
-    if code not in PERTURBATIONS:
-        raise ConfigError(f"unknown neighbour {code!r}; {nearest(code, PERTURBATIONS)}")
-    return PERTURBATIONS[code]
+    found = PERTURBATIONS.get(code) or MORE.get(code)
+    if found is None:
+        raise ConfigError(f"unknown neighbour {code!r}; {nearest(code, [*PERTURBATIONS, *MORE])}")
+    return found
 
 
 # ---- the better half of a corpus' noun phrases ------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 A published chapter is three paths: `<name>.ipynb` as executed, `<name>.data/` with what it wrote, and the hidden
 `.<name>.run.json`, which holds the components of its key and the checksums of the other two. The key covers all that
 can change the page: cells and metadata, resolved parameters, the library files in reach (`dependencies`), manifests and
-recorded results it needs, the lock, Python's minor version, and of a chapter with the parameter `tools` which of NLTK's data
-are there. Because the components are kept, the reason of a rerun can
-be told: `library changed: statistics.py`.
+recorded results it needs, the lock, Python's minor version, of a chapter with the parameter `tools` which of NLTK's data
+are there, and of a chapter made of the others (`"after": "chapters"` in its metadata) their keys and rows. Because the
+components are kept, the reason of a rerun can be told: `library changed: statistics.py`.
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
 runner killed in between is completed by the next one. Whatever is unfinished lies in a staging folder that its runner
@@ -39,6 +39,8 @@ except ImportError:  # Windows has none: there two runners at once are the reade
 
 PACKAGE = Path(__file__).resolve().parent
 Components = dict[str, dict[str, Any]]
+AFTER = "chapters"
+"""What a chapter may come after: all chapters that come after nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,14 @@ class Chapter(NamedTuple):
         """`metadata.scirep`."""
         found = self.source["metadata"].get("scirep", {})
         return found if isinstance(found, dict) else {}
+
+    @property
+    def last(self) -> bool:
+        """Whether it is made of the other chapters' rows, and so is run after them. Raises ConfigError for another `after`."""
+        after = self.about.get("after", "")
+        if after not in ("", AFTER):
+            raise ConfigError(f"{self.name}: metadata.scirep.after is {after!r}: {nearest(str(after), [AFTER])}")
+        return bool(after)
 
 
 # ---- chapters and keys ----------------------------------------------------------------------------------------------
@@ -142,7 +152,19 @@ def components(chapter: Chapter, parameters: Mapping[str, Any], profile: str, pl
         "python": {"version": f"{sys.version_info.major}.{sys.version_info.minor}"},
         "profile": {"name": profile},
         **({"linguistic data": at_hand(str(parameters["tools"]))} if "tools" in chapter.declared else {}),
+        **({AFTER: _others(places.runs / profile)} if chapter.last else {}),
     }
+
+
+def _others(profile: Path) -> dict[str, str]:
+    """Return {chapter: hash of its key and of its rows} of what is published, what comes after it left out."""
+    found = {}
+    for sidecar in sorted(profile.glob("[!.]*/.*.run.json")):
+        name, about = sidecar.name[1:].removesuffix(".run.json"), read_json(sidecar)
+        if AFTER not in about.get("components", {}):
+            rows = about.get("outputs", {}).get(f"{name}.data/rows.jsonl", "")
+            found[f"{sidecar.parent.name}/{name}"] = stable_hash([about.get("key", ""), rows])
+    return found
 
 
 def _needs(chapter: Chapter, places: Places) -> tuple[dict[str, str], dict[str, str]]:

@@ -137,8 +137,9 @@ def run_all(
 ) -> list[RunResult]:
     """Bring every chapter (or those fitting `only`) up to date under `<runs>/<profile>/`; results in reading order.
 
-    A chapter whose key is unchanged and whose files are intact is not run. Longest first, by the last measured time. A
-    second runner on the same profile waits for the first. Ctrl-C stops the kernels, publishes nothing, exits with 130.
+    A chapter whose key is unchanged and whose files are intact is not run. Longest first, by the last measured time; chapters
+    made of the others' rows in a second round. A second runner on the same profile waits for the first. Ctrl-C stops the
+    kernels, publishes nothing, exits with 130.
     """
     places, say = places or Places(), progress or _to_stderr
     if profile not in PROFILES:
@@ -151,22 +152,31 @@ def run_all(
     with _stoppable(say), locked(folder, say):
         with staging(places.runs) as trash:
             roll_forward(folder, trash)
-        jobs = []
-        for path in paths:
-            job = _plan(path, profile, folder, places)
-            if isinstance(job, _Job):
-                jobs.append(job)
-            else:
-                say(job.error if not job.ok else f"{job.name}: unchanged")
-                done[job.name] = job
-        jobs.sort(key=lambda job: -_last_seconds(folder / job.chapter.name))
-        cores = min(workers or _cores(), len(jobs))
-        for result in _execute(jobs, cores, profile, places, say, lambda r, n, t: publish(r, folder, n, t)):
-            done[result.name] = result
-        if only is None:
-            for name in prune(folder, {chapter_name(path) for path in paths}):
-                say(f"{name}: removed, its notebook is gone")
+        for last in (False, True):
+            jobs = []
+            for path in (path for path in paths if _is_last(path) == last):
+                job = _plan(path, profile, folder, places)
+                if isinstance(job, _Job):
+                    jobs.append(job)
+                else:
+                    say(job.error if not job.ok else f"{job.name}: unchanged")
+                    done[job.name] = job
+            jobs.sort(key=lambda job: -_last_seconds(folder / job.chapter.name))
+            cores = min(workers or _cores(), len(jobs))
+            for result in _execute(jobs, cores, profile, places, say, lambda r, n, t: publish(r, folder, n, t)):
+                done[result.name] = result
+            if only is None and not last:  # before the second round reads what is there
+                for name in prune(folder, {chapter_name(path) for path in paths}):
+                    say(f"{name}: removed, its notebook is gone")
     return [done[chapter_name(path)] for path in paths]
+
+
+def _is_last(path: Path) -> bool:
+    """Return whether a notebook belongs to the second round; one that cannot be read is told so by its plan, in the first."""
+    try:
+        return read_chapter(path).last
+    except ScirepError:
+        return False
 
 
 def _plan(path: Path, profile: str, folder: Path, places: Places) -> _Job | RunResult:
@@ -267,6 +277,7 @@ def _execute(
                 "SCIREP_CHAPTER": name,
                 "SCIREP_CHAPTER_DIR": str(ready / "data"),
                 "SCIREP_PROGRESS": f"{ready}.progress",
+                "SCIREP_RUNS": str(places.runs.absolute()),
             }
             with _relaying(Path(told["SCIREP_PROGRESS"]), name, say):
                 answer = crew.ask(

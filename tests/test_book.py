@@ -86,7 +86,7 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     toc = yaml.safe_load((tmp_path / "source" / "_toc.yml").read_text())
     assert [c.page for c in found] == ["csfcube/first", "csfcube/second"]
     captions = [part["caption"] for part in toc["parts"]]
-    assert captions == ["About", book.PARTS["csfcube"], "Back matter"]
+    assert captions == ["About", book.PARTS["csfcube"], "Reference", "Back matter"]
     pages = [entry["file"] for entry in toc["parts"][1]["chapters"]]
     assert pages == ["csfcube/index", "csfcube/first", "csfcube/second"]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
@@ -98,7 +98,7 @@ def test_parts_come_in_the_papers_order_and_empty_ones_are_left_out(tmp_path: Pa
     write(tmp_path, "scimult/a", chapter("A", 1, paper="scimult"))
     write(tmp_path, "csfcube/b", chapter("B", 9))
     toc = book.toc(book.chapters(tmp_path), book.ROOT / "book")
-    assert [p["caption"] for p in toc["parts"]][1:-1] == [book.PARTS["csfcube"], book.PARTS["scimult"]]
+    assert [p["caption"] for p in toc["parts"]][1:-2] == [book.PARTS["csfcube"], book.PARTS["scimult"]]
 
 
 def test_published_notebook_holds_no_plumbing() -> None:
@@ -173,46 +173,6 @@ def test_missing_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ScirepError, match=r"no intro\.md here"):
         book.assemble(tmp_path, tmp_path / "work", sources=tmp_path)
     assert not (tmp_path / "html").exists()
-
-
-# ---- inventory and coverage -----------------------------------------------------------------------------------------
-
-
-def test_inventory_holds_every_exhibit_once() -> None:
-    rows = book.exhibits()
-    count = {paper: sum(row.paper == paper for row in rows) for paper in book.PAPERS}
-    assert count == {"scirepeval-v1": 22, "scirepeval-v2": 27, "csfcube": 19, "neighbours": 35, "scimult": 27}
-    assert {row.offline for row in rows if row.state == "not computable"} == {"none"}
-    assert all(row.chapter for row in rows if row.state in ("reproduced", "partly"))
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ("planned", "did you mean 'planned'"),
-        ("scimult", "did you mean 'scimult'"),
-        ("SAMPLE", "unknown value 'SAMPLEx'"),
-    ],
-)
-def test_inventory_refuses_unknown_words(change: str, says: str, tmp_path: Path) -> None:
-    lines = book.EXHIBITS.read_text(encoding="utf-8").splitlines()
-    number = next(i for i, line in enumerate(lines) if f",{change}," in line)
-    lines[number] = lines[number].replace(f",{change},", f",{change}x,")
-    path = tmp_path / "exhibits.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(DataError) as error:
-        book.exhibits(path)
-    assert f"exhibits.csv:{number + 1}:" in str(error.value) and says in str(error.value)
-
-
-def test_coverage_links_only_chapters_that_exist() -> None:
-    rows = book.exhibits()
-    page = book.coverage(rows, {"csfcube/agreement": "Do readers agree?"})
-    assert "{doc}`Do readers agree? </csfcube/agreement>`" in page
-    assert "csfcube/collection" not in page
-    assert all(f'<span id="{row.id.lower()}">' in page for row in rows)
-    counts = [sum(row.paper == "csfcube" and row.state == state for row in rows) for state in book.STATES]
-    assert f'| <a href="#paper-csfcube">CSFCube</a> | {" | ".join(map(str, counts))} | {sum(counts)} |' in page
 
 
 # ---- building -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Losses equal torch's own, agree with finite differences, and mask exactly what is no negative."""
+"""Losses equal torch's own and mask exactly what is no negative; test_registered has what holds of every loss."""
 
 from __future__ import annotations
 
@@ -50,11 +50,7 @@ ORACLES = {
 }  # fmt: skip
 
 
-def test_every_loss_has_an_oracle():
-    assert set(ORACLES) == set(LOSSES)
-
-
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
 def test_value_and_gradient_are_torchs_own(name: str, scale: float):
     learned, given_ = inputs(name, scale=scale)
@@ -69,29 +65,6 @@ def test_value_and_gradient_are_torchs_own(name: str, scale: float):
         # in-batch distances of the oracle carry no eps: 1e-6 in a distance, and its slope is 1e-6 / distance away
         loose = 1e-4 if name == "in_batch_margin" and scale < 1 else 2e-5 if name == "in_batch_margin" else 1e-12
         torch.testing.assert_close(ours, theirs, rtol=loose, atol=loose)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", range(3))
-def test_gradient_agrees_with_finite_differences(name: str, seed: int):
-    learned, given_ = inputs(name, seed)
-    assert torch.autograd.gradcheck(
-        lambda *tensors: LOSSES[name](*tensors, *given_), tuple(tensor.requires_grad_() for tensor in learned)
-    )
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_half_precision_counts_in_32_bits_under_autocast_too(name: str):
-    """On the very numbers that bf16 holds, the loss is that of 32 bits: BERT's inner products are in the hundreds."""
-    learned, given_ = inputs(name, scale=8.0)
-    held = [tensor.bfloat16() for tensor in learned]
-    given_ = [tensor.float() if tensor.is_floating_point() else tensor for tensor in given_]
-    exact = LOSSES[name](*(tensor.float() for tensor in held), *given_)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        for tensors in (held, [tensor.float() for tensor in held]):
-            found = LOSSES[name](*tensors, *given_)
-            assert found.dtype == torch.float32
-            torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["cross_entropy", "binary_cross_entropy", "contrastive"])
@@ -209,10 +182,3 @@ def test_shapes_that_would_broadcast_are_refused():
         losses.contrastive(torch.zeros(4, 3), torch.zeros(4, 3), torch.arange(3))
     with pytest.raises(ConfigError, match="context_ids"):
         losses.contrastive(torch.zeros(4, 3), torch.zeros(4, 3), torch.arange(4), context_ids=["a", "b"])
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_mean_of_nothing_is_refused(name: str):
-    learned, given_ = inputs(name)
-    with pytest.raises(ConfigError, match="do not fit together"):
-        LOSSES[name](*(tensor[:0] for tensor in learned), *(tensor[:0] for tensor in given_))

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from toy_notebooks import write
 
-from scirep_core import book
+from scirep_core import book, coverage
 from scirep_core.errors import ScirepError
 from scirep_core.parameters import PARAMETERS, check, read_parameters
+from scirep_core.runcache import AFTER
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").glob("*/*.ipynb") if not p.parent.name.startswith("."))
@@ -54,9 +55,11 @@ def faults(path: Path) -> Iterator[str]:
 
 
 def _about(path: Path, about: Any) -> Iterator[str]:
-    if not isinstance(about, dict) or set(about) != set(ABOUT):
+    if not isinstance(about, dict) or set(about) - {"after"} != set(ABOUT):
         yield f"metadata.scirep must have exactly {', '.join(ABOUT)}"
         return
+    if about.get("after", AFTER) != AFTER:
+        yield f"metadata.scirep.after is {about['after']!r}"
     for key, kind in ABOUT.items():
         value = about[key]
         if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
@@ -65,7 +68,7 @@ def _about(path: Path, about: Any) -> Iterator[str]:
             yield f"metadata.scirep.{key} must be a list of names"
     if about["paper"] != path.parent.name or about["paper"] not in book.PARTS:
         yield f"metadata.scirep.paper {about['paper']!r} is not the folder, or no part of the book"
-    for exhibit in set(about["exhibits"]) - {row.id for row in book.exhibits()}:
+    for exhibit in set(about["exhibits"]) - {row.id for row in coverage.exhibits()}:
         yield f"unknown exhibit {exhibit!r}"
     for need in about["needs"]:
         if need != "embedded" and "/" not in need and not (ROOT / "data_manifests" / f"{need}.yaml").is_file():
@@ -207,6 +210,7 @@ HOME = "/".join(("", "home", "me", "x.csv"))  # in pieces: the tree must not hol
         ("unknown exhibit 'CS-T99'", about(exhibits=["CS-T99"])),
         ("'cfscube', which has no manifest", about(needs=["cfscube"])),
         ("only recorded results", about(needs=["data/x"])),
+        ("metadata.scirep.after is 'all'", about(after="all")),
     ],
 )
 def test_each_fault_is_found(tmp_path: Path, says: str, change: Callable[[dict[str, Any]], object]) -> None:

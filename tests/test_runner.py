@@ -296,6 +296,39 @@ def test_profile_pruning_and_unknown_names(places: Places) -> None:
             call()
 
 
+def test_a_chapter_made_of_the_others_runs_after_them_and_again_when_their_rows_change(places: Places) -> None:
+    """`"after": "chapters"`: a second round, in which the rows of the first lie where SCIREP_RUNS says."""
+    folder = "Path(os.environ['SCIREP_RUNS'], os.environ['SCIREP_PROFILE'])"
+    count = f"import os\nfrom pathlib import Path\nprint(*sorted(p.parent.name for p in {folder}.glob('*/*.data/rows.jsonl')))"
+    notebook(places, "beyond/board", count, after="chapters")
+    for name in ("a", "b"):
+        notebook(places, f"csfcube/{name}", "import time; time.sleep(0.3)", ROWS)
+    said: list[str] = []
+
+    def board() -> tuple[str, str, str]:
+        result = by_name(run_all(places=places, progress=said.append))["beyond/board"]
+        assert result.notebook
+        return result.status, result.reason, outputs(result.notebook).strip()
+
+    assert board() == ("ran", "new", "a.data b.data")
+    assert board() == ("cached", "", "a.data b.data")
+    notebook(places, "csfcube/c", ROWS)
+    assert board() == ("ran", "chapters changed: csfcube/c", "a.data b.data c.data")
+    notebook(places, "csfcube/b", ROWS.replace("'cut'", "'kut'"))
+    assert board()[:2] == ("ran", "chapters changed: csfcube/b")
+    (places.notebooks / "csfcube" / "a.ipynb").unlink()
+    assert board() == ("ran", "chapters changed: csfcube/a", "b.data c.data"), (
+        "what is gone is pruned before the second round"
+    )
+    notebook(places, "csfcube/d", ROWS)
+    (alone,) = run_all(only="board", places=places, progress=said.append)
+    assert alone.status == "cached", "alone it takes the rows of the last book"
+    notebook(places, "beyond/board", count, after="all")
+    assert (
+        "metadata.scirep.after is 'all'" in by_name(run_all(places=places, progress=said.append))["beyond/board"].error
+    )
+
+
 def test_chapters_run_side_by_side(places: Places, tmp_path: Path) -> None:
     """Each of two chapters waits for the other: one after the other they could not end."""
     meet = "import pathlib, time\nhere = pathlib.Path({!r})\n(here / '{}').touch()\nend = time.time() + 30\n"

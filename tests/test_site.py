@@ -221,14 +221,14 @@ BARE = """() => [...document.querySelectorAll('td.published, td.recorded, td.liv
 # What can be clicked in the article: it, what it stands in, or the control it labels must take part in the order of Tab.
 UNREACHED = """() => {
   const takes = (e) => e && e.tabIndex >= 0 && !e.disabled;
-  // of a set in which the arrow keys move, one takes part, the others say -1
+  // of a set in which the arrow keys move, one takes part, the others say -1; a row is a wider target of the button in it
   const roves = (e) => e.getAttribute('tabindex') === '-1' &&
     [...e.closest('.widget-subarea, figure, div').parentElement.querySelectorAll(`${e.tagName}[tabindex="0"]`)].some(takes);
   const reached = (e) => {
     for (let up = e; up && up.tagName !== 'ARTICLE'; up = up.parentElement) if (takes(up) || roves(up)) return true;
     const label = e.closest('label');
     if (label && takes(label.control)) return true;
-    return [...(e.closest('tr, li') || e).querySelectorAll('*')].some((x) => takes(x) || roves(x));  // a row is a wider target of the button in it
+    return [...(e.closest('tr, li') || e).querySelectorAll('*')].some((x) => takes(x) || roves(x));
   };
   const asks = 'a[href], button, input, select, textarea, summary, [role="button"], [role="option"], [role="tab"], [onclick]';
   return [...document.querySelectorAll('article *')]

@@ -21,7 +21,7 @@ from pathlib import Path
 from scirep_core.datasets import beir, csfcube, folder, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.export import write_embedded
-from scirep_core.datasets.inventory import TASKS, TRAINING, TaskSpec
+from scirep_core.datasets.inventory import MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.datasets.sources import PAPERS, root_of
 from scirep_core.datasets.task import Labelled, Task
 from scirep_core.errors import ConfigError, nearest
@@ -44,7 +44,7 @@ def names() -> list[str]:
     """Return the names `load_task` knows."""
     from scirep_core.datasets.samples import SAMPLES
 
-    return [*TASKS, *SAMPLES]
+    return [*TASKS, *SAMPLES, *MORE]
 
 
 def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int = 0) -> Path:
@@ -71,8 +71,8 @@ def load_task(
     """Return a task's data.
 
     Args:
-        name_or_folder: a name of `TASKS`, a real sample (`sample/...`), or a folder with a task.json (or just the files
-            of CSFCube).
+        name_or_folder: a name of `TASKS` or `MORE`, a real sample (`sample/...`), or a folder with a task.json (or just the
+            files of CSFCube).
         source: embedded, real, or a folder with the collection's published files.
         papers, seed: size and seed of the embedded literature.
 
@@ -88,6 +88,8 @@ def load_task(
         from scirep_core.manifests import fetch
 
         return read_sample(name, fetch)
+    if name in MORE:
+        return _further(name)
     path = Path(name).expanduser()
     if not path.is_dir():
         raise ConfigError(f"unknown task {name!r}; {nearest(name, names())}, or a folder with a task.json")
@@ -97,6 +99,15 @@ def load_task(
         return csfcube.read(path)
     few = ", ".join(p.parent.relative_to(path).as_posix() for p in inside[:3])
     raise ConfigError(f"{path}: no task.json here. Task folders inside: {few}{' ...' if len(inside) > 3 else ''}")
+
+
+def _further(name: str) -> Task:
+    from scirep_core.manifests import fetch
+
+    task = folder.read_folder(fetch(MORE[name].manifest) / MORE[name].folder)
+    if not isinstance(task, Task):
+        raise ConfigError(f"{name}: faceted queries are CSFCube's alone")
+    return replace(task, name=name, source="real")
 
 
 def _inventory_task(name: str, source: str, papers: int, seed: int) -> FacetCollection | Task:

@@ -8,6 +8,8 @@
 query-candidate pairs), papers, labels, clusters, signatures. Where the release differs from the print, `hub` counts
 are what its own pages state. `relation` was declared before any encoder was trained: `in-train`, or for held-out tasks
 `related` (on the embedded literature it shares latents with a training task of its format) or `unrelated`.
+
+`MORE` is for collections of no paper here: a task folder that comes through a manifest, read by `folder.py`.
 """
 
 from __future__ import annotations
@@ -235,3 +237,17 @@ TRAINING: tuple[str, ...] = (
     "scirepeval/cite_prediction", "scirepeval/high_influence_cite", "scirepeval/same_author", "scirepeval/search",
 )  # fmt: skip
 """The eight training sets of SciRepEval, in the order of its tasks_config.json's formats."""
+
+
+class Further(NamedTuple):
+    """A row of `MORE`: the collection, the task folder in it ("" is the whole), counts as `validate.counts` names them."""
+
+    manifest: str
+    folder: str
+    expect: Mapping[str, int]
+
+
+MORE: dict[str, Further] = {
+    # one of your own: CONTRIBUTING.md
+}
+"""Tasks of other collections, real data alone: `scirep score` knows them by name, and no table of a paper has them."""

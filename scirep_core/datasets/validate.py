@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scirep_core.datasets import task as schema
-from scirep_core.datasets.inventory import TASKS
+from scirep_core.datasets.inventory import MORE, TASKS
 from scirep_core.datasets.task import Task
 from scirep_core.records import Paper
 
@@ -234,9 +234,9 @@ def _sequences(text: str) -> list[str]:
 
 
 def _published(task: Task) -> Iterator[Finding]:
-    if task.source != "real" or task.name not in TASKS:
+    if task.source != "real" or task.name not in (*TASKS, *MORE):
         return
-    have = counts(task)
-    for name, printed in TASKS[task.name].expect.items():
+    have, said = counts(task), "the paper prints" if task.name in TASKS else "its row says"
+    for name, printed in (TASKS[task.name] if task.name in TASKS else MORE[task.name]).expect.items():
         if name in have and have[name] != printed:
-            yield Finding(task.name, "counts", f"{have[name]} {name}, the paper prints {printed}", 1)
+            yield Finding(task.name, "counts", f"{have[name]} {name}, {said} {printed}", 1)

@@ -1,6 +1,7 @@
 """Encoders: texts in, float32 vectors (n, dim) out; the task format is always stated.
 
-`ENCODERS` is the list of known ones. Encoders too, by name:
+`ENCODERS` is the list of known ones; a row may name a module of this package, whose `load` gives the encoder. Encoders
+too, by name:
 
     org/model, FOLDER   any transformers or sentence-transformers model; pooling, length, normalisation, separator and
                         prompts are what its folder states, else the first token of title {sep} abstract (SciRepEval's
@@ -18,6 +19,7 @@ Nothing heavy is imported, and no weights are read, before the first text that i
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -65,6 +67,8 @@ class Spec(NamedTuple):
     """One row of the registry: where the weights are, how tokens become one vector, what the paper calls it.
 
     Attributes:
+        model: a hub name, or whatever else `model_folder` finds; or `scirep_core.encoders.NAME`: the module's
+            `load(name, spec, settings)` gives the encoder, and no other attribute but `recipe` is looked at here.
         pooling: mean, cls or pooler.
         adapters: task format -> hub name of the adapter that makes its vectors.
         normalised: whether vectors have length 1; None is what the model's folder states.
@@ -201,6 +205,11 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     spec = ENCODERS.get(model)  # a name of the registry is one even where a folder is called so: ./name is the folder
     if spec is None and not here.is_dir():
         spec = next((spec for spec in ENCODERS.values() if _asked_as(spec) == model), None)
+    if spec is not None and spec.model.startswith(__name__):
+        if pooling:
+            raise ConfigError(f"encoder {name!r}: {model} pools no tokens. Leave @{pooling} out")
+        own: Encoder = importlib.import_module(spec.model).load(name, spec, settings)
+        return own
     if spec is not None:
         base = TransformersEncoder(name, spec.model, pooling or spec.pooling, spec.recipe, settings, spec.normalised)
         return AdaptedEncoder(base, spec.adapters) if spec.adapters else base

@@ -354,6 +354,8 @@ def started(model: str, max_length: int, device: str) -> Iterator[Runner]:
             yield Runner(str(folder), folder, max_length, device)
         else:
             encoder: Any = load_encoder(model)
+            if model in ENCODERS and not hasattr(encoder, "folder"):
+                raise ConfigError(f"{model}: has no weights in a folder, which every other way needs")
             folder = encoder.folder if model in ENCODERS else Path(model).expanduser()
             yield Runner(model, Path(folder), max_length, device)
 

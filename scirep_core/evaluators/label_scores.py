@@ -2,39 +2,46 @@
 
     F1 of a class = 2 hits / (2 hits + false alarms + misses), 0 where undefined, as scikit-learn has it
 
+`metrics.PREDICTED` may hold more, functions of gold and predictions, which are simply called for every sample.
+
 Every bootstrap value is the metric on n test rows drawn with replacement, from the draws all encoders and metrics of a
 task share. Counts of the drawn rows are enough for it, so that a thousand samples cost a few matrix products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import NORMAL, Asked, Floats, draws, sentence
+from scirep_core.metrics import PREDICTED
 from scirep_core.results import Result
 from scirep_core.statistics import counts_of, kendall_of_counts
 
 MOST = 20_000
-"""Above this many test rows Kendall's tau has no interval: all pairs of rows are compared."""
+"""Above this many test rows Kendall's tau has no interval (all pairs of rows are compared), nor has a metric of `PREDICTED`."""
 Labels = NDArray[Any]
 """(n,) classes, or (n, labels) of 0 and 1."""
 
 
 def label_score(metric: str, gold: Labels, predicted: Labels) -> float:
     """Return f1 (positive class 1), f1_macro, f1_micro or accuracy in [0, 1]: scikit-learn's, undefined F1 is 0."""
+    if metric in PREDICTED:
+        return float(PREDICTED[metric].function(gold, predicted))
     return float(_of_samples([metric], gold, predicted, [np.arange(len(gold))[None]])[metric][0])
 
 
 def correlation(metric: str, gold: Floats, predicted: Floats) -> float:
-    """Return Kendall's tau-b or Pearson's r; 0 where one side is constant."""
+    """Return Kendall's tau-b, Pearson's r or a metric of `PREDICTED`; 0 where one side is constant."""
     from scipy import stats
 
     if len(np.unique(gold)) < 2 or len(np.unique(predicted)) < 2:
         return 0.0
+    if metric in PREDICTED:
+        return float(PREDICTED[metric].function(gold, predicted))
     function = stats.kendalltau if metric == "kendall_tau" else stats.pearsonr
     # the last bits of a perfect correlation depend on the order of a sum
     return round(float(function(gold, predicted).statistic), 12)
@@ -63,7 +70,7 @@ def label_rows(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: La
 
 def correlation_replicates(asked: Asked, metrics: Sequence[str], gold: Floats, predicted: Floats) -> dict[str, Floats]:
     """Return metric -> (resamples,) bootstrap values of tau-b or r; a metric that has none for so many rows is absent."""
-    n, found = len(gold), {}
+    n, found = len(gold), _called(asked, metrics, gold, predicted, correlation)
     if "kendall_tau" in metrics and n <= MOST:
         found["kendall_tau"] = np.concatenate(
             [kendall_of_counts(gold, predicted, counts_of(picks, n)) for picks in draws(asked, n)]
@@ -83,7 +90,18 @@ def _pearson(first: Floats, second: Floats) -> Floats:
 
 def label_replicates(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels) -> dict[str, Floats]:
     """Return metric -> (resamples,) bootstrap values in [0, 1]; nothing for `NORMAL` rows or more."""
-    return _of_samples(metrics, gold, predicted, draws(asked, len(gold))) if len(gold) < NORMAL else {}
+    counted = [metric for metric in metrics if metric not in PREDICTED]
+    found = _called(asked, metrics, gold, predicted, label_score)
+    return found | (_of_samples(counted, gold, predicted, draws(asked, len(gold))) if len(gold) < NORMAL else {})
+
+
+def _called(
+    asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels, score: Callable[[str, Labels, Labels], float]
+) -> dict[str, Floats]:
+    """Return metric -> (resamples,) bootstrap values of the metrics of `PREDICTED`, each sample by itself."""
+    own = [metric for metric in metrics if metric in PREDICTED] if len(gold) <= MOST else []
+    lines = [line for picks in draws(asked, len(gold)) for line in picks] if own else []
+    return {metric: np.array([score(metric, gold[line], predicted[line]) for line in lines]) for metric in own}
 
 
 def _of_samples(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.rows import Asked, counted, draws, sentence
 from scirep_core.evaluators.search import Pool
-from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.perturbations import CATEGORIES, perturbation
 from scirep_core.results import Result
 from scirep_core.statistics import counts_of
 
@@ -211,7 +211,7 @@ def _drawn(asked: Asked, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
     """Return category -> the codes at hand, in the paper's expected order."""
-    found = {name: [code for code in codes if PERTURBATIONS[code].category == name] for name in CATEGORIES}
+    found = {name: [code for code in codes if perturbation(code).category == name] for name in CATEGORIES}
     return {name: own for name, own in found.items() if own}
 
 

@@ -31,7 +31,7 @@ from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
 from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, replicates_of_groups, sentence
-from scirep_core.metrics import trec_measure
+from scirep_core.metrics import from_ranks, parse, trec_measure
 from scirep_core.results import Result
 from scirep_core.store import sha256_bytes
 
@@ -104,7 +104,8 @@ def score_run(
     """Return the (metrics,) values in [0, 1] of every scored query, in the order of the judgements."""
     import pytrec_eval
 
-    measures = [trec_measure(name) for name in metrics]
+    own = [name for name in metrics if parse(name)[0].of_ranks]
+    measures = {name: trec_measure(name) for name in metrics if name not in own}
     keys = [key for key in qrels if key in run and (protocol == "paper" or max(qrels[key].values()) > 0)]
     if not keys:
         raise DataError("judgements", None, "no query has a relevant candidate")
@@ -113,8 +114,26 @@ def score_run(
         ranked = {i: _placed(keys[int(i)][1], judged) for i, judged in ranked.items()}
     # grades below 0 are not relevant either; a query with nothing else makes trec_eval write outside its memory
     judged_by = {str(i): {c: max(grade, 0) for c, grade in qrels[key].items()} for i, key in enumerate(keys)}
-    found = pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures}).evaluate(ranked)
-    return {key: np.array([found[str(i)][answer] for _, answer in measures]) for i, key in enumerate(keys)}
+    found = (
+        pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures.values()}).evaluate(ranked)
+        if measures
+        else {}
+    )
+    table = {}
+    for i, key in enumerate(keys):
+        values = {name: found[str(i)][answer] for name, (_, answer) in measures.items()}
+        if own:
+            ranks, grades = _ranks(judged_by[str(i)], ranked[str(i)]), np.array([*judged_by[str(i)].values()])
+            values |= {name: from_ranks(name, ranks, grades) for name in own}
+        table[key] = np.array([values[name] for name in metrics])
+    return table
+
+
+def _ranks(judged: dict[str, int], ranked: dict[str, float]) -> NDArray[np.float64]:
+    """Return the (judged,) ranks of candidates in trec_eval's order; inf for what is not ranked."""
+    order = sorted(ranked, key=lambda name: (np.float32(ranked[name]), name), reverse=True)
+    place = {name: float(rank) for rank, name in enumerate(order, start=1)}
+    return np.array([place.get(name, np.inf) for name in judged])
 
 
 def _placed(query: str, judged: dict[str, float]) -> dict[str, float]:

@@ -270,22 +270,23 @@ def model_input(code: str, paper: Paper, separator: str = "[SEP]") -> str:
 
 
 def inputs(chapter: Chapter, gathered: Gathered) -> None:
-    """Show Table 6 on a record at hand (V2-T6): what string each format gets, and that codes fit the inventory."""
+    """Show Table 6 of both versions on a record at hand (V2-T6, V1-T6): what string each format gets, that codes fit."""
     specs = [TASKS[name] for name in WANTED if TASKS[name].type != "triplets"]
-    cells, fitting = [], 0
-    for (form, _), printed in lookup("V2-T6").items():
+    cells, fitting, equal, first = [], 0, 0, lookup("V1-T6")
+    for (form, column), printed in lookup("V2-T6").items():
         codes = re.findall(r"\[(\w+)\]", printed.value)
         used = {spec.format for spec in specs if spec.type in FORMS[form]} | (
             {"PRX"} if form == "Ad-hoc Search" else set()
         )
         fitting += used == set(codes)
         strings = _strings(form, codes, gathered)
-        cells.append([form, html.escape(printed.value), *strings])
+        equal += printed.value.replace(" ", "") == first[form, column].value.replace(" ", "")
+        cells.append([form, chapter.number(printed), chapter.number(first[form, column]), *strings])
     chapter.show(
         report.table(
-            ["Task form", "Table 6", "input of a record at hand (cut)", "tokens"], cells,
+            ["Task form", "v2, Table 6", "v1, Table 6", "input of a record at hand (cut)", "tokens"], cells,
             "Input formats: printed, and as built from the first paper of a task of that form",
-            [["", "published", "text", "live"]] * len(cells),
+            [["", "published", "published", "text", "live"]] * len(cells),
         )
     )  # fmt: skip
     pieces = {
@@ -297,6 +298,7 @@ def inputs(chapter: Chapter, gathered: Gathered) -> None:
     )
     whole = sum(len(found) == 1 for found in pieces.values())
     chapter.say(
+        f"Spaces aside, {equal} of {len(cells)} lines are the same in both versions. "
         f"The codes of {fitting} of {len(cells)} task forms are those of the inventory's formats.",
         f"A tokenizer that was not told of the codes keeps {whole} of {len(pieces)} whole ({split}): they must be added as "
         "special tokens before training, or the model reads brackets. With adapters nothing is written before the text; "

@@ -23,7 +23,7 @@ from scirep_core.errors import ConfigError, nearest
 from scirep_core.records import read_json
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]
-TripletLoss = Literal["triplet_margin", "contrastive", "in_batch_margin"]
+TRIPLET_LOSSES = ("triplet_margin", "contrastive", "in_batch_margin")
 Precision = Literal["float32", "bfloat16"]
 
 
@@ -45,7 +45,8 @@ class TrainConfig:
         final: share of the peak where the linear schedule ends.
         clip: greatest norm of the gradient; 0: none.
         dropout: before the heads; the trunk's own is in its shape.
-        triplet_loss: by Euclidean margin of each triplet, by softmax over the batch, or by margin against the whole batch.
+        triplet_loss: by Euclidean margin of each triplet, by softmax over the batch, or by margin against the whole batch; or any
+            other of `losses.of_triplets`, which gets `margin` and `temperature` where it has them.
         dense: every document in a batch takes every loss it has a label for (not where each format is encoded apart).
         precision: bfloat16 computes under autocast, weights stay float32.
         seed: of heads, batches and dropout.
@@ -75,7 +76,7 @@ class TrainConfig:
     beta2: float = 0.999
     clip: float = 0.0
     dropout: float = 0.2
-    triplet_loss: TripletLoss = "triplet_margin"
+    triplet_loss: str = "triplet_margin"
     margin: float = 1.0
     temperature: float = 1.0
     mask_duplicates: bool = True
@@ -90,6 +91,13 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Raise ConfigError for a value out of range."""
         _in_range(self, RANGES)
+        if self.triplet_loss not in TRIPLET_LOSSES:
+            from scirep_core.losses import of_triplets  # torch, which nobody needs to read the settings of the others
+
+            if self.triplet_loss not in (more := of_triplets()):
+                raise ConfigError(
+                    f"triplet_loss = {self.triplet_loss!r}: {nearest(self.triplet_loss, {*TRIPLET_LOSSES, *more})}"
+                )
         if not self.steps and not self.epochs:
             raise ConfigError("give steps, or epochs")
         if self.steps and self.schedule != "constant" and not self.warmup_share and self.warmup > self.steps:

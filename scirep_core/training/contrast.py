@@ -10,6 +10,7 @@ each process has its share of the queries, and a context's gradient from all of 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scirep_core.errors import ConfigError
-from scirep_core.losses import LOSSES
+from scirep_core.losses import LOSSES, of_triplets
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.processes import of_all, of_all_numbers
 
@@ -40,8 +41,9 @@ def triplet_loss(three: Sequence[Tensor], rows: Ints, known: Ints, config: Train
         known: all rows of the task, `in_order`.
         world: processes that take part, each with rows of its own.
     """
-    if config.triplet_loss == "triplet_margin":
-        return LOSSES["triplet_margin"](*three, config.margin)
+    if loss := of_triplets().get(config.triplet_loss):
+        settings = {"margin": config.margin, "temperature": config.temperature}
+        return loss(*three, **{name: settings[name] for name in settings if name in inspect.signature(loss).parameters})
     query, positive, negative = three
     n, has = len(rows), rows[:, 2] >= 0
     hard = negative[torch.from_numpy(np.flatnonzero(has)).to(negative.device)]

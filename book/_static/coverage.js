@@ -1,0 +1,33 @@
+// The coverage page: a search box and filters over its rows. Without scripts the tables are whole and the form is not shown.
+window.addEventListener("DOMContentLoaded", () => {
+  const form = document.querySelector("form.scirep-filter");
+  if (!form) return;
+  const fields = form.elements, told = form.querySelector("output");
+  const tables = [...document.querySelectorAll("table.scirep-coverage")];
+  const rows = tables.flatMap((table) => [...table.tBodies[0].rows]).map((row) => [row, row.textContent.toLowerCase()]);
+  const fits = (row, text) => {
+    const states = row.dataset.states.split(" "), wanted = fields.state.value;
+    return fields.words.value.toLowerCase().split(/\s+/).every((word) => text.includes(word))
+      && (!fields.paper.value || row.dataset.paper === fields.paper.value)
+      && (!wanted || (fields.strongest.checked ? states[0] === wanted : states.includes(wanted)));
+  };
+  const show = () => {
+    for (const [row, text] of rows) row.hidden = !fits(row, text);
+    for (const table of tables) table.closest("section").hidden = ![...table.tBodies[0].rows].some((row) => !row.hidden);
+    told.textContent = `${rows.filter(([row]) => !row.hidden).length} of ${rows.length} exhibits`;
+  };
+  // a link to an exhibit must show it, whatever is filtered
+  const reveal = () => {
+    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("tr");
+    if (!row?.hidden) return;
+    form.reset();
+    row.scrollIntoView({ block: "center" });
+  };
+  form.addEventListener("input", show);
+  form.addEventListener("reset", () => { for (const field of fields) field.type === "checkbox" ? (field.checked = false) : (field.value = ""); show(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  window.addEventListener("hashchange", reveal);
+  window.addEventListener("beforeprint", () => form.reset());
+  form.hidden = false;
+  show();
+});

@@ -1,0 +1,225 @@
+"""`scirep diff`: the first field in which two results differ, wherever it is put, and the first line of two sites."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scirep_core import cli
+from scirep_core.diff import APART, compare
+from scirep_core.records import to_jsonl
+from scirep_core.results import ROOT, Result, read_results
+
+RECORDED = ROOT / "results" / "real" / "csfcube" / "agreement.jsonl"
+ROW = Result("csfcube/all", "test", "map", "paper", 40.0, 50, encoder="bm25", low=35.0, high=45.0, chapter="csfcube/baselines",
+             seconds=1.5, parameters={"seed": 0}, provenance={"code_version": "a", "versions": {"numpy": "2.4"}},
+             by_query={"q1": 10.0, "q2": 70.0})  # fmt: skip
+
+
+def write(path: Path, *rows: Result) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = to_jsonl(row.to_json() for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+def scirep(capsys, *words: Any) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def other(value: Any) -> Any:
+    """A value of the same kind that is not the same."""
+    if isinstance(value, dict):
+        return {**value, next(iter(value), "new"): "other"}
+    return value + 1 if isinstance(value, int | float) else f"{value} other"
+
+
+def test_equal_rows_in_any_order_of_lines_end_with_0(capsys, tmp_path):
+    second = replace(ROW, metric="mrr")
+    a, b = write(tmp_path / "a.jsonl", ROW, second), write(tmp_path / "b.jsonl.gz", second, ROW)
+    code, out, err = scirep(capsys, "diff", a, b)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == "equal"
+    assert "2 in both, 0 differ" in out
+
+
+NAMED = {"task", "split", "metric", "protocol", "encoder", "kind", "chapter"}
+"""Fields that are part of the id: with another one it is another number."""
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Result) if f.name not in {*NAMED, *APART, "replicates"}])
+def test_a_change_of_any_field_of_a_recorded_row_is_named(tmp_path, name):
+    rows = read_results(RECORDED)
+    rows = [
+        replace(row, by_query={"q": 1.0}, low=row.low or 0.0, high=row.high or 0.0, coverage=1.0, seed=0)
+        for row in rows
+    ]
+    at = len(rows) // 2
+    changed = replace(rows[at], **{name: other(getattr(rows[at], name))})
+    a, b = write(tmp_path / "a.jsonl", *rows), write(tmp_path / "b.jsonl", *rows[:at], changed, *rows[at + 1 :])
+    found = compare(a, b).rows
+    assert found is not None and found.first is not None
+    assert (found.both, found.different, found.only_a, found.only_b) == (len(rows), 1, (), ())
+    assert found.first.field.partition("[")[0] == name
+    assert found.first.id == rows[at].id
+    assert found.first.at == (f"{a}:{at + 1}", f"{b}:{at + 1}")
+
+
+def test_the_first_field_is_told_with_both_values_and_how_far(capsys, tmp_path):
+    moved = replace(ROW, value=40.5, low=36.0, n=49)
+    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", moved)
+    code, out, _ = scirep(capsys, "diff", a, b)
+    assert code == 1
+    assert "  value: 40.0 in A, 40.5 in B: B is 0.5 higher, 0.013 of it" in out.splitlines()
+    assert "1 in both, 1 differ (value in 1, n in 1, low in 1)" in out
+    assert f"  at {a}:1 and {b}:1" in out
+    assert out.splitlines()[-1] == "different"
+
+
+def test_a_value_of_a_query_and_a_parameter_are_named_by_their_key(tmp_path):
+    a = write(tmp_path / "a.jsonl", ROW)
+    found = compare(a, write(tmp_path / "b.jsonl", replace(ROW, by_query={"q1": 10.0, "q2": 71.0}))).rows
+    assert found.first[1:5] == ("by_query['q2']", 70.0, 71.0, 1.0)
+    found = compare(a, write(tmp_path / "b.jsonl", replace(ROW, parameters={}))).rows
+    assert found.first[1:5] == ("parameters['seed']", 0, None, None)
+
+
+def test_a_tolerance_is_of_measured_numbers_and_not_of_counts(tmp_path):
+    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", replace(ROW, value=40.01))
+    assert not compare(a, b).equal and not compare(a, b, tolerance=0.009).equal
+    assert compare(a, b, tolerance=0.011).equal
+    assert not compare(a, write(tmp_path / "c.jsonl", replace(ROW, n=51)), tolerance=5).equal
+
+
+def test_when_and_how_fast_stand_apart_unless_asked_for(capsys, tmp_path):
+    later = replace(ROW, seconds=9.0, provenance={"code_version": "b", "versions": {"numpy": "2.5"}, "device": "gpu"})
+    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", later)
+    code, out, _ = scirep(capsys, "diff", a, b)
+    assert code == 0
+    assert "not compared, but other: " in out
+    for name in ("seconds", "code_version", "versions.numpy", "device"):
+        assert f"{name} in 1 rows" in out
+    code, out, _ = scirep(capsys, "diff", a, b, "--all", "--json")
+    assert code == 1
+    assert json.loads(out)["rows"]["first"]["field"] == "seconds"
+
+
+def test_rows_of_one_side_alone_are_named(capsys, tmp_path):
+    second = replace(ROW, encoder="minilm")
+    code, out, _ = scirep(
+        capsys, "diff", write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", ROW, second), "--json"
+    )
+    told = json.loads(out)
+    assert (code, told["equal"]) == (1, False)
+    assert (told["rows"]["only_a"], told["rows"]["only_b"]) == ([], [second.id])
+
+
+def test_an_id_held_twice_is_matched_one_by_one(tmp_path):
+    low, high = replace(ROW, value=1.0), replace(ROW, value=2.0)
+    a, turned = write(tmp_path / "a.jsonl", low, high), write(tmp_path / "b.jsonl", high, low)
+    found = compare(a, turned).rows
+    assert found.equal and found.both == 2
+    assert found.twice_a == found.twice_b == {ROW.id: 2}
+    found = compare(a, write(tmp_path / "c.jsonl", high, replace(ROW, value=3.0))).rows
+    assert (found.both, found.different, found.first[1:4]) == (2, 1, ("value", 1.0, 3.0))
+    found = compare(a, write(tmp_path / "d.jsonl", high)).rows
+    assert (found.both, found.different, found.only_a, found.only_b) == (1, 0, (ROW.id,), ())
+
+
+def test_folders_meet_by_chapter_whatever_their_layout(tmp_path):
+    """results/PROFILE, gzipped or not, the .data folders of executed chapters, and a site that holds them."""
+    errors = replace(ROW, chapter="csfcube/errors")
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    write(results / "csfcube" / "baselines.jsonl", ROW)
+    write(results / "csfcube" / "errors.jsonl.gz", errors)
+    for chapter, row in (("baselines", ROW), ("errors", replace(errors, value=41.0))):
+        write(runs / "csfcube" / f"{chapter}.data" / "rows.jsonl", row)
+    write(runs / "csfcube" / ".half" / "rows.jsonl", ROW)  # unfinished ones are hidden
+    found = compare(results, runs).rows
+    assert (found.both, found.different, found.first.id) == (2, 1, errors.id)
+    assert compare(results / "csfcube" / "baselines.jsonl", runs).equal  # a file finds its chapter in a folder
+    assert not compare(results / "csfcube" / "errors.jsonl.gz", runs).equal
+    assert compare(runs / "csfcube" / "baselines.data", results / "csfcube" / "baselines.jsonl").equal
+    (runs / "index.html").touch()  # a site, compared with rows, is its rows
+    assert compare(results, runs).rows == found
+    write(results / "csfcube" / "agreement.jsonl", replace(ROW, chapter="csfcube/agreement"))
+    assert compare(results, runs).rows.only_a == (replace(ROW, chapter="csfcube/agreement").id,)
+
+
+def site(folder: Path, line: str, row: Result) -> Path:
+    folder.mkdir()
+    (folder / "index.html").write_text(f"<html>\n<p>the same</p>\n{line}\n</html>", encoding="utf-8")
+    (folder / "logo.png").write_bytes(b"\x89PNG\xff")
+    (folder / ".scirep-book.json").write_text(folder.name)
+    write(folder / "csfcube" / "a.data" / "rows.jsonl", row)
+    return folder
+
+
+def test_two_sites_are_compared_by_file_and_line_and_their_rows_as_rows(capsys, tmp_path):
+    a = site(tmp_path / "a", "x" * 500 + "43.19" + "y" * 500, ROW)
+    b = site(tmp_path / "b", "x" * 500 + "43.18" + "y" * 500, replace(ROW, seconds=7.0))
+    found = compare(a, b)
+    assert not found.equal and found.rows is not None and found.rows.equal
+    (parted,) = found.parted
+    assert (parted.file, parted.line) == ("index.html", 3)
+    assert "43.19yyy" in parted.a and "43.18yyy" in parted.b and len(parted.a) < 150
+    assert found.same == 1
+    code, out, _ = scirep(capsys, "diff", a, b)
+    assert code == 1
+    assert "index.html, line 3:" in out
+    assert scirep(capsys, "diff", a, b, "--rows")[0] == 0
+    (b / "logo.png").write_bytes(b"\x89PNG\xfe")
+    (b / "new.html").touch()
+    found = compare(a, b)
+    assert (found.only_a, found.only_b) == ((), ("new.html",))
+    assert [(one.file, one.line) for one in found.parted] == [("index.html", 3), ("logo.png", 0)]
+
+
+def test_a_page_that_goes_on_differs_where_the_other_ends(tmp_path):
+    (tmp_path / "a.html").write_text("one\ntwo")
+    (tmp_path / "b.html").write_text("one\ntwo\nthree")
+    assert compare(tmp_path / "a.html", tmp_path / "b.html").parted[0][1:] == (3, "", "three")
+    assert compare(tmp_path / "a.html", tmp_path / "a.html").equal
+
+
+def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path):
+    good, page, empty = write(tmp_path / "a.jsonl", ROW), tmp_path / "page.html", tmp_path / "empty"
+    page.touch()
+    empty.mkdir()
+    (tmp_path / "papers.jsonl").write_text('{"paper_id": "1"}\n')
+    (tmp_path / "typo.jsonl").write_text('{"task": "t", "metric": "m", "valeu": 1}\n')
+    write(tmp_path / "one" / "csfcube" / "a.jsonl", ROW)
+    write(tmp_path / "one" / "csfcube" / "b.jsonl", ROW)
+    write(tmp_path / "two" / "scimult" / "a.jsonl", ROW)
+    write(tmp_path / "twice" / "a.jsonl", ROW)
+    write(tmp_path / "twice" / "a.jsonl.gz", ROW)
+    for words, message in (
+        ((good, tmp_path / "none.jsonl"), "none.jsonl: no such file or folder"),
+        ((good, page), "is a page and"),
+        ((good, empty), "neither a built site (index.html) nor result rows"),
+        ((good, tmp_path / "papers.jsonl"), "papers.jsonl:1: not a result row"),
+        ((good, tmp_path / "typo.jsonl"), "did you mean 'value'"),
+        ((tmp_path / "one", tmp_path / "two"), "no file in common"),
+        ((good, tmp_path / "one"), "no file of chapter csfcube/baselines"),
+        ((good, tmp_path / "twice"), "both hold a"),
+        ((good, good, "--tolerance", "-1"), "--tolerance -1.0: must be a number from 0"),
+        ((good, good, "--tolerance", "nan"), "--tolerance nan"),
+    ):
+        code, out, err = scirep(capsys, "diff", *words)
+        assert (code, out) == (2, ""), words
+        assert message in err
+        assert len(err.strip().splitlines()) == 1, err
+
+
+def test_help_has_an_example(capsys):
+    code, out, _ = scirep(capsys, "diff", "--help")
+    assert code == 0
+    assert "Example" in out

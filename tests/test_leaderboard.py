@@ -1,0 +1,661 @@
+"""The leaderboard: which numbers are rows, what may be compared, and its behaviour in a browser from disk."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import random
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chromium as chromium_
+import numpy as np
+import pytest
+from blank_page import Page
+from scipy.stats import rankdata
+from test_explore_tasks import CONTRAST, HARNESS, Browser
+
+from scirep_core import leaderboard as lb
+from scirep_core import leaderboard_print as lp
+from scirep_core.book import MAX_STATE
+from scirep_core.chapter import anchor
+from scirep_core.datasets.inventory import TASKS
+from scirep_core.errors import ConfigError
+from scirep_core.exhibits import beyond_leaderboard as exhibit
+from scirep_core.explore.leaderboard import (
+    CSS,
+    ESM,
+    SORTS,
+    START,
+    LeaderboardExplorer,
+    fallback,
+    leaderboard_data,
+    resolve,
+)
+from scirep_core.metrics import check_metrics, parse
+from scirep_core.published import everything, lookup
+from scirep_core.results import Result
+from scirep_core.store import write_text
+
+PAGE = 50
+HOSTILE = '<img src=x onerror="window.pwned=1"> "a", b'
+
+
+def result(**more: Any) -> Result:
+    shared: dict[str, Any] = {
+        "task": "csfcube/all", "split": "test", "metric": "map", "protocol": "paper", "value": 50.0, "n": 50, "encoder": "a",
+        "low": 40.0, "high": 60.0, "source": "real", "data_hash": "f" * 64, "fingerprint": "0" * 16, "chapter": "csfcube/baselines",
+    }  # fmt: skip
+    return Result(**(shared | more))
+
+
+def row(**more: Any) -> lb.Row:
+    return lb.ours(replace(result(**more), kind=more.get("kind", "recorded")), {})
+
+
+# ---- printed numbers ------------------------------------------------------------------------------------------------
+
+
+def test_every_printed_exhibit_is_read_or_left_out_by_name():
+    there = {printed.exhibit for printed in everything()}
+    assert there - set(lp.READ) - set(lp.LEFT_OUT) == set(), (
+        "say in leaderboard_print.py what a new exhibit's numbers are"
+    )
+    assert set(lp.READ) & set(lp.LEFT_OUT) == set()
+    found, left = lp.scores()
+    assert lp.UNREAD not in left and len(found) + sum(left.values()) == len(everything())
+    places = [(score, printed.number) for printed, score in found]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(
+    ("exhibit_", "line", "column", "score"),
+    [
+        ("CS-T3", "fabs_bm25", "all/ndcg%20", ("csfcube/all", "ndcg%20", "test", "fabs_bm25")),
+        ("SM-T3", "SciBERT", "CS-Conference/R@20", ("scimult/cs_conference", "recall@20_name_match", "test", "SciBERT")),
+        ("SM-TA3", "SciBERT", "CS-Conference/R@20", ("scimult/cs_conference", "recall@20", "test", "SciBERT")),
+        ("SM-T5", "BM25", "Cite/R@50", ("scimult/cite", "recall@50", "test", "BM25")),
+        ("SM-T7", "SciNCL", "Cite/MAP", ("scimult/cite_rerank", "map", "test", "SciNCL")),
+        ("SM-T4", "SciNCL", "MAG Fields/Linear", ("scirepeval/scidocs_mag", "f1_macro", "test", "SciNCL")),
+        ("SM-T6", "BM25", "Patient-to-Article Retrieval/R@1K", ("scimult/pmc_par", "recall@1000", "test", "BM25")),
+        ("SM-TA4", "Search", "Vanilla (w/o Hard Negative)",
+         ("scimult/SM-T8", "average", "test", "SciMult-Vanilla (w/o Hard Negative)")),
+        ("TN-T3", "ICLR", "Task II/SPECTER/MRR", ("neighbours/iclr", "mrr, 0 to 1", "task-II", "SPECTER")),
+        ("TN-T4", "ICLR", "LO-HS/SPECTER", ("neighbours/iclr", "aop@10", "LO-HS", "SPECTER")),
+        ("V2-T2", "SPECTER", "In-Train", ("scirepeval/average-v2", "average", "in-train", "SPECTER")),
+        ("V1-T2", "SPECTER", "SciDocs", ("scirepeval/average-v1", "average", "scidocs", "SPECTER")),
+        ("V2-T3", "in-train/Search", "PRX", ("scirepeval/search", "ndcg", "test", "SPECTER2 MTL CTRL as PRX")),
+        ("V2-T3", "in-train/Classification", "CLF", ("scirepeval/fos", "f1_macro", lp.NOT_SAID, "SPECTER2 MTL CTRL as CLF")),
+        ("V2-T11", "CLF+SRCH", "Out-of-Train/SRCH",
+         ("scirepeval/average-v2", "average", "out-of-train/QRY", "SPECTER2 MTL CTRL trained on CLF+QRY")),
+        ("V2-T10", "Art", "BM25/R@5", ("scirepeval/mdcr", "recall@5", "test/Art", "BM25")),
+    ],
+)  # fmt: skip
+def test_a_printed_number_has_our_names(exhibit_: str, line: str, column: str, score: tuple[str, ...]):
+    assert (line, column) in lookup(exhibit_)
+    assert lp.READ[exhibit_](line, column) == score
+
+
+def test_printed_scores_are_possible_values_of_metrics_their_tasks_have():
+    for printed, (task, metric, _, system) in lp.scores()[0]:
+        assert system and (0 <= printed.number <= 100), printed
+        if task in TASKS and metric != "mrr, 0 to 1" and not metric.startswith("aop@"):
+            kind = TASKS[task].type
+            parse(metric) if kind == "facets" else check_metrics((metric,), kind)
+        if metric == "mrr, 0 to 1":
+            assert printed.number <= 1
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        ("score", {}),
+        ("score", {"metric": "recall@20_name_match"}),
+        ("score", {"metric": "mrr, 0 to 1"}),
+        ("score", {"metric": "In-Train", "task": "average/V2-T7"}),
+        ("difference", {"encoder": "a - b"}),
+        ("difference", {"metric": "difference of map"}),
+        ("difference", {"metric": "t100, minus as they are"}),
+        ("measurement", {"metric": "papers"}),
+        ("measurement", {"metric": "In-Train"}),
+        ("measurement", {"metric": "average (recorded)"}),
+        ("measurement", {"encoder": ""}),
+        ("measurement", {"source": "scores"}),
+    ],
+)
+def test_scores_are_told_from_differences_and_measurements(what: str, more: dict[str, Any]):
+    assert lb.what_of(result(**more)) == what
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"task": "csfcube/method"}, {"metric": "ndcg%20"}, {"split": "dev"}, {"protocol": "sound"}, {"coverage": 0.9},
+     {"source": "embedded"}, {"parameters": {"intercept": False}}],
+)  # fmt: skip
+def test_what_may_not_be_compared_is_another_cell(other: dict[str, Any]):
+    assert row(**other).cell != row().cell
+    assert row(encoder="b", kind="live", chapter="csfcube/errors", n=3).cell == row().cell
+
+
+def test_two_literatures_are_two_cells_and_a_published_collection_meets_its_print():
+    small, large = (row(source="embedded", data_hash=h * 64) for h in "ab")
+    assert small.cell != large.cell
+    assert row(metric="ndcg%20").data == lb.WHOLE == row(metric="ndcg%20", data_hash="0" * 64).data
+    assert row(task="sample/search", metric="ndcg").data == "ffffff"
+
+
+def test_ranks_are_those_of_scipy_over_the_best_of_each_system():
+    draw = np.random.default_rng(0)
+    for metric, sign in (("map", 1), ("median_rank", -1)):
+        rows = [
+            row(metric=metric, encoder=f"s{draw.integers(12)}", value=float(draw.integers(1, 9)), kind=kind)
+            for kind in ("recorded", "live") * 10
+        ]
+        best = {r.system: max(sign * o.value for o in rows if o.system == r.system) for r in rows}
+        of_best = dict(zip(best, rankdata([-v for v in best.values()], method="min"), strict=True))
+        for one, rank in zip(rows, lb.ranks(rows), strict=True):
+            better = sum(value > sign * one.value for system, value in best.items() if system != one.system)
+            assert rank == better + 1
+            if sign * one.value == best[one.system]:
+                assert rank == of_best[one.system]
+    bounds = [row(encoder="oracle", value=99.0), row(value=50.0), row(encoder="random", value=1.0)]
+    assert lb.ranks(bounds) == [None, 1, None]
+    assert lb.ranks([row(metric="aop@10"), row(metric="aop@10", encoder="b")]) == [None, None]
+    assert lb.ranks([row(value=50.0000001), row(value=50.0, encoder="b")]) == [1, 1], (
+        "beyond six digits it is the same number"
+    )
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """Results and executed chapters of one's own."""
+    results, executed = tmp_path / "results", tmp_path / "runs"
+
+    def put(path: Path, *rows: Result) -> None:
+        write_text(path, "".join(json.dumps(one.to_json()) + "\n" for one in rows))
+
+    put(
+        results / "real" / "csfcube" / "baselines.jsonl",
+        result(),
+        result(source="print", metric="sum", encoder=""),
+        result(),
+    )
+    put(results / "real" / "csfcube" / "errors.jsonl", result(chapter="csfcube/errors", low=39.0))
+    put(results / "submitted" / "me.jsonl", result(chapter="submitted/me", encoder="mine", value=55.0, high=70.0))
+    for name in ("csfcube/baselines", "beyond/leaderboard", ".ready/old"):
+        put(executed / "embedded" / f"{name}.data" / "rows.jsonl", result(source="embedded", chapter=name, kind="live"))
+    put(executed / "real" / "csfcube" / "baselines.data" / "rows.jsonl", result(encoder="of the other profile"))
+    shown = replace(result(), kind="recorded").id
+    page = json.dumps({"cells": [{"outputs": [{"data": {"text/html": [f'<th id="{anchor(shown)}">']}}]}]})
+    write_text(executed / "embedded" / "csfcube" / "baselines.ipynb", page)
+    write_text(executed / "embedded" / "beyond" / "leaderboard.ipynb", page)
+    return results, executed
+
+
+def test_all_rows_of_the_profile_are_collected_once(places: tuple[Path, Path]):
+    board = lb.collect("embedded", *places)
+    own = [r for r in board.rows if r.kind != "published"]
+    assert sorted((r.kind, r.what, r.source, r.chapter) for r in own) == [
+        ("live", "score", "embedded", "csfcube/baselines"),
+        ("recorded", "repeat", "real", "csfcube/errors"),
+        ("recorded", "score", "real", "csfcube/baselines"),
+        ("submitted", "score", "real", "submitted/me"),
+    ]
+    assert board.left[lb.ARITHMETIC] == 1 and board.left[lb.TWICE] == 1
+    assert len(board.rows) + sum(board.left.values()) == len(everything()) + 4 + 2
+    assert [r.page for r in own if r.kind == "recorded" and r.what == "score"] == ["csfcube/baselines"]
+    assert {r.page for r in own if r.kind == "submitted"} == {""}
+    assert lb.collect("real", *places).rows != board.rows
+    assert lb.collect("embedded", *places) == board
+    with pytest.raises(ConfigError, match=r"data = 'mine'.*did you mean|data = 'mine'.*Valid: embedded, real"):
+        lb.collect("mine", *places)
+
+
+def test_runs_are_where_the_runner_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("SCIREP_RUNS", str(tmp_path))
+    assert lb.runs() == tmp_path
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> lb.Board:
+    """What is printed, recorded and submitted in the checkout; no live rows, whatever was built here before."""
+    return lb.collect("embedded", executed=tmp_path_factory.mktemp("none"))
+
+
+def named(one: lb.Row) -> lb.Row:
+    """A changed row under the id that it has now."""
+    parts = (one.kind, one.chapter, one.task, one.system, one.metric, one.split, one.protocol)
+    return one._replace(id=":".join(parts))
+
+
+@pytest.fixture(scope="module")
+def rows(board: lb.Board) -> list[lb.Row]:
+    """Some hundred rows of every sort, three of them with a hostile name, in the order of the leaderboard."""
+    drawn = random.Random(0).sample([r for r in board.rows if r.what != "score"], 60)
+    ranked = [
+        r
+        for r in board.rows
+        if r.task in ("csfcube/all", "sample/search", "scirepeval/average-v2") and r.what == "score"
+    ]
+    csf = [r for r in ranked if r.task == "csfcube/all"]
+    other = {
+        "kind": "live",
+        "source": "embedded",
+        "data": "abcdef",
+        "page": "",
+        "printed": "",
+        "low": None,
+        "high": None,
+    }
+    live = [named(r._replace(**other, value=r.value / 2)) for r in csf[:40]]
+    hostile = [named(r._replace(system=HOSTILE, note=HOSTILE, kind="live")) for r in csf[:3]]
+    return sorted({*drawn, *ranked, *live, *hostile}, key=lb._order)
+
+
+@pytest.fixture(scope="module")
+def view(rows: list[lb.Row]) -> dict[str, Any]:
+    return leaderboard_data(rows)
+
+
+def test_the_page_holds_every_row_to_six_digits(rows: list[lb.Row], view: dict[str, Any]):
+    packed = json.loads(zlib.decompress(base64.b64decode(view["packed"])))
+    assert view["rows"] == len(rows) and len(packed["value"]) == len(rows)
+    for i, one in enumerate(rows):
+        for name, codes in packed["codes"].items():
+            assert packed["texts"][name][codes[i]] == getattr(one, name)
+        assert packed["value"][i] == (one.printed or pytest.approx(one.value, rel=5e-6))
+        assert packed["low"][i] == (None if one.low is None else pytest.approx(one.low, rel=5e-6))
+    assert packed["ids"] == [one.id for one in rows if one.kind == "published"]
+    assert leaderboard_data(rows) == view, "equal rows give equal bytes"
+
+
+def test_all_rows_of_a_whole_book_fit_a_page(board: lb.Board):
+    """As many live rows as there may be one day: the recorded ones again, with other numbers."""
+    draw = random.Random(0)
+    changed = [r for r in board.rows if r.kind == "recorded"]
+    more = [named(r._replace(kind="live", value=draw.random(), low=draw.random(), data="abcdef")) for r in changed]
+    whole = [*board.rows, *more, *more][:36_000]
+    explorer = LeaderboardExplorer(leaderboard_data(whole))
+    assert len(whole) > 35_000 and len(json.dumps(explorer.data)) < 0.7 * MAX_STATE
+    with pytest.raises(ConfigError, match=r"over the cap of 1,000 bytes"):
+        leaderboard_data(board.rows[:100], cap=1000)
+    with pytest.raises(ConfigError, match="has no rows"):
+        leaderboard_data([])
+
+
+def test_a_wrong_selection_is_refused_with_the_nearest(view: dict[str, Any]):
+    for wanted, says in (
+        ({"taks": "x"}, "unknown key 'taks'; did you mean 'task'"),
+        ({"task": "csfcube/al"}, "task 'csfcube/al'; did you mean 'csfcube/all'"),
+        ({"sort": "values"}, "did you mean 'value'"),
+        ({"kind": "recorded,mine"}, "kind 'recorded,mine'; comma-separated of published"),
+        ({"page": 0}, "pages count from 1"),
+        ({"q": "x" * 201}, "201 characters"),
+        ({"metric": 3}, "must be text"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(says)):
+            resolve(view, {}, wanted)
+    explorer = LeaderboardExplorer(view, task="csfcube/all")
+    explorer.selection = {"q": "bm25"}
+    assert explorer.selection == {**START, "task": "csfcube/all", "q": "bm25"}
+    heads = re.findall(r"(\w+): \"", re.search(r"HEADS = \{(.*?)\};", ESM, re.DOTALL)[1])  # type: ignore[index]
+    assert set(heads) == set(SORTS)
+
+
+def test_the_chapter_says_what_is_there_and_its_tables_lead_to_origins(board: lb.Board):
+    page = Page(tasks="csfcube/all,scirepeval/average-v2", shown=6)
+    exhibit.overview(page, board)  # type: ignore[arg-type]
+    explorer = exhibit.explorer(page, board)  # type: ignore[arg-type]
+    assert f"{len(board.rows):,} rows" in page.text and "No live rows" in page.text and "example-tfidf" in page.text
+    assert page.text.count("<table") == 2 + 3, "kinds, what is left out; two real rankings and an embedded one"
+    assert explorer.selection["task"] == "csfcube/all" and explorer.selection["metric"] == "ndcg%20"
+    cell = exhibit.rankings(board, ["csfcube/all"])[0]
+    first = [r for r in lb.cells(board.rows)[cell] if r.what == "score"]
+    values = [r.value for r in first]
+    assert values == sorted(values, reverse=True) and {"published", "recorded"} <= {r.kind for r in first}
+    with pytest.raises(ConfigError, match=r"no scores of 'csfcube/al'; did you mean 'csfcube/all'"):
+        exhibit.rankings(board, ["csfcube/al"])
+    assert "seconds" not in page.text and all(getattr(o, "seconds", None) is None for o in board.origins.values())
+
+
+# ---- browser --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with chromium_.browser() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    checked = Browser(chromium)
+    yield checked
+    for context in chromium.contexts:
+        context.close()
+    assert checked.wrong == [], "errors, warnings or requests in the page"
+
+
+def harness(folder: Path, view: dict[str, Any], theme: str = "", width: int = 1000, **chosen: Any) -> str:
+    """Write the page as the book would: module, data and style inline. Return its file address."""
+    explorer = LeaderboardExplorer(view, **chosen)
+
+    def inline(value: Any) -> str:
+        return json.dumps(value).replace("</", "<\\/")
+
+    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
+    page = page.replace("CSS", CSS, 1).replace(
+        "FALLBACK", fallback(view, ["<table><tr><td>plain</td></tr></table>"]), 1
+    )
+    page = page.replace("TRAITS", inline({"data": explorer.data, "selection": explorer.selection}), 1)
+    path = folder / "page.html"
+    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
+    return path.as_uri()
+
+
+def opened(browser: Browser, address: str, **more: Any) -> Any:
+    page = browser.open(address, **more)
+    page.wait_for_selector(".lbx[data-ready]")
+    return page
+
+
+def shown(page: Any) -> list[str]:
+    return page.evaluate("[...document.querySelectorAll('.lbx tr[data-id]')].map((line) => line.dataset.id)")
+
+
+def state(page: Any) -> int:
+    return int(page.inner_text(".lbx-state").split()[0].replace(",", ""))
+
+
+def wanted(rows: list[lb.Row], **given: str) -> list[lb.Row]:
+    """What Python says a selection shows, in the order of the leaderboard."""
+    words = given.pop("q", "").lower().split()
+    searched = ("system", "task", "metric", "split", "protocol", "source", "data", "chapter", "kind", "paper", "note")
+    found = [
+        one for one in rows
+        if all(getattr(one, name) in value.split(",") for name, value in given.items() if value)
+        and all(any(word in getattr(one, name).lower() for name in searched) for word in words)
+    ]  # fmt: skip
+    place = {cell: at for at, cell in enumerate(lb.cells(rows))}  # a score's repeats stand beside it
+    return sorted(found, key=lambda one: place[one.cell])
+
+
+def ids(rows: list[lb.Row]) -> list[str]:
+    return [one.id for one in rows[:PAGE]]
+
+
+def test_a_number_leads_to_its_origin_where_a_page_of_the_book_shows_it(tmp_path: Path, browser: Browser):
+    there = lb.ours(replace(result(encoder="a++b", metric="ndcg%20"), kind="recorded"), {})
+    there = there._replace(page="csfcube/baselines")
+    view = leaderboard_data([there, there._replace(page="", system="other")])
+    page = opened(browser, harness(tmp_path, view, 'light" data-content_root="../'))
+    links = page.evaluate("[...document.querySelectorAll('.lbx a')].map((a) => a.getAttribute('href'))")
+    assert links == [f"../csfcube/baselines.html#{anchor(there.id)}"] and "plusplus" in links[0]
+    alone = opened(browser, harness(tmp_path, view))
+    assert alone.query_selector(".lbx a") is None, "outside of the book there is no page to lead to"
+    titles = alone.evaluate("[...document.querySelectorAll('.lbx td.lbx-c-chapter span')].map((s) => s.title)")
+    assert titles[0] == there.id, "the id for `scirep explain`"
+
+
+def test_filters_show_what_python_finds(rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser):
+    page = opened(browser, harness(tmp_path, view))
+    assert page.evaluate("document.querySelector('.lbx-fallback').open") is False
+    assert state(page) == len(wanted(rows, what="score")) and shown(page) == ids(wanted(rows, what="score"))
+    given: dict[str, str] = {"what": "score"}
+    for name, value in (
+        ("paper", "csfcube"), ("format", "PRX"), ("task", "csfcube/all"), ("metric", "ndcg%20"), ("protocol", "paper"),
+        ("source", "real"),
+    ):  # fmt: skip
+        page.select_option(f".lbx-of-{name} select", value)
+        given[name] = value
+        assert shown(page) == ids(wanted(rows, **given)) and state(page) == len(wanted(rows, **given)), given
+    page.uncheck(".lbx-kind[data-kind=recorded] input")
+    assert shown(page) == ids(wanted(rows, **given, kind="published,submitted,live"))
+    page.click(".lbx-clear")
+    page.select_option(".lbx-of-what select", "")
+    assert state(page) == len(rows)
+    page.select_option(".lbx-of-paper select", "scirepeval")
+    tasks = page.evaluate("[...document.querySelectorAll('.lbx-of-task option')].map((o) => o.value)")
+    assert set(tasks) == {"", *(r.task for r in rows if r.paper == "scirepeval")}
+    page.select_option(".lbx-of-task select", "scirepeval/average-v2")
+    page.select_option(".lbx-of-paper select", "csfcube")
+    assert page.input_value(".lbx-of-task select") == "", "a task of another paper is let go"
+
+
+@pytest.mark.parametrize("words", ["bm25", "MINILM ndcg%20 sound", "specter published", "no such thing", "onerror"])
+def test_search_finds_what_has_all_words(
+    words: str, rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser
+):
+    page = opened(browser, harness(tmp_path, view, what=""))
+    page.fill(".lbx-of-q input", words)
+    page.wait_for_timeout(100)
+    expected = wanted(rows, q=words)
+    assert shown(page) == ids(expected)
+    assert state(page) == len(expected) if expected else "No row has all this" in page.inner_text(".lbx-scroll")
+    assert page.evaluate("window.pwned") is None
+
+
+def test_ranks_and_orders_by_value_stay_within_a_cell(
+    rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser
+):
+    page = opened(browser, harness(tmp_path, view, task="csfcube/all"))
+    scores = wanted(rows, what="score", task="csfcube/all")
+    by_cell = lb.cells(r for r in rows if r.what == "score")
+    rank = {
+        id(one): place for members in by_cell.values() for one, place in zip(members, lb.ranks(members), strict=True)
+    }
+    told = page.evaluate(
+        "[...document.querySelectorAll('.lbx tr[data-id] .lbx-c-rank')].map((c) => c.firstChild.textContent)"
+    )
+    for text, one in zip(told, scores[:PAGE], strict=True):
+        assert text == (str(rank[id(one)]) if rank[id(one)] else lb.BOUNDS.get(one.system, "–")), one
+    heads = page.evaluate("[...document.querySelectorAll('.lbx-cell')].map((line) => line.innerText)")
+    assert len(heads) == len(lb.cells(scores[:PAGE])), "each cell says its name"
+    page.click("th.lbx-c-value button")
+    assert page.get_attribute("th.lbx-c-value", "aria-sort") == "ascending"
+    groups = list(lb.cells(scores).values())
+    ordered = [one for members in groups for one in sorted(members, key=lambda r: lb.shortened(r.value))]
+    assert shown(page) == ids(ordered)
+    page.click("th.lbx-c-value button")
+    falling = [one for members in groups for one in sorted(members, key=lambda r: -lb.shortened(r.value))]
+    assert shown(page) == ids(falling) and page.get_attribute("th.lbx-c-value", "aria-sort") == "descending"
+    page.select_option(".lbx-of-sort select", "n")
+    assert [(one or -1) for one in (r.n for r in sorted(scores, key=lambda r: r.n or -1))][:PAGE] == page.evaluate(
+        "[...document.querySelectorAll('.lbx tr[data-id] .lbx-c-n')].map((c) => Number(c.textContent.replaceAll(',', '')) || -1)"
+    )
+    assert page.query_selector(".lbx-cell") is None
+    page.select_option(".lbx-of-sort select", "-system")
+    assert shown(page) == ids(sorted(scores, key=lambda r: r.system.lower(), reverse=True))
+
+
+def test_a_shared_link_restores_the_view(view: dict[str, Any], tmp_path: Path, browser: Browser):
+    address = harness(tmp_path, view, task="sample/search")
+    page = opened(browser, address)
+    page.click(".lbx-clear")
+    page.select_option(".lbx-of-paper select", "csfcube")
+    page.fill(".lbx-of-q input", "fabs & 100%")
+    page.fill(".lbx-of-q input", "fabs")
+    page.uncheck(".lbx-kind[data-kind=live] input")
+    page.select_option(".lbx-of-sort select", "-system")
+    page.click(".lbx-share")
+    page.wait_for_timeout(300)
+    link = page.input_value(".lbx-link")
+    assert link == page.evaluate("location.href") and "task" not in link.split("#")[1]
+    assert page.evaluate("fake.get('selection')")["q"] == "fabs"
+    again = opened(browser, link)
+    assert shown(again) == shown(page) and again.inner_text(".lbx-scroll") == page.inner_text(".lbx-scroll")
+    assert again.input_value(".lbx-of-paper select") == "csfcube" and not again.is_checked(
+        ".lbx-kind[data-kind=live] input"
+    )
+    for wrong in (
+        "#leaderboard?task=none",
+        "#leaderboard?sort=nothing",
+        "#leaderboard?kind=mine",
+        "#other",
+        "#leaderboard?what=x",
+    ):
+        other = opened(browser, address + wrong)
+        assert other.input_value(".lbx-of-task select") == "sample/search", (
+            "what this page does not have changes nothing"
+        )
+
+
+def downloaded(page: Any, button: str) -> bytes:
+    with page.expect_download() as started:
+        page.click(button)
+    return Path(started.value.path()).read_bytes()
+
+
+def test_csv_and_json_hold_the_rows_that_are_shown(
+    rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser
+):
+    page = opened(browser, harness(tmp_path, view, what="", q="e"))
+    expected = wanted(rows, q="e")
+    by_cell = lb.cells(rows)
+    rank = {
+        id(one): (place, members)
+        for members in by_cell.values()
+        for one, place in zip(members, lb.ranks(members), strict=True)
+    }
+    table = list(csv.DictReader(io.StringIO(downloaded(page, ".lbx-csv").decode())))
+    objects = json.loads(downloaded(page, ".lbx-json"))
+    assert len(table) == len(objects) == len(expected) == state(page) > PAGE
+    for line, given, one in zip(table, objects, expected, strict=True):
+        for name in ("kind", "what", "paper", "format", "task", "metric", "split", "protocol", "source", "data", "system", "std",
+                     "chapter", "page", "note"):  # fmt: skip
+            assert line[name] == given.get(name, "") == getattr(one, name), name
+        assert line["id"] == given["id"] == one.id
+        assert line["value"] == one.printed or float(line["value"]) == given["value"] == pytest.approx(
+            one.value, rel=5e-6
+        )
+        for name in ("low", "high", "n"):
+            mine = getattr(one, name)
+            assert (given.get(name), line[name] == "") == (
+                None if mine is None else pytest.approx(mine, rel=5e-6),
+                mine is None,
+            )
+        assert given.get("rank") == rank[id(one)][0] and line["rank"] == str(given.get("rank", ""))
+
+
+def test_result_files_have_mtebs_shape_and_our_scores(
+    rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser
+):
+    page = opened(browser, harness(tmp_path, view, source="real"))
+    archive = zipfile.ZipFile(io.BytesIO(downloaded(page, ".lbx-mteb")))
+    assert archive.testzip() is None
+    expected = [
+        r
+        for r in wanted(rows, what="score", source="real")
+        if lb.direction(r.metric) == 1 and r.metric != "mrr, 0 to 1"
+    ]
+    files = {name: json.loads(archive.read(name)) for name in archive.namelist()}
+    tasks = {name: file for name, file in files.items() if not name.endswith("/model_meta.json")}
+    assert len({(r.kind, r.system, r.task, r.protocol, r.data, r.chapter) for r in expected}) == len(tasks)
+    for name, file in tasks.items():
+        assert re.fullmatch(r"results/[\w.+-]+__[\w.+-]+/[\w.+-]+/[\w.+-]+\.json", name), name
+        meta = files[f"{name.rpartition('/')[0]}/model_meta.json"]
+        assert "/" in meta["name"] and meta["revision"] == name.split("/")[2]
+        assert set(file) == {
+            "dataset_revision",
+            "task_name",
+            "mteb_version",
+            "scores",
+            "evaluation_time",
+            "kg_co2_emissions",
+        }
+        for split, entries in file["scores"].items():
+            assert "/" not in split
+            for entry in entries:
+                assert (
+                    isinstance(entry["hf_subset"], str)
+                    and entry["languages"] == ["eng-Latn"]
+                    and 0 <= entry["main_score"] <= 1
+                )
+    one = next(r for r in expected if r.system == "fabs_bm25" and r.metric == "ndcg%20" and r.kind == "published")
+    found = files["results/published__fabs_bm25/real-as_published-paper-CS-T3/csfcube_all.json"]["scores"]["test"][0]
+    assert found["ndcg_at_percent_20"] == found["main_score"] == pytest.approx(one.value / 100) and "p_at_20" in found
+
+
+def test_the_keyboard_does_all_of_it(view: dict[str, Any], tmp_path: Path, browser: Browser):
+    page = opened(browser, harness(tmp_path, view))
+    page.focus(".lbx-scroll")
+    first = shown(page)
+    page.keyboard.press("]")
+    assert shown(page) != first and "page 2" in page.inner_text(".lbx-turns")
+    page.keyboard.press("[")
+    assert shown(page) == first
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.keyboard.type("oracle]")
+    assert page.input_value(".lbx-of-q input") == "oracle]", "in the search field ] is a letter"
+    page.keyboard.press("Backspace")
+    page.wait_for_timeout(100)
+    assert shown(page) and all(":oracle:" in name for name in shown(page))
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(100)
+    assert shown(page) == first and page.input_value(".lbx-of-q input") == ""
+    page.focus("th.lbx-c-value button")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("th.lbx-c-value", "aria-sort") == "ascending"
+    assert page.evaluate("document.activeElement.closest('th')?.className") == "lbx-c-value", (
+        "the focus stays on the column"
+    )
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_is_legible_and_only_the_table_scrolls_sideways(
+    view: dict[str, Any], tmp_path: Path, browser: Browser, theme: str
+):
+    page = opened(browser, harness(tmp_path, view, theme))
+    for sort in ("rank", "task"):
+        page.select_option(".lbx-of-sort select", sort)
+        found = page.evaluate(CONTRAST.replace(".stx", ".lbx"))
+        assert found["low"] == [] and found["seen"] > 300
+        assert (found["back"] == "255,255,255") == (theme == "light")
+    small = opened(browser, harness(tmp_path, view, theme, 374), width=390)
+    for sort in ("rank", "task"):
+        small.select_option(".lbx-of-sort select", sort)
+        assert small.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert small.evaluate(
+            "(() => { const s = document.querySelector('.lbx-scroll'); return s.scrollWidth > s.clientWidth; })()"
+        )
+    tree = small.context.new_cdp_session(small).send("Accessibility.getFullAXTree")["nodes"]
+    named = [(n.get("role", {}).get("value"), n.get("name", {}).get("value", "")) for n in tree]
+    assert [
+        role for role, name in named if role in ("combobox", "button", "searchbox", "checkbox") and not name.strip()
+    ] == []
+
+
+@pytest.mark.alone
+def test_a_keystroke_is_answered_within_100_ms(board: lb.Board, tmp_path: Path, browser: Browser):
+    """With as many rows as a book may come to hold."""
+    more = [r._replace(kind="live", data="abcdef") for r in board.rows if r.kind == "recorded"]
+    whole = sorted([*board.rows, *more, *more], key=lb._order)[:36_000]
+    page = opened(browser, harness(tmp_path, leaderboard_data(whole), what=""))
+    took = page.evaluate(
+        """() => {
+          const box = document.querySelector(".lbx-of-q input");
+          const timed = (text) => new Promise((done) => {
+            const began = performance.now();
+            box.value = text;
+            box.dispatchEvent(new Event("input"));
+            requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
+          });
+          return ["m", "mi", "min", "mini", "mini n", "mini nd", "mini ndcg", "mini ndcg s", "mini ndcg sound", "e", "a"].reduce(
+            async (all, text) => [...await all, await timed(text)], Promise.resolve([]));
+        }"""
+    )
+    assert sorted(took[1:])[5] <= 100, took

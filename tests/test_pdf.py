@@ -1,0 +1,263 @@
+"""The book on paper: one page made of all, and the PDF that Chromium prints of it; on the small demonstration site."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import chromium
+import pdf_text
+import pytest
+from test_site import demonstration
+
+from scirep_core import cli, pdf
+from scirep_core.errors import ConfigError, DataError, ScirepError
+from scirep_core.printing import contents, print_page
+
+HEAD = '<html><head><link rel="stylesheet" href="{up}_static/a.css"></head><body>'
+SIDE = """<a class="logo"><p class="title logo__title">A small book</p></a>
+<nav class="bd-links"><ul><li><a href="#">Home</a></li></ul><p class="caption"><span class="caption-text">Part one</span></p>
+<ul><li><a class="reference internal" href="one/a.html">First &amp; foremost</a></li>
+<li><a href="one/b.html">Second</a></li></ul></nav>"""
+RICH = """<h1 id="top">A &lt;tag&gt; &#8212; caf\u00e9</h1><a class="headerlink" href="#top">#</a>
+<img src="../pic.svg" alt="x"><button>press</button>
+<details class="admonition hide above-input"><summary>code</summary><details><p>deep code</p></details></details>
+<details class="scirep-params"><summary>parameters</summary><p>seed 0</p></details>
+<svg viewBox="0 0 1 1" aria-labelledby="t"><title id="t">drawn</title><clipPath id="c"><path d="M0 0"/></clipPath>
+<use xlink:href="#c"/><g clip-path="url(#c)" style="fill: url('#c')"/></svg>
+<a class="scirep-number" href="#o-1" title="a &quot;quote&quot;">43.19</a>
+<details class="scirep-origins"><summary>origins</summary><p id="o-1">kept away</p></details>
+<script type="application/vnd.jupyter.widget-view+json">{"a": "</p>"}</script><script>no();</script>
+<a href="../rows.jsonl">rows</a> <a href="https://example.org/x?a=1&amp;b=2">out</a> <a href="#top">up</a>"""
+PLAIN = '<h1 id="top">B</h1><p id="there">there</p><a href="a.html">page a</a><a href="../intro.html">home</a>'
+
+
+def article(text: str, up: str = "../") -> str:
+    main = f'<main><article class="bd-article">{text}</article><footer>no footer</footer></main>'
+    return f"{HEAD.format(up=up)}{SIDE}{main}</body></html>"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "index.html").write_text('<meta http-equiv="Refresh" content="0; url=intro.html" />')
+    (tmp_path / "intro.html").write_text(
+        article('<h1>Intro</h1><a href="one/b.html#there">to b</a>', ""), encoding="utf-8"
+    )
+    (tmp_path / "one" / "a.html").write_text(article(RICH), encoding="utf-8")
+    (tmp_path / "one" / "b.html").write_text(article(PLAIN), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_contents_are_the_sites_own(small):
+    title, entries, _, opening = contents(small)
+    assert (title, opening.name) == ("A small book", "intro.html")
+    assert [tuple(entry) for entry in entries] == [
+        ("intro.html", "About this book", ""), ("one/a.html", "First & foremost", "Part one"), ("one/b.html", "Second", "Part one"),
+    ]  # fmt: skip
+
+
+def test_articles_stand_in_order_and_ids_and_links_follow(small):
+    page = print_page(small).html
+    assert re.findall(r"<h1[^>]*>(.*?)</h1>", page) == [
+        "A small book", "Contents", "Intro", "A &lt;tag&gt; &#8212; caf\u00e9", "B"
+    ]  # fmt: skip
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert [name for name, n in Counter(ids).items() if n > 1] == []
+    assert {"p1", "p2", "p3", "p2-top", "p3-top", "p2-c", "p2-t", "p3-there"} <= set(ids)
+    dead = set(re.findall(r'href="#([^"]*)"', page)) - set(ids)
+    assert dead == set()
+    for piece in ('<a href="#p3-there">to b</a>', '<a href="#p2">page a</a>', '<a href="#p1">home</a>', '<a href="#p2-top">up</a>',
+                  'aria-labelledby="p2-t"', 'xlink:href="#p2-c"', 'clip-path="url(#p2-c)"',
+                  'href="https://example.org/x?a=1&amp;b=2"', f'src="{(small / "pic.svg").as_uri()}"',
+                  f'href="{(small / "_static" / "a.css").as_uri()}"'):  # fmt: skip
+        assert piece in page, piece
+    assert "url(&#x27;#p2-c&#x27;)" in page
+    assert re.search(
+        r'<a class="scirep-number"\s+title="a &quot;quote&quot;">43.19</a>', page
+    )  # its origin is left out
+    assert re.search(r"<a\s*>rows</a>", page)
+
+
+def test_the_reference_of_functions_is_printed_when_asked_for(small):
+    (small / "reference").mkdir()
+    (small / "reference" / "api-data.html").write_text(article("<h1>Data</h1>"))
+    second, more = '<li><a href="one/b.html">', '<li><a href="reference/api-data.html"><span>Data</span></a></li>'
+    for name in ("intro.html", "one/a.html"):
+        (small / name).write_text((small / name).read_text().replace(second, more + second))
+    assert [entry.page for entry in print_page(small).entries] == ["intro.html", "one/a.html", "one/b.html"]
+    entries = print_page(small, api=True).entries
+    assert [entry.page for entry in entries][2] == "reference/api-data.html"
+    assert {entry.part for entry in entries[1:]} == {"Part one"}  # a span in a link is no heading
+
+
+def test_what_only_a_screen_can_use_is_left_out(small):
+    page = print_page(small).html
+    for gone in ("press", "deep code", "kept away", "no();", ">#</a>", "no footer", "widget-view", "caption-text"):
+        assert gone not in page, gone
+    assert '<details open class="scirep-params">' in page
+    assert "an explorer stands here" in page
+
+
+def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
+    with pytest.raises(ConfigError, match="no built book here"):
+        print_page(tmp_path / "one")
+    (small / "one" / "b.html").write_text("<html></html>")
+    with pytest.raises(DataError, match=r"b\.html: holds no article"):
+        print_page(small)
+    (small / "one" / "b.html").unlink()
+    with pytest.raises(DataError, match=r"b\.html: the contents name this page"):
+        print_page(small)
+    (small / "intro.html").write_text("<html></html>")
+    with pytest.raises(DataError, match="no table of contents"):
+        print_page(small)
+
+
+def scirep(capsys, *words: Any) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return int(left.value.code or 0), captured.out, captured.err
+
+
+def test_without_a_chromium_one_line_says_what_to_install(capsys, monkeypatch, small, tmp_path):
+    monkeypatch.delenv("SCIREP_CHROMIUM", raising=False)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    code, out, err = scirep(capsys, "pdf", "--site", small, "--out", tmp_path / "book.pdf")
+    assert (code, out) == (2, "")
+    assert "no Chromium on this machine to print with. Install one (Debian: apt-get install chromium)" in err
+    assert len(err.strip().splitlines()) == 1
+    monkeypatch.setenv("SCIREP_CHROMIUM", "/no/such/program")
+    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep(capsys, "pdf", "--site", small)[2]
+    assert not (tmp_path / "book.pdf").exists()
+
+
+def test_bad_words_and_missing_books_end_with_one_line(capsys, tmp_path):
+    if chromium.find() is None:
+        pytest.skip("no Chromium here")
+    for words, message in (
+        (("pdf", "--site", tmp_path), "no built book here"),
+        (("pdf", "--out", tmp_path), "is a folder"),
+        (("check", tmp_path), "no built book here"),
+    ):
+        code, out, err = scirep(capsys, *words)
+        assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
+        assert message in err
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if chromium.find() is None:
+        with chromium.browser():  # skips, or fails where one is asked for
+            pass
+    return demonstration(tmp_path_factory.mktemp("printed"))
+
+
+@pytest.fixture(scope="module")
+def printed(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, pdf.Made, list[str]]:
+    said: list[str] = []
+    made = pdf.pdf(site, tmp_path_factory.mktemp("pdf") / "book.pdf", said.append)
+    return made.path.read_bytes(), made, said
+
+
+@pytest.mark.site
+def test_every_page_of_the_site_is_in_the_pdf(site, printed):
+    data, made, said = printed
+    pages = pdf_text.pages(data)
+    assert made.pages == len(pages) == len(pdf.page_order(data)) > len(made_pages(site))
+    # a paragraph may cross two pages: the number stands between
+    whole = "".join(text.removeprefix(str(n)) for n, text in enumerate(pages, start=1))
+    for page in made_pages(site):
+        for words in headings_and_paragraphs(site / page):
+            assert words in whole, f"{page}: {words}"
+    assert any(line.startswith("pdf: printing") for line in said)
+    assert "fabs_tfidf" in whole and "38.1–50.2" in whole  # the table and its intervals
+    assert "anexplorerstandshere" in whole
+    assert "Byhand." not in whole and "published:csfcube:CS-T3" not in whole  # how a figure was made, origins
+
+
+def made_pages(site: Path) -> list[str]:
+    return [entry.page for entry in print_page(site).entries]
+
+
+def headings_and_paragraphs(path: Path) -> list[str]:
+    """Plain paragraphs and headings of an article, without white space; what is folded away is left out."""
+    text = path.read_text(encoding="utf-8").partition('<article class="bd-article">')[2].partition("</article>")[0]
+    text = re.sub(r"<details.*</details>", "", text, flags=re.DOTALL)
+    found = re.findall(r"<(?:p|h[1-4])>([^<&]{12,})<", text)
+    assert found or "<h1" in text
+    return [unicodedata.normalize("NFKC", "".join(words.split())) for words in found]
+
+
+@pytest.mark.site
+def test_the_contents_name_the_page_of_each_chapter_and_lead_there(site, printed):
+    data, _, _ = printed
+    pages = pdf_text.pages(data)
+    for entry in print_page(site).entries:
+        name = "".join(entry.title.split())
+        listed = re.search(rf"{re.escape(name)}(\d+?)(?=\D|$)", pages[1])
+        assert listed, f"{name} in {pages[1]}"
+    where = pdf.places(data)
+    assert re.search(rf"Demonstration{where['p5']}\D", pages[1])
+    assert "NDCG%20ofterm-levelsystems" in "".join(pages[where["p5"] - 1 :])
+    assert (
+        pages[where["p5"] - 1].removeprefix(str(where["p5"])).startswith("Demonstration")
+    )  # each on a page of its own
+
+
+@pytest.mark.site
+def test_the_outline_lists_every_heading_once(site, printed):
+    found = pdf_text.outline(printed[0])
+    assert {"The SciRep book", "Contents", "Demonstration", "Explore", "How to cite"} <= set(found)
+    assert not [title for title in found if len(title) > 3 and title[: len(title) // 2] * 2 == title]
+
+
+@pytest.mark.site
+def test_formulas_are_typeset_and_wide_tables_made_to_fit(printed):
+    _, made, _ = printed
+    assert made.formulas == 2
+    assert made.smaller >= 1  # thirteen columns
+    assert made.smallest > 0.4
+
+
+@pytest.mark.site
+def test_a_page_that_wants_something_from_outside_is_not_printed(small, tmp_path):
+    if chromium.find() is None:
+        pytest.skip("no Chromium here")
+    (small / "pic.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (small / "_static").mkdir()
+    (small / "_static" / "a.css").write_text("body { color: black }")
+    assert pdf.pdf(small, tmp_path / "good.pdf", lambda line: None).pages == 5
+    page = small / "one" / "b.html"
+    page.write_text(page.read_text().replace("<p id", '<img src="https://example.org/x.png" alt="x"><p id'))
+    with pytest.raises(ScirepError, match=r"asks for https://example\.org/x\.png, which is no file of the site"):
+        pdf.pdf(small, tmp_path / "bad.pdf", lambda line: None)
+    assert not (tmp_path / "bad.pdf").exists()
+
+
+@pytest.mark.site
+def test_check_tells_faults_with_exit_code_1(capsys, site):
+    code, out, err = scirep(capsys, "check", site)
+    assert (code, out) == (0, "")
+    assert "no faults" in err
+    page = site / "cite.html"
+    before = page.read_text(encoding="utf-8")
+    try:
+        page.write_text(
+            before.replace("</article>", '<img src="gone.png" alt="a gone one"></article>'), encoding="utf-8"
+        )
+        code, out, err = scirep(capsys, "check", site)
+        assert code == 1
+        assert "gone.png, which is not in the site" in out
+    finally:
+        page.write_text(before, encoding="utf-8")
+
+
+def test_help_pages_have_an_example(capsys):
+    for name in ("pdf", "check", "edition"):
+        code, out, _ = scirep(capsys, name, "--help")
+        assert code == 0
+        assert "Example" in out, name

@@ -1,0 +1,599 @@
+"""The reference: nothing public is missing from it, nothing in it is made up, and its examples run."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import html
+import importlib
+import inspect
+import json
+import os
+import re
+import shlex
+import shutil
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_tasks
+import yaml
+
+import scirep_core
+from scirep_core import cli, parameters, reference
+from scirep_core.datasets import TASKS, load_task
+from scirep_core.datasets.folder import write_folder
+from scirep_core.datasets.samples import SAMPLES
+from scirep_core.errors import DataError
+from scirep_core.manifests import list_manifests, load_manifest
+from scirep_core.metrics import ACCEPTED, METRICS
+from scirep_core.reference import api, cite, commands, prose, schema, settings, source
+from scirep_core.results import Result
+from scirep_core.suites import SUITES
+from scirep_core.training.config import DataConfig, ModelConfig, TrainConfig, TrainFile
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK, PACKAGE = ROOT / "book", ROOT / "scirep_core"
+NOTEBOOKS = [
+    p for p in sorted((ROOT / "notebooks").glob("*/*.ipynb")) if "scirep" in json.loads(p.read_text())["metadata"]
+]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reference's pages, as assembling a book writes them."""
+    folder = tmp_path_factory.mktemp("pages") / "source"
+    shutil.copytree(BOOK, folder, ignore=shutil.ignore_patterns("_*"))
+    reference.write(folder)
+    return folder
+
+
+def page(written: Path, name: str) -> str:
+    return (written / f"{name}.md").read_text(encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    """HTML without its tags."""
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
+
+
+# ---- the library ----------------------------------------------------------------------------------------------------
+
+
+def test_every_public_name_is_described_once(written: Path) -> None:
+    ids = [name for slug in api.ROOMS for name in re.findall(r' id="([^"]+)"', page(written, f"reference/{slug}"))]
+    assert len(ids) == len(set(ids))
+    there = set(ids)
+    for path in PACKAGE.rglob("*.py"):
+        parts = ("scirep_core", *path.relative_to(PACKAGE).with_suffix("").parts)
+        module = ".".join(parts).removesuffix(".__init__")
+        if module == "scirep_core":
+            continue
+        assert module in there
+        for name in re.findall(r"^(?:async )?(?:def|class) ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.M):
+            assert f"{module}.{name}" in there, f"{module}.{name}"
+
+
+def test_every_link_between_its_pages_leads_somewhere(written: Path) -> None:
+    pages = {p.relative_to(written).with_suffix(".html").as_posix(): p.read_text() for p in written.rglob("*.md")}
+    ids = {name: set(re.findall(r' id="([^"]+)"', text)) for name, text in pages.items()}
+    seen = 0
+    for name, text in pages.items():
+        if name.startswith("reference/") or name == "glossary.html":
+            for target, anchor in re.findall(r'href="((?:reference/)?[\w-]+\.html)#(scirep_core[\w.]+)"', text):
+                full = target if name == "glossary.html" else f"reference/{target}"
+                assert anchor in ids[full], (name, target, anchor)
+                seen += 1
+    assert seen > 1000
+
+
+PLAIN = (
+    "metrics",
+    "parameters",
+    "results",
+    "datasets.task",
+    "manifests",
+    "suites",
+    "text",
+    "errors",
+    "store",
+    "statistics",
+)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_signatures_are_those_that_python_sees(name: str) -> None:
+    module = importlib.import_module(f"scirep_core.{name}")
+    described = {item.name: item for item in source.modules()[f"scirep_core.{name}"].items}
+    seen = 0
+    for attribute, value in vars(module).items():
+        if attribute.startswith("_") or getattr(value, "__module__", "") != module.__name__:
+            continue
+        if inspect.isfunction(value) or (inspect.isclass(value) and described[attribute].signature):
+            text = re.sub(r"\b(?:scirep_core\.)(?:\w+\.)+", "", described[attribute].signature)
+            args = ast.parse(f"def f{text}: ...").body[0].args  # type: ignore[attr-defined]
+            given = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+            given += [arg.arg for arg in (args.vararg, args.kwarg) if arg]
+            assert sorted(given) == sorted(inspect.signature(value).parameters), attribute
+            assert (inspect.getdoc(value) or "").split() == described[attribute].doc.split()
+            seen += 1
+    assert seen
+
+
+def test_no_word_of_a_docstring_is_lost() -> None:
+    def docs(items: tuple[source.Item, ...]) -> list[str]:
+        return [doc for item in items for doc in (item.doc, *docs(item.members))]
+
+    every = [doc for module in source.modules().values() for doc in (module.doc, *docs(module.items))]
+    assert len(every) > 2000
+    for doc in every:
+        shown = prose.as_html(doc)
+        said = plain(
+            shown.replace("<p><strong>Arguments</strong></p>", "Args:").replace("</li>", " ").replace("</p>", " ")
+        )
+        wanted = re.sub(r"(?m)^(?:- |\* )", "", doc).replace("`", "")
+        letters = [re.sub(r"[\s:`]", "", text) for text in (said, wanted)]
+        assert letters[0] == letters[1], doc
+
+
+def test_markup_of_docstrings_stays_text() -> None:
+    assert prose.as_html("a < b & `c < d` > e\n\n    x   y\n\n    z") == (
+        "<p>a &lt; b &amp; <code>c &lt; d</code> &gt; e</p>\n<pre>x   y\n\nz</pre>"
+    )
+    assert prose.as_html("Args:\n    a, b: two\n        lines.\n    *more: rest.") == (
+        "<p><strong>Arguments</strong></p><ul><li><code>a, b</code>: two lines.</li><li><code>*more</code>: rest.</li></ul>"
+    )
+    assert prose.escape("[x](y) $z$ _a_ {term}`b_c`") == r"\[x\](y) \$z\$ \_a\_ \{term\}`b_c`"
+    assert prose.cell("a | b `c|d`") == r"a \| b `c\|d`"
+
+
+def test_types_lead_to_where_they_are_defined() -> None:
+    items = {item.name: item for item in source.modules()["scirep_core.datasets"].items}
+    assert items["load_task"].signature.endswith(
+        "-> scirep_core.datasets.csfcube.FacetCollection | scirep_core.datasets.task.Task"
+    )
+    handed_on = {item.name: item for item in source.modules()["scirep_core.reference.collections"].items}["size"]
+    assert handed_on.signature == "(manifest: scirep_core.manifest_files.Manifest) -> str"
+
+
+def test_stable_names_have_a_page_and_its_examples_run(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page(written, "reference/python")
+    for name in scirep_core.__all__:
+        assert name == "__version__" or f"scirep_core.{name}</code>" in text
+    for name in ("encoder.hidden", "losses"):
+        assert f"## {name}" in text
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    space: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    for block in blocks:
+        code = compile(block, "book/reference/python.md", "exec")
+        exec(code, space)
+    assert len(blocks) >= 8
+
+
+def test_a_name_that_is_not_there_is_refused(written: Path) -> None:
+    known = api.homes(api.rooms(source.modules()))
+    with pytest.raises(DataError, match=r"did you mean 'scirep_core\.losses\.contrastive'"):
+        api.link("scirep_core.losses.contrastiv", known)
+    (written / "glossary.md").write_text("% reference: tasksx\n")
+    try:
+        with pytest.raises(
+            DataError, match=r"glossary\.md: unknown part 'tasksx'; did you mean 'tasks'|did you mean 'tasks'"
+        ):
+            reference.write(written)
+    finally:
+        shutil.copytree(BOOK / "reference", written / "reference", dirs_exist_ok=True)
+        shutil.copy(BOOK / "glossary.md", written)
+        reference.write(written)
+
+
+def test_an_edit_is_seen_and_the_rest_is_quick(tmp_path: Path) -> None:
+    package = tmp_path / "scirep_core"
+    package.mkdir()
+    (package / "a.py").write_text('"""A."""\ndef one(x: int = 1) -> int:\n    """One."""\n')
+    assert [item.signature for item in source.modules(package)["scirep_core.a"].items] == ["(x: int = 1) -> int"]
+    (package / "a.py").write_text('"""A."""\ndef two() -> int:\n    """Two."""\n')
+    assert [item.name for item in source.modules(package)["scirep_core.a"].items] == ["two"]
+
+
+@pytest.mark.alone
+def test_writing_the_reference_takes_seconds(tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    shutil.copytree(BOOK, folder, ignore=shutil.ignore_patterns("_*"))
+    source.read.cache_clear()
+    reference._library.cache_clear()
+    source._parsed.cache_clear()
+    begun = time.process_time()
+    reference.write(folder)
+    assert time.process_time() - begun < 3
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+
+def scirep(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main(list(words))
+    return int(left.value.code or 0), capsys.readouterr().out
+
+
+def test_every_command_has_its_help_on_the_page(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = page(written, "reference/command-line")
+    sections = dict(re.findall(r"^## scirep (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    code, told = scirep(capsys, "--help")
+    names = re.findall(r"^  (\w+)  ", told.partition("Commands:")[2], re.MULTILINE)
+    inner = re.findall(r"^  (\w+)  ", scirep(capsys, "data", "--help")[1].partition("Commands:")[2], re.MULTILINE)
+    assert code == 0
+    assert set(sections) == {*names, *(f"data {name}" for name in inner)} - {"data"}
+    shown: set[str] = set()
+    for words, section in sections.items():
+        section = section.replace("\\", "")
+        told = " ".join(scirep(capsys, *words.split(), "--help")[1].split())
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", told.partition("Options:")[2].partition("Example")[0]):
+            assert option == "--help" or option in section, (words, option)
+        assert "```bash" in section, f"scirep {words} has no example"
+        for example in re.search(r"```bash\n(.*?)\n```", section, re.DOTALL)[1].splitlines():  # type: ignore[index]
+            parts = shlex.split(example.replace("<", " ").replace(">", " "))
+            if parts[1 : 1 + len(words.split())] == words.split():
+                shown.add(words)
+                given = [part.partition("=")[0] for part in parts if part.startswith("--")]
+                assert all(option in section for option in given), example
+    assert shown == set(sections)
+    assert set(commands.JSON) == {words for words, section in sections.items() if "| `--json` |" in section}
+
+
+def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "task"
+    write_folder(small_tasks.all_tasks()["proximity"], folder)
+    ids = np.array(list(small_tasks.vectors()))
+    np.savez(tmp_path / "v.npz", ids=ids, vectors=np.array(list(small_tasks.vectors().values())))
+    papers = tmp_path / "papers.jsonl"
+    papers.write_text('{"paper_id": "1", "title": "On stacks", "abstract": "We push."}\n')
+    train = tmp_path / "train.jsonl"
+    train.write_text('{"query": "p0", "positive": "p1", "negative": "p2"}\n')
+    row = tmp_path / "rows.jsonl"
+    row.write_text(json.dumps(Result("t", "test", "map", "paper", 1.0, 2).to_json()) + "\n")
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("<html><h1>A</h1></html>")
+    calls = {
+        "data list": (), "data verify": (str(folder),), "data overlap": (str(train), str(folder)),
+        "score": (str(folder), "--vectors", str(tmp_path / "v.npz")), "perturb": ("--list",), "study": ("list",),
+        "encode": ("--encoder", "minilm", "--format", "PRX", "--papers", str(papers), "--out", str(tmp_path / "o.npz")),
+        "diff": (str(row), str(row)), "check": (str(site),), "edition": (), "submit": (str(row), "--check-only"),
+        "explain": ("recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper",),
+    }  # fmt: skip
+    for words, given in calls.items():
+        code, out = scirep(capsys, *words.split(), *given, "--json")
+        told, printed = json.loads(out), commands.JSON[words]
+        assert code == {"check": 1, "submit": 2}.get(words, 0) or words == "edition"  # of a checkout at work
+        assert isinstance(told, list if printed.shape == "array" else dict), words
+        first = told[0] if isinstance(told, list) else told
+        if words == "check":
+            assert all(isinstance(line, str) for line in told) and told
+        elif words == "score":
+            assert {"id", "task", "split", "metric", "protocol", "value", "n"} <= set(first) <= {"id", *schema.RESULT}
+        elif words == "explain":
+            assert set(printed.keys) <= set(first)
+        else:
+            assert set(printed.keys) - {"shards"} == set(first), words
+
+
+def test_exit_codes_are_those_of_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for value, name in ((1.0, "a"), (2.0, "b")):
+        row = Result("t", "test", "map", "paper", value, 2).to_json()
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    a, b = str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")
+    assert [scirep(capsys, "diff", a, other)[0] for other in (a, b, f"{b}x")] == [0, 1, 2]
+
+
+# ---- the data schema ------------------------------------------------------------------------------------------------
+
+
+def test_every_field_of_a_row_has_a_meaning(written: Path) -> None:
+    text = page(written, "reference/data-schema")
+    for field in dataclasses.fields(Result):
+        assert f"| `{field.name}` | {prose.code(field.type)} |" in text, field.name
+    with pytest.raises(DataError, match="field 'value' has no meaning"):
+        schema._complete({"task": ""}, ["task", "value"], "field")
+    with pytest.raises(DataError, match=r"there is no field 'tsk'\. did you mean 'task'"):
+        schema._complete({"task": "", "tsk": ""}, ["task"], "field")
+
+
+SMALL = {"multi_label": "classification", "groups": "proximity", "search": "retrieval"}
+
+
+@pytest.mark.parametrize("name", list(small_tasks.all_tasks()))
+def test_keys_of_a_task_folder_are_needed_where_the_page_says_so(name: str, tmp_path: Path) -> None:
+    kind = SMALL.get(name, name)
+    write_folder(small_tasks.all_tasks()[name], tmp_path)
+    files = {file.removesuffix("?"): (columns, file.endswith("?")) for file, columns in schema.FILES[kind].items()}
+    files.setdefault("papers.jsonl", (schema._TEXTS, True))
+    assert {path.name for path in tmp_path.iterdir()} <= {"task.json", "queries.jsonl", *files}
+    load_task(tmp_path)
+    for file, (columns, may_be_missing) in files.items():
+        path = tmp_path / file
+        if not path.is_file():
+            continue
+        kept = path.read_text()
+        rows = [json.loads(line) for line in kept.split("\n") if line]
+        listed = {column.name for column in columns} | {
+            column.name for column in schema._TEXTS if file == "papers.jsonl"
+        }
+        assert {key for row in rows for key in row} <= listed, file
+        path.unlink()
+        if may_be_missing:
+            load_task(tmp_path)
+        else:
+            with pytest.raises(DataError, match=re.escape(file)):
+                load_task(tmp_path)
+        for column in columns:
+            if not any(column.name in row for row in rows):
+                continue
+            less = [{key: value for key, value in row.items() if key != column.name} for row in rows]
+            path.write_text("".join(json.dumps(row) + "\n" for row in less))
+            needed = not column.optional or (column.name == "query" and name == "search")
+            if needed and not (kind == "alternative_self" and column.name in ("title", "paper_id")):
+                with pytest.raises(DataError, match=rf"{re.escape(file)}:1: field '{column.name}' is missing"):
+                    load_task(tmp_path)
+            elif not needed:
+                load_task(tmp_path)
+        path.write_text(kept)
+
+
+def test_every_metric_task_and_suite_is_listed(written: Path) -> None:
+    text = page(written, "reference/tasks")
+    for name in (*METRICS, *(one for names in ACCEPTED.values() for one in names)):
+        assert f"`{name}`" in text or f"`{name}@k`" in text, name
+    for name, spec in TASKS.items():
+        (line,) = re.findall(rf"^\| `{re.escape(name)}` \| .*$", text, re.MULTILINE)
+        assert spec.format in line and f"collections.html#data-{spec.manifest}" in line
+        assert all(f"`{metric}`" in line for metric in spec.metrics)
+        assert all(f"{count:,}" in line for count in spec.expect.values())
+    for name in (*SAMPLES, *SUITES):
+        assert re.search(rf"^\| `{re.escape(name)}` \|", text, re.MULTILINE), name
+
+
+# ---- data and licences ----------------------------------------------------------------------------------------------
+
+
+def test_every_collection_is_listed_with_its_licence(written: Path) -> None:
+    text = page(written, "reference/collections")
+    assert {path.stem for path in (ROOT / "data_manifests").glob("*.yaml")} == set(list_manifests())
+    for name in list_manifests():
+        held = yaml.safe_load((ROOT / "data_manifests" / f"{name}.yaml").read_text(encoding="utf-8"))
+        section = text.partition(f'<div id="data-{name}"></div>')[2].partition('<div id="data-')[0]
+        assert f"scirep data get {name}" in section
+        assert held["licence"]["url"] in section
+        assert held.get("commit", "") in section and held["repository"] in section
+        assert all(f"`{task}`" in section for task in held.get("needed_for", ()))
+        known = sum(file["bytes"] or 0 for file in held["files"])
+        assert (f"{known:,}" if known else "unknown") in section
+        assert bool(load_manifest(name).gated) == ("**By hand**" in section)
+
+
+# ---- configuration --------------------------------------------------------------------------------------------------
+
+
+def test_every_environment_variable_is_known() -> None:
+    known = {name: one for one in settings.VARIABLES for name in one.names}
+    asked: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        asked |= set(re.findall(r'environ(?:\.get|\.setdefault|\.pop)?[\[(]\s*["\']([A-Z_]+)["\']', text))
+        asked |= set(re.findall(r'"(SCIREP_[A-Z_]+)"', text))
+    assert asked <= set(known), asked - set(known)
+    elsewhere = {"HF_HOME", "HF_HUB_OFFLINE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"}
+    whole = "".join(p.read_text() for p in PACKAGE.rglob("*.py") if p.parent.name != "reference")
+    assert all(name in whole for name in set(known) - {"HF_HOME", "HF_HUB_OFFLINE"})
+    assert set(known) - asked <= elsewhere
+
+
+def test_readme_says_the_same_of_your_variables() -> None:
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Settings")[2].partition("\n## ")[0]
+    rows = [re.split(r" ?\| ?", line.strip("| ")) for line in table.splitlines() if line.startswith("| `")]
+    said = {tuple(re.findall(r"`(\w+)`", names)): meaning for names, meaning in rows}
+    assert said == {one.names: one.meaning for one in settings.VARIABLES if one.whose == "you"}
+
+
+def test_every_key_of_a_training_has_a_meaning(written: Path) -> None:
+    text = page(written, "reference/configuration")
+    assert {field.name for field in dataclasses.fields(TrainFile)} == {"out", *settings.SECTIONS}
+    for section, held in {"model": ModelConfig, "data": DataConfig, "train": TrainConfig}.items():
+        rows = {name: rest for name, *rest in settings.settings(section)}
+        assert set(rows) == {field.name for field in dataclasses.fields(held)}
+        for name, (_, default, _, meaning) in rows.items():
+            value = getattr(held(), name)
+            assert meaning, f"{section}.{name} has no meaning"
+            assert json.loads(default) == (list(value) if isinstance(value, tuple) else value)
+            assert f"| `{name}` |" in text
+    assert set(settings.MEANINGS) <= {
+        "out",
+        *(f.name for h in settings.SECTIONS.values() for f in dataclasses.fields(h)),
+    }
+
+
+def test_every_parameter_of_every_chapter_is_listed(written: Path) -> None:
+    text = page(written, "reference/parameters")
+    assert len(NOTEBOOKS) > 20
+    for path in NOTEBOOKS:
+        section = text.partition(f"## {path.parent.name}/{path.stem}\n")[2].partition("\n## ")[0]
+        cells = [
+            cell for cell in json.loads(path.read_text())["cells"] if "parameters" in cell["metadata"].get("tags", [])
+        ]
+        for line in ast.parse("".join(cells[0]["source"])).body if cells else ():
+            assert isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+            assert f"| `{line.target.id}` | `{ast.unparse(line.annotation)}` |" in section, (path, line.target.id)
+            assert line.target.id in parameters.PARAMETERS
+        assert f"</{path.parent.name}/{path.stem}>`" in section
+
+
+# ---- glossary and bibliography --------------------------------------------------------------------------------------
+
+
+def sources() -> dict[str, str]:
+    """Every hand-written page and the Markdown of every chapter, by path."""
+    pages = {
+        p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
+        for p in BOOK.rglob("*.md")
+        if "_run" not in p.parts
+    }
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        pages[path.relative_to(ROOT).as_posix()] = "\n".join(
+            "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
+        )
+    return pages
+
+
+def test_terms_are_in_order_said_once_and_lead_on() -> None:
+    body = (BOOK / "glossary.md").read_text(encoding="utf-8").partition("```{glossary}\n")[2].partition("\n```")[0]
+    entries = dict(re.findall(r"^(\S.*)\n((?:(?:  .*)?\n?)+)", body, re.MULTILINE))
+    terms = re.findall(r"^(\S.*)$", body, re.MULTILINE)
+    assert len(terms) == len(set(terms)) == len(entries) >= 60
+    assert terms == sorted(terms, key=lambda term: re.sub(r"[^a-z0-9]", "", term.casefold()))
+    assert sum("{doc}" in text or "{api}" in text or "(coverage.md)" in text for text in entries.values()) > 60
+    for term, text in entries.items():
+        assert len(text.split()) > 4, term
+
+
+def test_what_pages_refer_to_exists() -> None:
+    glossary = set(
+        re.findall(r"^(\S.*)$", (BOOK / "glossary.md").read_text().partition("{glossary}\n")[2], re.MULTILINE)
+    )
+    keys = set(cite.bib_entries(BOOK / "references.bib"))
+    pages = {f"/{path.parent.name}/{path.stem}" for path in NOTEBOOKS} | {"/coverage"}
+    pages |= {f"/{p.relative_to(BOOK).with_suffix('').as_posix()}" for p in BOOK.rglob("*.md")}
+    for where, text in sources().items():
+        for term, target in re.findall(r"\{term\}`([^`<]+?)(?: <([^`>]+)>)?`", text):
+            assert (target or term) in glossary, (where, target or term)
+        for several in re.findall(r"\{cite:\w+\}`([^`]+)`", text):
+            assert set(several.split(",")) <= keys, (where, several)
+        for target in re.findall(r"\{doc\}`(?:[^`<]*<)?(/[^`>]+)>?`", text):
+            assert target in pages, (where, target)
+
+
+NAMED = {
+    "bm251994": "BM25", "tfidf1988": "TF-IDF", "lsa1990": "latent semantic", "cbow2013": "CBOW", "bert2019": "BERT",
+    "scibert2019": "SciBERT", "specter2020": "SPECTER", "scincl2022": "SciNCL", "aspire2022": "ASPIRE", "sbert2019": "SentBERT",
+    "simcse2021": "SimCSE", "minilm2020": "MiniLM", "mpnet2020": "MPNet", "e5text2022": "E5", "pubmedbert2021": "PubMedBERT",
+    "linkbert2022": "LinkBERT", "oagbert2022": "OAG-BERT", "dpr2020": "DPR", "contriever2021": "Contriever",
+    "citeomatic2018": "Citeomatic", "transformer2017": "transformer", "wordpiece2012": "WordPiece", "houlsby2019": "adapter",
+    "pfeiffer2021": "AdapterFusion", "adapters2023": "adapters library", "pals2019": "PALs", "ctrl2019": "CTRL",
+    "switch2022": "Fedus", "chainofskills2023": "Ma et al", "prefixtuning2021": "Prefix", "adamw2019": "AdamW", "palm2022": "MFU",
+    "timkey2021": "van Schijndel", "levy2015": "Levy", "s2orc2020": "S2ORC", "sentences2019": "sentence_labels",
+    "s2and2021": "S2AND", "mdcr2022": "MDCR", "relish2019": "RELISH", "drsm2022": "DRSM", "petal2019": "iomimicry",
+    "tweetpap2021": "Tweet Mentions", "mesh2000": "MeSH", "mag2015": "MAG", "mag2020": "Microsoft Academic", "maple2023": "MAPLE",
+    "micol2022": "MAPLE", "pmcpatients2022": "PMC-Patients", "pmcpatients2023": "PMC-Patients",
+    "kanakia2019": "Kanakia", "beir2021": "BEIR", "scifact2020": "SciFact",
+    "nfcorpus2016": "NFCorpus", "treccovid2021": "TREC-COVID", "cord19": "CORD-19", "hindex2005": "h-Index", "ndcg2000": "Jarvelin",
+    "ndcg2002": "NDCG", "bcubed1998": "Bagga", "pytreceval2018": "pytrec_eval", "kendall1938": "Kendall", "kendall1945": "tau-b",
+    "spearman1904": "Spearman", "pearson1895": "Pearson", "cohen1960": "Cohen kappa", "krippendorff2004": "Krippendorff",
+    "efron1979": "bootstrap", "fisher1935": "Fisher", "smucker2007": "Smucker", "holm1979": "Holm", "tukey1949": "Tukey",
+    "kramer1956": "Tukey", "tsne2008": "t-SNE", "sklearn2011": "scikit-learn", "liblinear2008": "liblinear",
+    "lightgbm2017": "LightGBM", "pot2021": "POT", "nltk2009": "NLTK", "wordnet1995": "WordNet", "brown1964": "Brown corpus",
+    "tagset2012": "McDonald", "faiss2021": "faiss", "ray2018": "Ray", "hftransformers2020": "transformers",
+}  # fmt: skip
+"""Entry of the bibliography -> what of it the chapters or the library name."""
+
+
+def library() -> str:
+    files = [p for kind in ("py", "csv") for p in PACKAGE.rglob(f"*.{kind}") if p.parent.name != "reference"]
+    files += list((ROOT / "data_manifests").glob("*.yaml"))
+    return "\n".join([*(p.read_text(encoding="utf-8") for p in files), *sources().values()])
+
+
+def test_the_bibliography_holds_what_is_named_and_nothing_else() -> None:
+    papers = {"scirepeval2022", "scirepeval2023", "csfcube2021", "neighbours2022", "scimult2023"}
+    assert set(cite.bib_entries(BOOK / "references.bib")) == papers | set(NAMED)
+    text = library()
+    assert [name for name in NAMED.values() if name not in text] == []
+    listed = (BOOK / "references.md").read_text()
+    assert all(listed.count(key) == 2 for key in papers)  # in the first list, and left out of the second
+
+
+def test_whoever_is_named_with_a_year_is_in_the_bibliography() -> None:
+    from pybtex.database import parse_file
+
+    fold = str.maketrans("áäćčéëšžŠ’", "aacceeszS'")
+    there = {
+        (re.sub(r"[{}]|\\[^a-z]|\\[cvuL] ?", "", " ".join(person.last_names)).translate(fold), entry.fields["year"])
+        for entry in parse_file(str(BOOK / "references.bib"), "bibtex").entries.values()
+        for person in entry.persons["author"]
+    }
+    others = r"(?:,? (?:and|&) (?:van )?[A-Z][\w'-]+| et al\.?|, [A-Z]\w+(?:, | and )[\w, ]+?)"
+    names = rf"([A-Z][\w'’-]+){others},? \(?((?:19|20)\d\d)\)?"
+    people = {(family.translate(fold), year) for family, year in re.findall(names, library())}
+    assert len(people) > 20
+    assert people - there == set()
+
+
+def test_entries_are_whole() -> None:
+    from pybtex.database import parse_string
+
+    text = (BOOK / "references.bib").read_text(encoding="utf-8")
+    parsed = parse_string(text, "bibtex").entries
+    assert set(parsed) == set(cite.bib_entries(BOOK / "references.bib"))
+    for key, entry in parsed.items():
+        assert {"title", "year"} <= set(entry.fields) and entry.persons["author"], key
+        place = {"article": {"journal"}, "inproceedings": {"booktitle"}, "book": {"publisher"}}.get(entry.type, set())
+        assert place <= set(entry.fields), key
+        where = {"eprint", "url", "howpublished"} & set(entry.fields)
+        assert entry.type != "misc" or where, key
+
+
+# ---- citing a page --------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_cited_with_the_papers_it_reproduces() -> None:
+    from pybtex.database import parse_string
+
+    cell = cite.cell("scirepeval/own_test", "Costs & 100 % of_it", "5, B.1", ["scirepeval-v1", "scirepeval-v2"], ROOT)
+    assert cell == cite.cell(
+        "scirepeval/own_test", "Costs & 100 % of_it", "5, B.1", ["scirepeval-v1", "scirepeval-v2"], ROOT
+    )
+    assert cell["cell_type"] == "markdown" and cell["source"].startswith('<details class="scirep-made scirep-cite">')
+    written = re.search(r"```bibtex\n(.*)\n```", cell["source"], re.DOTALL)
+    assert written
+    entries = parse_string(written[1], "bibtex").entries
+    assert list(entries) == ["scirepbook-scirepeval-own-test", "scirepeval2022", "scirepeval2023"]
+    own = entries["scirepbook-scirepeval-own-test"].fields
+    assert own["title"] == r"{Costs \& 100 \% of\_it}" and "year" not in own
+    assert own["note"].endswith(
+        r"page scirepeval/own\_test.html, reproducing sections 5, B.1 of scirepeval2022, scirepeval2023"
+    )
+    assert (
+        parse_string((BOOK / "references.bib").read_text(), "bibtex").entries["scirepeval2023"]
+        == entries["scirepeval2023"]
+    )
+
+
+def test_a_chapter_without_exhibits_cites_its_parts_paper_and_one_beyond_none() -> None:
+    assert "@inproceedings{scimult2023" in cite.cell("scimult/x", "X", "", [], ROOT)["source"]
+    assert cite.cell("beyond/x", "X", "", [], ROOT)["source"].count("\n@") == 1
+
+
+def test_one_version_and_one_author_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    about = cite.citation(ROOT)
+    assert version == scirep_core.__version__ == about["version"]
+    page = (BOOK / "cite.md").read_text(encoding="utf-8")
+    title = page.partition("title  = {")[2].partition("},")[0]
+    assert title.replace("{", "").replace("}", "") == about["title"]
+    assert f"Version {version}." in page and f"{{{{{about['authors'][0]['name']}}}}}" in page
+    for key in cite.KEYS.values():  # the page shows the same entries
+        assert cite.bib_entries(BOOK / "references.bib")[key] in page
+
+
+def test_the_reference_is_a_part_of_its_own() -> None:
+    files = [entry["file"] for entry in reference.contents()["chapters"]]
+    rooms = [entry["file"] for entry in reference.contents()["chapters"][0]["sections"]]
+    assert files == [*reference.PAGES, "glossary"] and rooms == [f"reference/{slug}" for slug in api.ROOMS]
+    assert {f"reference/{p.stem}" for p in (BOOK / "reference").glob("*.md")} == set(reference.PAGES)
+    for name in set(os.environ) & {"SCIREP_HOME"}:
+        assert os.environ[name] not in "".join(source.modules())  # nothing of this machine is in it

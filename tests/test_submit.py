@@ -1,0 +1,265 @@
+"""`scirep submit`: a right file is added whole, every fault of a wrong one is named with its line, kept submissions stay right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scirep_core import cli, submissions
+from scirep_core.errors import ConfigError
+from scirep_core.explain import find
+from scirep_core.results import ROOT, read_results, stored
+from scirep_core.suites import averages, units
+
+KEPT = sorted((ROOT / "results" / "submitted").glob("*.jsonl"))
+Row = dict[str, Any]
+
+
+def scirep(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main(list(words))
+    out, err = capsys.readouterr()
+    return int(left.value.code or 0), out, err
+
+
+def recorded(*tasks: str) -> list[Row]:
+    """Rows of ours that `scirep score` would print: CSFCube's, under another system's name."""
+    found = {}
+    for row in read_results(ROOT / "results" / "real" / "csfcube" / "baselines.jsonl"):
+        if row.task in tasks and row.encoder == "fabs_bm25" and submissions.what_of(row) == "score":
+            found[row.task, row.metric, row.split, row.protocol] = row.to_json() | {
+                "kind": "live", "chapter": "", "encoder": "mine", "by_query": {}}  # fmt: skip
+    return list(found.values())
+
+
+@pytest.fixture
+def rows() -> list[Row]:
+    return recorded("csfcube/all", "csfcube/method")
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of submissions of one's own."""
+    monkeypatch.setattr(submissions, "folder", lambda: tmp_path / "submitted")
+    return tmp_path / "submitted"
+
+
+def array(path: Path, rows: list[Row]) -> Path:
+    path.write_text(json.dumps(rows, indent=1))
+    return path
+
+
+def lines(path: Path, rows: list[Row]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+# ---- what is kept ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_every_committed_submission_is_right(path: Path) -> None:
+    """CI's check of submissions: a pull request that adds a wrong one fails here."""
+    found = submissions.check_kept(path)
+    assert found.faults == [] and found.rows
+
+
+def test_nothing_but_submissions_lies_in_their_folder() -> None:
+    there = [path for path in (ROOT / "results" / "submitted").glob("*") if not path.name.startswith(".")]
+    assert sorted(there) == KEPT and all(submissions.NAME.fullmatch(path.stem) for path in KEPT)
+
+
+def test_a_submitted_number_is_explained_with_the_command_that_gives_it_again() -> None:
+    row = read_results(ROOT / "results" / "submitted" / "example-tfidf.jsonl")[2]
+    (origin,) = find(row.id)
+    assert origin.file.name == "example-tfidf.jsonl" and "recorded:submitted/example-tfidf:sample/same_author" in row.id
+    assert origin.to_json()["recompute"] == "scirep score sample/same_author --encoder tfidf --protocol paper --json"
+
+
+# ---- adding ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [array, lines])
+def test_a_right_file_is_added_whole_and_told_apart(
+    write: Callable[[Path, list[Row]], Path], rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    file = write(tmp_path / "my_rows.json", rows)
+    code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--check-only")
+    assert code == 0 and not own.exists() and f"{len(rows)} rows are right" in out
+    code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["rows"] == len(rows) and told["faults"] == [] and told["unchecked"] == []
+    kept = read_results(own / "my-model.jsonl")
+    assert told["added"] == str(own / "my-model.jsonl")
+    assert [(r.task, r.metric, r.value, r.low, r.n) for r in kept] == [
+        (r["task"], r["metric"], r["value"], r.get("low"), r["n"]) for r in rows
+    ]
+    assert {(r.kind, r.chapter, r.encoder) for r in kept} == {("recorded", "submitted/my-model", "mine")}
+    code, out, _ = scirep(capsys, "submit", str(own), "--check-only")
+    assert code == 0 and f"{len(rows)} rows are right" in out
+
+
+def test_a_name_or_a_number_that_is_taken_is_refused(
+    rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = lines(tmp_path / "mine.jsonl", rows)
+    assert scirep(capsys, "submit", str(file))[0] == 0 and (own / "mine.jsonl").is_file()
+    code, _, err = scirep(capsys, "submit", str(file))
+    assert code == 2 and "there is a submission of this name. Choose another with --name" in err
+    code, out, err = scirep(capsys, "submit", str(file), "--name", "other")
+    assert code == 2 and "is there twice: submitted already as mine" in out and not (own / "other.jsonl").exists()
+    assert f"{len(rows)} faults in {len(rows)} rows; nothing was added" in err
+    code, _, err = scirep(capsys, "submit", str(file), "--name", "../x")
+    assert code == 2 and not (own.parent / "x.jsonl").exists()
+
+
+def test_a_folder_is_only_checked(
+    rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines(tmp_path / "mine.jsonl", rows)
+    scirep(capsys, "submit", str(tmp_path / "mine.jsonl"))
+    assert scirep(capsys, "submit", str(own))[0] == 2
+    shutil.copy(own / "mine.jsonl", own / "other.jsonl")
+    code, out, _ = scirep(capsys, "submit", str(own), "--check-only")
+    assert code == 2 and "other.jsonl:1: chapter 'submitted/mine', kind 'recorded'" in out
+    assert "submitted already as mine" in out
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------------
+
+
+def setting(**change: Any) -> Callable[[Row], Any]:
+    return lambda row: row.update(change)
+
+
+@pytest.mark.parametrize(
+    ("says", "change"),
+    [
+        ("unknown field 'metrik'. did you mean 'metric'", setting(metrik="x")),
+        ("field 'value' is missing", lambda row: row.pop("value")),
+        ("value = 'high'. It must be a finite int or float", setting(value="high")),
+        ("n = 50.5. It must be a finite int", setting(n=50.5)),
+        ("n = True. It must be", setting(n=True)),
+        ("unknown task 'csfcube/methods'; did you mean 'csfcube/method'", setting(task="csfcube/methods")),
+        ("metric 'ndgc%20'. unknown metric", setting(metric="ndgc%20")),
+        ("metric 'difference of map'", setting(metric="difference of map")),
+        ("split 'tset' of csfcube/all", setting(split="tset")),
+        ("unknown protocol 'published'", setting(protocol="published")),
+        ("source 'kaggle'", setting(source="kaggle")),
+        ("value = 101.5. ndcg%20 lies between 0 and 100", setting(value=101.5, low=None, high=None)),
+        ("value = -3. ndcg%20 lies between", setting(value=-3, low=None, high=None)),
+        ("outside its interval 10.0 to 20.0", setting(low=10.0, high=20.0)),
+        ("interval 10.0 to None. Give both", setting(low=10.0, high=None)),
+        ("n = 49. csfcube/all, test has 50", setting(n=49)),
+        ("n = 0. It counts", setting(n=0)),
+        ("coverage = 0.93. All of the data must be scored", setting(coverage=0.93)),
+        ("encoder = ''. Name the system", setting(encoder="")),
+        ("encoder = '=HYPERLINK(1)'", setting(encoder="=HYPERLINK(1)")),
+        ("encoder = 'oracle'. A floor, a ceiling or a difference", setting(encoder="oracle")),
+        ("encoder = 'a - b'. A floor, a ceiling or a difference", setting(encoder="a - b")),
+        ("fingerprint = ''. It says which weights", setting(fingerprint="")),
+        ("data_hash = 'abc'. It says which data", setting(data_hash="abc")),
+    ],
+)
+def test_each_fault_is_named_with_its_line_and_remedy(
+    says: str, change: Callable[[Row], Any], rows: list[Row], tmp_path: Path
+) -> None:
+    first = next(
+        row for row in rows if row["task"] == "csfcube/all" and row["metric"] == "ndcg%20" and row["split"] == "test"
+    )
+    chosen = [*[row for row in rows if row is not first][:2], first]
+    change(first)
+    found = submissions.check(lines(tmp_path / "r.jsonl", chosen), "r")
+    assert [fault.line for fault in found.faults] and all(fault.line == 3 and fault.remedy for fault in found.faults)
+    assert says.replace("'csfcube/methods'; ", "'csfcube/methods'. ") in str(found.faults[0]), str(found.faults[0])
+    made = submissions.check(array(tmp_path / "r.json", chosen), "r")
+    at = (tmp_path / "r.json").read_text().splitlines()[made.faults[0].line - 1]  # type: ignore[operator]
+    assert at == " {" and [f.reason for f in made.faults] == [f.reason for f in found.faults]
+
+
+def test_other_data_are_refused_and_what_is_not_at_hand_is_said(
+    rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for row in rows:
+        row["data_hash"] = "0" * 64
+    monkeypatch.setattr(submissions, "_at_hand", lambda *given: None)
+    found = submissions.check(lines(tmp_path / "r.jsonl", rows), "r")
+    assert found.faults == [] and len(found.unchecked) == 2 and "the data are not at hand" in found.unchecked[0]
+
+
+def test_real_data_at_hand_tell_a_hash_that_is_not_theirs(real, rows: list[Row], tmp_path: Path) -> None:
+    row = rows[0] | {"data_hash": "0" * 64}
+    found = submissions.check(lines(tmp_path / "r.jsonl", [row]), "r")
+    assert f"Ours is {real.data_hash[:16]}: score on the same data" in str(found.faults[0])
+
+
+def test_embedded_data_are_made_to_check_a_row_of_them(tmp_path: Path) -> None:
+    from scirep_core import load_task
+
+    task = load_task("scirepeval/relish", "embedded", 400, 7)
+    row = {
+        "task": task.name, "split": "test", "metric": "ndcg", "protocol": "paper", "value": 50.0, "n": 0, "encoder": "mine",
+        "fingerprint": "0" * 16, "source": "embedded", "data_hash": task.data_hash,
+        "parameters": {"papers": 400, "data_seed": 7},
+    }  # fmt: skip
+    n = len({r.query_id for r in task.payload.rows})  # type: ignore[union-attr]
+    assert submissions.check(lines(tmp_path / "r.jsonl", [row | {"n": n}]), "r").faults == []
+    wrong = submissions.check(lines(tmp_path / "r.jsonl", [row | {"n": n - 1}]), "r")
+    assert f"n = {n - 1}. scirepeval/relish, test has {n}" in str(wrong.faults[0])
+    other = row | {"n": n, "parameters": {"papers": 400, "data_seed": 8}}
+    assert "Ours of 400 papers, seed 8 is" in str(
+        submissions.check(lines(tmp_path / "r.jsonl", [other]), "r").faults[0]
+    )
+    large = row | {"n": n, "parameters": {"papers": 10**6}}
+    assert "up to 20,000 papers" in str(submissions.check(lines(tmp_path / "r.jsonl", [large]), "r").faults[0])
+
+
+def test_the_same_number_twice_in_a_file_is_a_fault(rows: list[Row], tmp_path: Path) -> None:
+    found = submissions.check(lines(tmp_path / "r.jsonl", [*rows[:3], rows[1]]), "r")
+    assert [(f.line, "is there twice: first at line 2" in f.reason) for f in found.faults] == [(4, True)]
+
+
+def test_an_average_is_checked_against_its_rows(tmp_path: Path) -> None:
+    """On our own recorded rows of the whole benchmark: right as they are, wrong when a digit is changed or a unit is missing."""
+    wanted = {unit.task: {split for split, _ in unit.members} for unit in units("v2")}
+    found = {}
+    for row, path in stored():
+        ours = path.name == "baselines.jsonl" and (row.encoder, row.source, row.protocol) == (
+            "tfidf",
+            "embedded",
+            "paper",
+        )
+        if ours and row.split in wanted.get(row.task, ()) and row.parameters.get("intercept", True):
+            found.setdefault((row.task, row.split, row.metric), row)
+    members = [row for row in found.values() if submissions.what_of(row) == "score"]
+    (made,) = averages(members, "v2", False, ("all",))
+    file = [row.to_json() | {"by_query": {}} for row in (*members, made)]
+    for row in file:
+        row["encoder"] = "mine"
+    right = submissions.check(lines(tmp_path / "r.jsonl", file), "r")
+    assert right.faults == []
+    file[-1]["value"] += 0.01
+    assert "The rows of this file give" in str(submissions.check(lines(tmp_path / "r.jsonl", file), "r").faults[0])
+    alone = submissions.check(lines(tmp_path / "r.jsonl", file[-1:]), "r")
+    assert "not an average of rows in this file" in str(alone.faults[0])
+
+
+def test_files_that_are_no_rows_are_named(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, says in (
+        ("[]", "no rows"), ("", "no rows"), ('[{"a": 1}', "not JSON"), ("[1]", "expected a result row, found int"),
+        ('{"value": NaN}\n', "NaN is not a JSON number"),
+    ):  # fmt: skip
+        (tmp_path / "r.json").write_text(text)
+        code, out, err = scirep(capsys, "submit", str(tmp_path / "r.json"))
+        assert code == 2 and says in out + err and "r.json" in out + err, text
+    code, _, err = scirep(capsys, "submit", str(tmp_path / "none.json"))
+    assert code == 2 and "none.json: file not found" in err
+    with pytest.raises(ConfigError, match=r"submission of this name"):
+        own.mkdir()
+        (own / "a.jsonl").touch()
+        submissions.add(tmp_path / "r.json", "a")

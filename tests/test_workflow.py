@@ -1,0 +1,115 @@
+"""The workflow and the checklist: every command they call exists, nothing may be written but by the job that publishes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from scirep_core import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+COMMANDS: Any = typer.main.get_command(cli.app)
+
+
+def read() -> dict[str, Any]:
+    found: dict[Any, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    return {"on" if key is True else key: value for key, value in found.items()}  # YAML 1.1 reads a bare `on` as true
+
+
+def steps(job: str = "") -> list[dict[str, Any]]:
+    return [step for name, one in read()["jobs"].items() if job in ("", name) for step in one["steps"]]
+
+
+def fault(line: str) -> str:
+    """Say what is wrong with a command line of ours; "" if nothing is."""
+    words = shlex.split(line)
+    name = words[0].removeprefix(".venv/bin/")
+    if name == "make":
+        unknown = [word for word in words[1:] if word not in TARGETS and word != "&&"]
+        return f"no make target {unknown[0]}" if unknown else ""
+    if name != "scirep":
+        return f"not a command of ours: {name}"
+    at, rest = COMMANDS, words[1:]
+    while rest and hasattr(at, "commands"):
+        if rest[0] not in at.commands:
+            return f"no command scirep {rest[0]}"
+        at, rest = at.commands[rest[0]], rest[1:]
+    known = {option for parameter in at.params for option in parameter.opts}
+    unknown = [word for word in rest if word.startswith("-") and word not in known]
+    return f"no option {unknown[0]} of scirep {words[1]}" if unknown else ""
+
+
+def test_every_command_of_the_workflow_exists() -> None:
+    lines = [line for step in steps() for line in step.get("run", "").splitlines() if line.strip()]
+    assert {line: told for line in lines if (told := fault(line))} == {}
+    assert {"make test", "make book"} <= set(lines)
+    assert any(line.startswith(".venv/bin/scirep check build/html") for line in lines)
+
+
+def test_every_command_of_the_checklist_exists() -> None:
+    text = (ROOT / "RELEASING.md").read_text(encoding="utf-8")
+    lines = list(re.findall(r"`((?:make|scirep) [^`]+)`", text))
+    assert len(lines) >= 8
+    assert {line: told for line in lines if (told := fault(line.partition(" && ")[0]))} == {}
+    for named in re.findall(r"`([\w/.]+\.(?:py|md|toml|cff|json|csv|yml))`", text):
+        assert (ROOT / named).is_file(), named
+    assert "PIP_EXTRA_INDEX_URL" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("make bok", "no make target bok"),
+        (".venv/bin/scirep chek", "no command scirep chek"),
+        (".venv/bin/scirep pdf --ot x", "no option --ot of scirep pdf"),
+        (".venv/bin/scirep data got", "no command scirep got"),
+        ("curl x", "not a command of ours: curl"),
+        (".venv/bin/scirep data list --json", ""),
+    ],
+)
+def test_a_wrong_command_is_found(line: str, told: str) -> None:
+    assert fault(line) == told
+
+
+def test_it_runs_on_pushes_and_pull_requests_and_publishes_only_main_and_tags() -> None:
+    found = read()
+    assert found["on"]["push"] == {"branches": ["main"], "tags": ["v*"]}
+    assert "pull_request" in found["on"]
+    jobs = found["jobs"]
+    assert "if" not in jobs["test"]
+    assert jobs["build"]["if"] == "github.event_name != 'pull_request'"
+    assert jobs["publish"]["if"] == "github.ref == 'refs/heads/main' || startsWith(github.ref, 'refs/tags/v')"
+    assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == ("test", "build")
+    assert all(isinstance(job["timeout-minutes"], int) for job in jobs.values())
+
+
+def test_only_the_job_that_publishes_may_write_and_there_is_no_secret() -> None:
+    found = read()
+    assert found["permissions"] == {"contents": "read"}
+    may = {name: job["permissions"] for name, job in found["jobs"].items() if "permissions" in job}
+    assert may == {"publish": {"pages": "write", "id-token": "write"}}
+    assert "secrets." not in WORKFLOW.read_text(encoding="utf-8")
+
+
+def test_actions_are_githubs_own_at_a_major_version() -> None:
+    used = [step["uses"] for step in steps() if "uses" in step]
+    assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", name)] == []
+    assert used.count("actions/checkout@v4") == 2  # what only publishes needs no checkout
+
+
+def test_the_index_of_packages_is_a_variable_of_the_repository() -> None:
+    assert read()["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
+    assert not re.search(r"https?://", WORKFLOW.read_text(encoding="utf-8"))
+
+
+def test_python_is_the_one_of_the_lock() -> None:
+    versions = [step["with"]["python-version"] for step in steps() if "setup-python" in step.get("uses", "")]
+    assert versions == ["3.11", "3.11"]
