@@ -144,3 +144,24 @@ def evaluated(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(scoring, "evaluate", counting)
     return names
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser for the module's tests."""
+    import chromium as installed
+
+    with installed.browser() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium):
+    """Opens a widget's page; a console message, an error or a request leaving the page fails the test."""
+    import panel
+
+    checked = panel.Browser(chromium)
+    yield checked
+    for context in chromium.contexts:
+        context.close()
+    assert checked.wrong == [], "errors, warnings or requests in the page"

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
+import panel
 import pytest
+from panel import Browser
 
 from scirep_core.errors import ConfigError
 from scirep_core.explore.facets import (
-    CSS,
-    ESM,
     METRICS,
     CandidateView,
     QueryView,
@@ -228,80 +226,9 @@ def test_fallback_reads_without_script() -> None:
 
 # ---- in the browser -------------------------------------------------------------------------------------------------
 
-HARNESS = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
-<meta name="viewport" content="width=device-width">
-<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
-body{margin:20px auto;max-width:WIDTHpx;padding:0 8px} CSS</style>
-<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
-<script>
-const traits = TRAITS, heard = {};
-window.saved = 0;
-window.fake = {
-  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
-  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
-  on: (name, f) => { (heard[name] ||= []).push(f); },
-  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
-};
-import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
-  window.widget = module;
-  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
-  document.body.dataset.ready = "yes";
-});
-</script>"""
-
 
 def harness(folder: Path, given: dict[str, Any], theme: str = "", width: int = 1000, **more: Any) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    widget = facet_explorer(**given, **more)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
-
-
-class Browser:
-    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser, self.wrong = browser, list[str]()
-
-    def open(self, address: str, width: int = 1100, **context: Any) -> Any:
-        page = self.browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
-        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
-        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("body[data-ready]")
-        return page
-
-    def only(self, route: Any, address: str) -> None:
-        url = route.request.url
-        if url.split("#")[0] == address or url.startswith("blob:"):
-            route.continue_()
-        else:
-            self.wrong.append(url)
-            route.abort()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
+    return panel.page(folder, facet_explorer(**given, **more), theme, width)
 
 
 def numbers(page: Any) -> list[list[str]]:
@@ -312,11 +239,6 @@ def numbers(page: Any) -> list[list[str]]:
 
 def titles(page: Any, side: int = 0) -> list[str]:
     return page.locator(f".scx-side-{side} .scx-row .scx-name").all_text_contents()
-
-
-def selection(page: Any) -> dict[str, Any]:
-    page.wait_for_timeout(260)  # the widget reports when the reader pauses
-    return page.evaluate("fake.get('selection')")
 
 
 def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: Path) -> None:
@@ -331,7 +253,7 @@ def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: P
     page.get_by_label("Cut-off as").select_option("k")
     page.get_by_label("Papers", exact=True).fill("4")
     assert [row[:2] for row in numbers(page)[:3]] == [["50.00", "75.00"], ["66.67", "100.00"], ["64.96", "100.00"]]
-    assert "BM25 at k 4: P@k 50.00" in (selection(page) and page.locator("[aria-live=polite]").inner_text())
+    assert "BM25 at k 4: P@k 50.00" in (panel.selection(page) and page.locator("[aria-live=polite]").inner_text())
     page.get_by_label("Facet", exact=True).select_option("p1_background")
     assert "by its background sentences (objective counts as background)" in page.locator(".scx-query").inner_text()
     assert ["(part of the query)" in text for text in page.locator(".scx-lit").all_text_contents()] == [True, True]
@@ -339,7 +261,7 @@ def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: P
     page.get_by_label("Query paper").select_option("p2")
     assert page.locator(".scx-row .scx-badge").first.inner_text() == "0 unrelated"
     page.get_by_label("Ranking A").select_option("specter")
-    now = selection(page)
+    now = panel.selection(page)
     assert (now["query"], now["facet"], now["cutoff"]) == ("p2_method", "method", 4)
     assert page.evaluate("location.hash") == "#explorer=p2_method,specter,bm25,4"
     assert titles(page)[0] == "Candidate number 2" and page.evaluate("saved") >= 1
@@ -368,41 +290,41 @@ def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
     assert opened.locator(".scx-matched").count() == 2 and "A: query 3, 0.813" in opened.inner_text()
     assert opened.locator("mark").all_inner_texts().count("sparse") == 2
     assert opened.locator(".scx-terms li").all_inner_texts() == ["sparse 3.25", "parsing 1.5"]
-    assert selection(page)["candidate"] == "c1" and "Opened" in page.locator("[aria-live=polite]").inner_text()
+    assert panel.selection(page)["candidate"] == "c1" and "Opened" in page.locator("[aria-live=polite]").inner_text()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Papers ranked by B, SPECTER"
     assert page.evaluate(current) == HOSTILE
     page.keyboard.press("ArrowDown")
-    assert selection(page)["candidate"] == "c4", "an open panel follows the cursor"
+    assert panel.selection(page)["candidate"] == "c4", "an open panel follows the cursor"
     page.keyboard.press("Escape")
-    assert selection(page)["candidate"] is None
+    assert panel.selection(page)["candidate"] is None
     page.keyboard.press("]")
     page.keyboard.press("]")
     page.keyboard.press("]")
     page.keyboard.press("[")
-    assert selection(page)["query"] == "p2_method"
+    assert panel.selection(page)["query"] == "p2_method"
     page.get_by_label("Percent", exact=True).fill("30")
     page.locator(".scx-side-1 .scx-row").nth(3).click()  # leaving the box must not swallow the click
-    assert selection(page)["candidate"] == "c3"
+    assert panel.selection(page)["candidate"] == "c3"
 
 
 def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser, tmp_path: Path) -> None:
     address = harness(tmp_path, tiny())
     page = browser.open(address + "#explorer=p2_method,mini%2C%20lm,bm25,30%25")
-    now = selection(page)
+    now = panel.selection(page)
     assert (now["query"], now["systems"], now["cutoff"]) == ("p2_method", ["mini, lm", "bm25"], "30%")
     assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
     assert page.locator(".scx-command code").inner_text().endswith("-p encoders 'mini, lm,bm25'")
     page.evaluate("location.hash = '#next'")
-    assert selection(page) == now and page.evaluate("location.hash") == "#next"
+    assert panel.selection(page) == now and page.evaluate("location.hash") == "#next"
     page.evaluate("location.hash = '#explorer=p1_method,bm25,specter,20%'")
-    assert (selection(page)["query"], selection(page)["cutoff"]) == ("p1_method", "20%")
+    assert (panel.selection(page)["query"], panel.selection(page)["cutoff"]) == ("p1_method", "20%")
     for other in ("", "=%E0%A4%A,b", "=nobody,bm25,specter,5", "#somewher=p2_method,bm25,specter,5"):
         page.evaluate("hash => { location.hash = hash; }", other if other.startswith("#") else f"#explorer{other}")
         page.wait_for_timeout(20)
-    assert selection(page)["query"] == "p1_method"
+    assert panel.selection(page)["query"] == "p1_method"
     page = browser.open(address + "#next")
-    assert selection(page)["query"] == "p1_method" and page.evaluate("location.hash") == "#next"
+    assert panel.selection(page)["query"] == "p1_method" and page.evaluate("location.hash") == "#next"
 
 
 def test_python_moves_the_view_and_a_removed_view_is_silent(browser: Browser, tmp_path: Path) -> None:
@@ -435,46 +357,12 @@ def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path)
         assert values == pytest.approx(metrics(ratings, k), abs=1e-9)
 
 
-CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
-  const back = (node) => {
-    for (; node; node = node.parentElement) {
-      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
-      if (a !== 0) return [r, g, b];
-    }
-    return [255, 255, 255];
-  };
-  const root = document.querySelector('.scx'), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
-  let seen = 0;
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
-    if (!text || node.closest('.scx-sr')) continue;
-    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
-    seen += 1;
-    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
-  }
-  return {low, seen, back: back(root).join()};
-}"""
-
-
 def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path) -> None:
     page = browser.open(harness(tmp_path, tiny()))
     page.locator(".scx-row").nth(1).click()
     assert page.locator(".scx mark").count() and page.locator(".scx-tag").count()
-    backs = {}
-    for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
-        page.emulate_media(media="screen", color_scheme=scheme)
-        page.evaluate(
-            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
-        )
-        found = page.evaluate(CONTRAST)
+    for name, found in panel.modes(page, "scx"):
         assert found["low"] == [] and found["seen"] > 150, name
-        backs[name] = found["back"]
-        page.emulate_media(media="print")
-        assert page.evaluate(CONTRAST)["back"] == "255,255,255"
-    assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
 
 
 def test_every_control_has_a_name_and_a_narrow_page_does_not_scroll_sideways(browser: Browser, tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
 import numpy as np
+import panel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from panel import Browser
 from test_altered import task
 from test_exhibits_perturbations import Letters, page
-from test_explore_tasks import CONTRAST, HARNESS, Browser
 
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits import neighbours_perturbations_explorer as exploring
@@ -25,8 +25,6 @@ from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.explore.facets import encode
 from scirep_core.explore.perturbations import (
     CODES,
-    CSS,
-    ESM,
     LONGEST,
     OWN,
     PerturbationExplorer,
@@ -305,42 +303,8 @@ def test_what_cannot_be_answered_is_said_and_nobody_there_says_nothing(view: dic
 # ---- in the browser --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
-
-
 def harness(folder: Path, data: dict[str, Any], **chosen: str) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    widget = PerturbationExplorer(data, **chosen)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    written = HARNESS.replace("THEME", "").replace("WIDTH", "1000").replace("CSS", CSS, 1)
-    written = written.replace("FALLBACK", widget.static_fallback(), 1)
-    traits = {"data": widget.data, "selection": widget.selection, "asked": {}, "answer": ""}
-    path = folder / "page.html"
-    path.write_text(
-        written.replace("TRAITS", inline(traits), 1).replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8"
-    )
-    return path.as_uri()
-
-
-def selection(tab: Any) -> dict[str, Any]:
-    tab.wait_for_timeout(260)  # the widget reports when the reader pauses
-    found: dict[str, Any] = tab.evaluate("fake.get('selection')")
-    return found
+    return panel.page(folder, PerturbationExplorer(data, **chosen), asked={}, answer="")
 
 
 def choose(tab: Any, **changes: str) -> None:
@@ -420,29 +384,29 @@ def test_keyboard_alone_goes_everywhere(browser: Browser, tmp_path: Path, view: 
     assert tab.locator(".spx-codes button[tabindex='0']").count() == 1, "one stop for the Tab key"
     tab.locator(".spx-codes button[tabindex='0']").focus()
     for key, move in (("ArrowRight", 1), ("ArrowDown", 1), ("ArrowLeft", -1), ("]", 1), ("[", -1)):
-        before = selection(tab)["code"]
+        before = panel.selection(tab)["code"]
         tab.keyboard.press(key)
-        now = selection(tab)["code"]
+        now = panel.selection(tab)["code"]
         assert now == order[(order.index(before) + move) % 32], key
         assert tab.evaluate("document.activeElement.dataset.code") == now, "the keyboard stays with the change"
     tab.keyboard.press("End")
-    assert selection(tab)["code"] == order[-1]
+    assert panel.selection(tab)["code"] == order[-1]
     tab.keyboard.press("ArrowRight")
-    assert selection(tab)["code"] == order[0]
+    assert panel.selection(tab)["code"] == order[0]
     ids = [p["id"] for p in view["papers"]]
     tab.keyboard.press(".")
-    assert selection(tab)["paper"] == ids[1]
+    assert panel.selection(tab)["paper"] == ids[1]
     tab.keyboard.press(",")
     tab.keyboard.press(",")
-    assert selection(tab)["paper"] == ids[-1]
+    assert panel.selection(tab)["paper"] == ids[-1]
     said = tab.locator(".spx > [aria-live]").inner_text()
     assert said.startswith(order[0]) and "MiniLM: cosine" in said
     tab.get_by_label("Next change").click()
-    assert selection(tab)["code"] == order[1] and tab.evaluate("saved") >= 8
+    assert panel.selection(tab)["code"] == order[1] and tab.evaluate("saved") >= 8
     tab.get_by_label("Paper", exact=True).select_option(ids[2])
-    assert selection(tab)["paper"] == ids[2]
+    assert panel.selection(tab)["paper"] == ids[2]
     tab.locator(".spx-codes button", has_text="TDelNN_A").click()
-    assert selection(tab)["code"] == "TDelNN_A" and tab.locator(".spx-codes [aria-pressed=true]").count() == 1
+    assert panel.selection(tab)["code"] == "TDelNN_A" and tab.locator(".spx-codes [aria-pressed=true]").count() == 1
 
 
 def test_a_pointed_neighbour_is_ringed_on_its_map(browser: Browser, tmp_path: Path, view: dict[str, Any]):
@@ -490,7 +454,7 @@ def test_text_boxes_appear_only_where_a_kernel_answers(
     assert tab.evaluate("fake.get('asked').title") == TYPED["title"] + " and marks", "then what was typed meanwhile"
     answer()
     assert tab.locator(".spx-status").inner_text() == ""
-    assert selection(tab)["paper"] == OWN and tab.get_by_label("Paper", exact=True).input_value() == OWN
+    assert panel.selection(tab)["paper"] == OWN and tab.get_by_label("Paper", exact=True).input_value() == OWN
     assert "and marks" in " ".join(tab.evaluate(RESULT)) and tab.evaluate("document.activeElement.type") == "text"
     assert tab.locator(".spx-side").first.locator(".spx-head").inner_text().count("of 31") == 1, (
         "its own text joins the papers"
@@ -504,14 +468,14 @@ def test_text_boxes_appear_only_where_a_kernel_answers(
     answer()
     assert tab.locator(".spx-status").inner_text() == f"At most {LONGEST:,} characters, please."
     tab.keyboard.press(".")
-    assert selection(tab)["paper"] == view["papers"][0]["id"]
+    assert panel.selection(tab)["paper"] == view["papers"][0]["id"]
 
 
 def test_typing_alone_asks_after_a_pause(browser: Browser, tmp_path: Path, view: dict[str, Any]):
     tab = browser.open(harness(tmp_path, view))
     tab.evaluate("fake.set('answer', JSON.stringify({ n: 1, by: 'x' }))")
     tab.get_by_label("Your title").press_sequentially("Old graphs [now], and then.", delay=5)
-    assert "title" not in tab.evaluate("fake.get('asked')") and selection(tab)["code"] == "T_ADelNN", (
+    assert "title" not in tab.evaluate("fake.get('asked')") and panel.selection(tab)["code"] == "T_ADelNN", (
         "brackets are text here"
     )
     tab.wait_for_function("fake.get('asked').title === 'Old graphs [now], and then.'", timeout=3000)
@@ -522,18 +486,18 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser
     second, third = (p["id"] for p in view["papers"][1:3])
     tab = browser.open(f"{address}#perturbation={second},TDelNN")
     assert (
-        selection(tab) == {"paper": second, "code": "TDelNN"}
+        panel.selection(tab) == {"paper": second, "code": "TDelNN"}
         and tab.locator(".spx-about strong").inner_text() == "TDelNN"
     )
     tab.evaluate("location.hash = '#next'")
-    assert selection(tab)["paper"] == second and tab.evaluate("location.hash") == "#next"
+    assert panel.selection(tab)["paper"] == second and tab.evaluate("location.hash") == "#next"
     tab.evaluate(f"location.hash = '#perturbation={third},nothing'")
     tab.wait_for_function(f"fake.get('selection').paper === '{third}'")
-    assert selection(tab) == {"paper": third, "code": "TDelNN"}, "an unknown change leaves the one there is"
+    assert panel.selection(tab) == {"paper": third, "code": "TDelNN"}, "an unknown change leaves the one there is"
     for other in ("#perturbation", "#perturbation=%E0%A4%A", "#perturbation=nobody,T_ARot", "#formats=p1"):
         tab.evaluate("hash => { location.hash = hash; }", other)
         tab.wait_for_timeout(20)
-    assert selection(tab)["paper"] == third
+    assert panel.selection(tab)["paper"] == third
     tab.evaluate("cleanup()")
     choose(tab, paper=second)
     tab.evaluate(f"location.hash = '#perturbation={second},T_ARot'")
@@ -544,22 +508,10 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser
 def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, view: dict[str, Any]):
     tab = browser.open(harness(tmp_path, view, paper=view["papers"][1]["id"]))
     tab.evaluate("fake.set('answer', JSON.stringify({ n: 1, by: 'x' }))")
-    contrast = CONTRAST.replace(".stx", ".spx")
     for code in ("T_ADelNN", "T_ARot", "T_A_WS", "T_ARepADJ"):
         choose(tab, code=code)
-        backs = {}
-        for name, theme, scheme in (("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")):
-            tab.emulate_media(media="screen", color_scheme=scheme)
-            tab.evaluate(
-                "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme",
-                theme,
-            )
-            found = tab.evaluate(contrast)
+        for name, found in panel.modes(tab, "spx"):
             assert found["low"] == [] and found["seen"] > 100, (code, name)
-            backs[name] = found["back"]
-            tab.emulate_media(media="print")
-            assert tab.evaluate(contrast)["back"] == "255,255,255"
-        assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
 
 
 def test_a_narrow_page_does_not_scroll_sideways(browser: Browser, tmp_path: Path, view: dict[str, Any]):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
+import panel
 import pytest
+from panel import Browser
 
 from scirep_core.errors import ConfigError
 from scirep_core.explore.facets import encode
-from scirep_core.explore.scores import CSS, ESM, Gap, Run, ScoreExplorer, fallback, resolve, score_data
+from scirep_core.explore.scores import Gap, Run, ScoreExplorer, fallback, resolve, score_data
 from scirep_core.results import Result
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
@@ -120,78 +120,9 @@ def test_the_plain_twin_holds_every_number_and_no_markup_of_the_data(view: dict[
 
 # ---- in the browser -------------------------------------------------------------------------------------------------
 
-HARNESS = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
-<meta name="viewport" content="width=device-width">
-<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
-body{margin:20px auto;max-width:1000px;padding:0 8px} CSS</style>
-<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
-<script>
-const traits = TRAITS, heard = {};
-window.saved = 0;
-window.fake = {
-  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
-  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
-  on: (name, f) => { (heard[name] ||= []).push(f); },
-  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
-};
-import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
-  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
-  document.body.dataset.ready = "yes";
-});
-</script>"""
-
 
 def harness(folder: Path, view: dict[str, Any], **chosen: str) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    widget = ScoreExplorer(view, **{"first": "minilm", "second": "tfidf"} | chosen)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", "").replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
-
-
-class Browser:
-    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser, self.wrong = browser, list[str]()
-
-    def open(self, address: str, width: int = 1100) -> Any:
-        page = self.browser.new_context(viewport={"width": width, "height": 900}).new_page()
-        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
-        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("body[data-ready]")
-        return page
-
-    def only(self, route: Any, address: str) -> None:
-        url = route.request.url
-        if url.split("#")[0] == address or url.startswith("blob:"):
-            route.continue_()
-        else:
-            self.wrong.append(url)
-            route.abort()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
+    return panel.page(folder, ScoreExplorer(view, **{"first": "minilm", "second": "tfidf"} | chosen))
 
 
 def tasks(page: Any) -> list[str]:
@@ -205,11 +136,6 @@ def states(page: Any) -> dict[str, str]:
 
 def told(page: Any) -> str:
     return page.locator(".sco-verdict").inner_text()
-
-
-def selection(page: Any) -> dict[str, Any]:
-    page.wait_for_timeout(260)  # the widget reports when the reader pauses
-    return page.evaluate("fake.get('selection')")
 
 
 def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
@@ -238,7 +164,7 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
     page.get_by_label("Scores").select_option("live")
     assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["paper"]
     assert "Invented." in page.locator(".sco-note").inner_text()
-    assert selection(page) == {
+    assert panel.selection(page) == {
         "first": "minilm",
         "second": "minilm",
         "run": "live",
@@ -262,7 +188,7 @@ def test_headings_sort_and_say_so(browser: Browser, tmp_path: Path, view: dict[s
     assert page.evaluate("document.activeElement.dataset.by") == "difference", "the heading keeps the keyboard"
     heading.nth(0).click()
     heading.nth(0).click()
-    assert tasks(page) == list(SCORES)[::-1] and selection(page)["order"] == "-task"
+    assert tasks(page) == list(SCORES)[::-1] and panel.selection(page)["order"] == "-task"
     assert HOSTILE in page.locator(".sco thead").inner_text()
     assert page.evaluate("window.pwned") is None and page.locator(".sco img, .sco b").count() == 0
 
@@ -277,7 +203,7 @@ def test_keyboard_alone_is_enough(browser: Browser, tmp_path: Path, view: dict[s
     page.keyboard.press("[")
     page.keyboard.press("[")
     assert told(page).startswith("TF-IDF − random")
-    assert selection(page)["second"] == "random" and page.locator("[aria-live]").inner_text() == told(page)
+    assert panel.selection(page)["second"] == "random" and page.locator("[aria-live]").inner_text() == told(page)
     page.keyboard.press("]")
     assert told(page) == "Choose two different systems."
 
@@ -287,7 +213,7 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(
 ) -> None:
     address = harness(tmp_path, view)
     page = browser.open(f"{address}#scores=tfidf,random,recorded,sound,-difference")
-    assert selection(page) == {
+    assert panel.selection(page) == {
         "first": "tfidf",
         "second": "random",
         "run": "recorded",
@@ -295,56 +221,22 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(
         "order": "-difference",
     }
     page.evaluate("location.hash = '#next'")
-    assert selection(page)["first"] == "tfidf" and page.evaluate("location.hash") == "#next"
+    assert panel.selection(page)["first"] == "tfidf" and page.evaluate("location.hash") == "#next"
     for other in ("#scores=", "#scores=%E0%A4%A,1", "#scores=nobody,tfidf,recorded,paper,task", "#task=csfcube,1"):
         page.evaluate("hash => { location.hash = hash; }", other)
         page.wait_for_timeout(20)
-    assert selection(page)["first"] == "tfidf"
+    assert panel.selection(page)["first"] == "tfidf"
     page.evaluate("location.hash = '#scores=tfidf,random,live,sound,task'")
-    assert selection(page)["protocol"] == "paper", "a protocol that is not there gives way"
+    assert panel.selection(page)["protocol"] == "paper", "a protocol that is not there gives way"
     before = told(page)
     page.evaluate("cleanup(); fake.set('selection', {...fake.get('selection'), first: 'minilm'})")
     assert told(page) == before, "a removed view is silent"
 
 
-CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
-  const back = (node) => {
-    for (; node; node = node.parentElement) {
-      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
-      if (a !== 0) return [r, g, b];
-    }
-    return [255, 255, 255];
-  };
-  const root = document.querySelector('.sco'), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
-  let seen = 0;
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
-    if (!text || node.closest('.sco-sr')) continue;
-    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
-    seen += 1;
-    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
-  }
-  return {low, seen, back: back(root).join()};
-}"""
-
-
 def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
     page = browser.open(harness(tmp_path, view))
-    backs = {}
-    for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
-        page.emulate_media(media="screen", color_scheme=scheme)
-        page.evaluate(
-            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
-        )
-        found = page.evaluate(CONTRAST)
+    for name, found in panel.modes(page, "sco"):
         assert found["low"] == [] and found["seen"] > 50, name
-        backs[name] = found["back"]
-        page.emulate_media(media="print")
-        assert page.evaluate(CONTRAST)["back"] == "255,255,255"
-    assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
 
 
 @pytest.mark.parametrize("width", [390, 700, 1200])

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
+import panel
 import pytest
+from panel import Browser
 
 from scirep_core.datasets import load_task
 from scirep_core.datasets.csfcube import FacetCollection
@@ -36,7 +37,7 @@ from scirep_core.errors import ConfigError
 from scirep_core.explore.facets import encode
 from scirep_core.explore.task_examples import CANDIDATES, MENTIONS, Ref, charts, class_names, clip, grade_word, keep
 from scirep_core.explore.task_examples import examples as draw
-from scirep_core.explore.tasks import CAP, CSS, ESM, TEXT, TaskExplorer, fallback, resolve, task_data
+from scirep_core.explore.tasks import CAP, TEXT, TaskExplorer, fallback, resolve, task_data
 from scirep_core.records import Judgement, Paper, Query
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
@@ -363,84 +364,9 @@ def test_an_example_of_a_paper_without_text_is_still_an_example() -> None:
 
 # ---- in the browser -------------------------------------------------------------------------------------------------
 
-HARNESS = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
-<meta name="viewport" content="width=device-width">
-<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
-body{margin:20px auto;max-width:WIDTHpx;padding:0 8px} CSS</style>
-<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
-<script>
-const traits = TRAITS, heard = {};
-window.saved = 0;
-window.fake = {
-  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
-  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
-  on: (name, f) => { (heard[name] ||= []).push(f); },
-  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
-};
-import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
-  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
-  document.body.dataset.ready = "yes";
-});
-</script>"""
-
 
 def harness(folder: Path, data: dict[str, Any], theme: str = "", width: int = 1000, task: str | None = None) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    widget = TaskExplorer(data, task=task)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
-
-
-class Browser:
-    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser, self.wrong = browser, list[str]()
-
-    def open(self, address: str, width: int = 1100, **context: Any) -> Any:
-        page = self.browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
-        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
-        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("body[data-ready]")
-        return page
-
-    def only(self, route: Any, address: str) -> None:
-        url = route.request.url
-        if url.split("#")[0] == address or url.startswith("blob:"):
-            route.continue_()
-        else:
-            self.wrong.append(url)
-            route.abort()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
-
-
-def selection(page: Any) -> dict[str, Any]:
-    page.wait_for_timeout(260)  # the widget reports when the reader pauses
-    return page.evaluate("fake.get('selection')")
+    return panel.page(folder, TaskExplorer(data, task=task), theme, width)
 
 
 def options(page: Any) -> list[str]:
@@ -476,7 +402,7 @@ def test_searching_and_choosing_by_mouse(browser: Browser, tmp_path: Path, view:
         page.locator(".stx-shown h4").inner_text() == "Example 2 of 2"
         and page.locator(".stx-example").inner_text() != before
     )
-    assert selection(page) == {"task": "scimult/cite", "example": 1} and page.evaluate("saved") >= 1
+    assert panel.selection(page) == {"task": "scimult/cite", "example": 1} and page.evaluate("saved") >= 1
     assert page.evaluate("location.hash") == "#task=scimult/cite,2"
     assert page.evaluate("document.activeElement.textContent") == "Another example", "the button keeps the keyboard"
     page.get_by_role("button", name="Another example").click()
@@ -510,30 +436,30 @@ def test_keyboard_walks_the_list_and_the_examples(browser: Browser, tmp_path: Pa
     page.keyboard.press("Home")
     for key in ("ArrowDown", "j", "ArrowDown", "k"):
         page.keyboard.press(key)
-    assert selection(page)["task"] == order[2]
+    assert panel.selection(page)["task"] == order[2]
     active = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).dataset.key"
     assert page.evaluate(active) == order[2]
     page.keyboard.press("End")
     page.keyboard.press("]")
-    assert selection(page)["task"] == order[-1] == "mine"
+    assert panel.selection(page)["task"] == order[-1] == "mine"
     box = "(() => { const l = document.querySelector('.stx-list').getBoundingClientRect(), o = document.querySelector('[aria-selected=true]').getBoundingClientRect(); return o.top >= l.top && o.bottom <= l.bottom; })()"  # noqa: E501
     assert page.evaluate(box), "the chosen line is in view"
     page.keyboard.press("/")
     page.keyboard.type("s2and")
     assert options(page) == ["scirepeval/s2and"] and title(page) == "mine"
     page.keyboard.press("Enter")
-    assert title(page) == "S2AND" and "S2AND" in (selection(page) and page.locator("[aria-live]").inner_text())
+    assert title(page) == "S2AND" and "S2AND" in (panel.selection(page) and page.locator("[aria-live]").inner_text())
     page.keyboard.press("Escape")
     assert len(options(page)) == 67
     page.keyboard.press("ArrowUp")
-    assert selection(page)["task"] == order[order.index("scirepeval/s2and") - 1]
+    assert panel.selection(page)["task"] == order[order.index("scirepeval/s2and") - 1]
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
     page.keyboard.press("n")
-    assert selection(page) == {"task": "scirepeval/s2and", "example": 1}
+    assert panel.selection(page) == {"task": "scirepeval/s2and", "example": 1}
     page.keyboard.press("p")
     page.keyboard.press("[")
-    assert selection(page) == {"task": order[order.index("scirepeval/s2and") - 1], "example": 0}
+    assert panel.selection(page) == {"task": order[order.index("scirepeval/s2and") - 1], "example": 0}
 
 
 def test_address_restores_a_view_and_leaves_other_anchors_alone(
@@ -541,15 +467,15 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(
 ) -> None:
     address = harness(tmp_path, view)
     page = browser.open(address + "#task=csfcube,3")
-    assert selection(page) == {"task": "csfcube", "example": 2} and title(page) == "CSFCube"
+    assert panel.selection(page) == {"task": "csfcube", "example": 2} and title(page) == "CSFCube"
     page.evaluate("location.hash = '#next'")
-    assert selection(page)["task"] == "csfcube" and page.evaluate("location.hash") == "#next"
+    assert panel.selection(page)["task"] == "csfcube" and page.evaluate("location.hash") == "#next"
     page.evaluate("location.hash = '#task=scirepeval%2Ffos,99'")
-    assert selection(page) == {"task": "scirepeval/fos", "example": 5}, "a number past the last means the last"
+    assert panel.selection(page) == {"task": "scirepeval/fos", "example": 5}, "a number past the last means the last"
     for other in ("#task", "#task=%E0%A4%A,1", "#task=nobody,1", "#tasks=csfcube,1", "#explorer=csfcube,a,b,5"):
         page.evaluate("hash => { location.hash = hash; }", other)
         page.wait_for_timeout(20)
-    assert selection(page)["task"] == "scirepeval/fos"
+    assert panel.selection(page)["task"] == "scirepeval/fos"
     page.evaluate("cleanup(); fake.set('selection', { task: 'csfcube', example: 0 })")
     assert title(page) == "Fields of study (FoS)", "a removed view is silent"
     page = browser.open(address + "#next")
@@ -567,47 +493,12 @@ def test_chapters_are_linked_where_the_page_knows_its_site(
     assert page.locator(".stx-used a").first.get_attribute("href").startswith("../csfcube/")
 
 
-CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
-  const back = (node) => {
-    for (; node; node = node.parentElement) {
-      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
-      if (a !== 0) return [r, g, b];
-    }
-    return [255, 255, 255];
-  };
-  const root = document.querySelector('.stx'), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
-  let seen = 0;
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
-    if (!text || node.closest('.stx-sr')) continue;
-    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
-    seen += 1;
-    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
-  }
-  return {low, seen, back: back(root).join()};
-}"""
-
-
 def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
     page = browser.open(harness(tmp_path, view))
     for task in ("csfcube", "scirepeval/fos", "scirepeval/relish", "scimult/cite", "mine", "scirepeval/feeds_1"):
         page.evaluate("task => fake.set('selection', { task, example: 0 })", task)
-        backs = {}
-        for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
-            page.emulate_media(media="screen", color_scheme=scheme)
-            page.evaluate(
-                "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme",
-                theme,
-            )
-            found = page.evaluate(CONTRAST)
+        for name, found in panel.modes(page, "stx"):
             assert found["low"] == [] and found["seen"] > 100, (task, name)
-            backs[name] = found["back"]
-            page.emulate_media(media="print")
-            assert page.evaluate(CONTRAST)["back"] == "255,255,255"
-        assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
 
 
 @pytest.mark.parametrize("width", [390, 700, 1200])

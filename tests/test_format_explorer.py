@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
 import numpy as np
+import panel
 import pytest
-from test_explore_tasks import CONTRAST, HARNESS, Browser
+from panel import Browser
 
 from scirep_core.chapter import Chapter
 from scirep_core.errors import ConfigError
@@ -22,8 +21,6 @@ from scirep_core.exhibits import scirepeval_formats as exhibit
 from scirep_core.explore.facets import encode
 from scirep_core.explore.formats import (
     ASKED,
-    CSS,
-    ESM,
     SIDE,
     FormatExplorer,
     Model,
@@ -417,40 +414,8 @@ def test_a_saved_model_is_looked_at_by_its_folder(chapter: Chapter, tmp_path: Pa
 # ---- in the browser --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
-
-
 def harness(folder: Path, data: dict[str, Any], theme: str = "", width: int = 1000, **chosen: str) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    widget = FormatExplorer(data, **chosen)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
-
-
-def selection(page: Any) -> dict[str, Any]:
-    page.wait_for_timeout(260)  # the widget reports when the reader pauses
-    found: dict[str, Any] = page.evaluate("fake.get('selection')")
-    return found
+    return panel.page(folder, FormatExplorer(data, **chosen), theme, width)
 
 
 def title(page: Any) -> str:
@@ -516,12 +481,14 @@ def test_a_click_on_a_dot_or_a_neighbour_chooses_that_paper(
         assert tip.is_visible() and PAPERS[at].title in tip.inner_text() and str(PAPERS[at].year) in tip.inner_text()
         assert page.locator(".sfx-hot").count() == 4, "the same paper is ringed on every map"
         page.mouse.click(*spot)
-        assert title(page) == PAPERS[at].title and selection(page)["paper"] == f"p{at}"
+        assert title(page) == PAPERS[at].title and panel.selection(page)["paper"] == f"p{at}"
     row = page.locator(".sfx-row").nth(2)
     other = int(row.get_attribute("data-i"))
     row.locator("td").first.click()
     assert (
-        title(page) == PAPERS[other].title and selection(page)["paper"] == f"p{other}" and page.evaluate("saved") >= 2
+        title(page) == PAPERS[other].title
+        and panel.selection(page)["paper"] == f"p{other}"
+        and page.evaluate("saved") >= 2
     )
     assert page.evaluate("location.hash") == f"#formats=p{other},field,MIXED"
     back = page.get_by_role("button", name="Back", exact=True)
@@ -572,9 +539,9 @@ def test_rings_colours_and_order_follow_their_controls(browser: Browser, tmp_pat
     for i in (0, 9, 30):
         level = sum(edge <= PAPERS[i].year for edge in view["levels"]["year"])  # type: ignore[operator]
         assert dots.nth(i).get_attribute("data-c") == f"l{level}"
-    assert selection(page)["colour"] == "year" and page.locator(".sfx-legend button").first.inner_text().startswith(
-        "1995"
-    )
+    assert panel.selection(page)["colour"] == "year" and page.locator(
+        ".sfx-legend button"
+    ).first.inner_text().startswith("1995")
 
     page.locator(".sfx-around thead button", has_text="RGN").click()
     assert [int(r.get_attribute("data-i")) for r in page.locator(".sfx-row").all()][:K] == near[1].tolist()
@@ -655,7 +622,7 @@ def test_keyboard_alone_goes_everywhere(browser: Browser, tmp_path: Path, view: 
     assert title(page) == wanted and page.evaluate("document.activeElement.classList.contains('sfx-name')")
     page.keyboard.press("End")
     assert page.evaluate("document.activeElement.textContent") == names.last.inner_text()
-    assert selection(page)["paper"] and wanted in page.locator("[aria-live]").inner_text()
+    assert panel.selection(page)["paper"] and wanted in page.locator("[aria-live]").inner_text()
 
 
 def test_every_paper_draws_and_markup_stays_text(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
@@ -683,7 +650,7 @@ def test_the_model_can_be_changed_and_each_is_told_of(browser: Browser, tmp_path
     page.get_by_label("Model").select_option("TWO & more")
     assert page.locator(".sfx-column").count() == 2 and page.locator(".sfx-cell").count() == 1
     assert "the same under all 2" in page.locator(".sfx-verdict").inner_text() and title(page) == PAPERS[3].title
-    assert selection(page) == {"paper": "p3", "colour": "field", "model": "TWO & more"}
+    assert panel.selection(page) == {"paper": "p3", "colour": "field", "model": "TWO & more"}
     page.get_by_label("Model").select_option("MIXED")
     assert page.locator(".sfx-column").count() == 4
     alone = format_data(PAPERS, models()[:1], LINKS)
@@ -699,7 +666,7 @@ def test_the_command_follows_the_paper(browser: Browser, tmp_path: Path, view: d
         == "papermill notebooks/scirepeval/specialisation.ipynb out.ipynb -p papers 300 -p paper 103"
     )
     page.get_by_label("Next paper").click()
-    now = int(selection(page)["paper"][1:])
+    now = int(panel.selection(page)["paper"][1:])
     assert command.inner_text().endswith(f"-p paper {PAPERS[now].number}")
     page.get_by_role("button", name="Copy as papermill command").click()
     page.wait_for_function("document.querySelector('.sfx-status').textContent !== ''")
@@ -718,19 +685,19 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(
     address = harness(tmp_path, view, paper="p0")
     page = browser.open(address + "#formats=p9,citations,TWO%20%26%20more")
     assert (
-        selection(page) == {"paper": "p9", "colour": "citations", "model": "TWO & more"}
+        panel.selection(page) == {"paper": "p9", "colour": "citations", "model": "TWO & more"}
         and title(page) == PAPERS[9].title
     )
     page.evaluate("location.hash = '#next'")
-    assert selection(page)["paper"] == "p9" and page.evaluate("location.hash") == "#next"
+    assert panel.selection(page)["paper"] == "p9" and page.evaluate("location.hash") == "#next"
     page.evaluate("location.hash = '#formats=p4,nothing,nobody'")
-    assert selection(page) == {"paper": "p4", "colour": "citations", "model": "TWO & more"}, (
+    assert panel.selection(page) == {"paper": "p4", "colour": "citations", "model": "TWO & more"}, (
         "what is unknown stays as it was"
     )
     for other in ("#formats", "#formats=%E0%A4%A", "#formats=nobody,year,MIXED", "#format=p1", "#task=p1,1"):
         page.evaluate("hash => { location.hash = hash; }", other)
         page.wait_for_timeout(20)
-    assert selection(page)["paper"] == "p4"
+    assert panel.selection(page)["paper"] == "p4"
     page.evaluate("cleanup(); fake.set('selection', { paper: 'p7', colour: 'year', model: 'MIXED' })")
     page.evaluate("location.hash = '#formats=p8,year,MIXED'")
     page.wait_for_timeout(20)
@@ -745,19 +712,8 @@ def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_pat
         choose(page, paper="p8", colour=colour)
         page.locator(".sfx-legend button").nth(1).click()
         page.get_by_label("Find a paper").fill("for")
-        backs = {}
-        for name, theme, scheme in [("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")]:
-            page.emulate_media(media="screen", color_scheme=scheme)
-            page.evaluate(
-                "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme",
-                theme,
-            )
-            found = page.evaluate(CONTRAST.replace(".stx", ".sfx"))
+        for name, found in panel.modes(page, "sfx"):
             assert found["low"] == [] and found["seen"] > 100, (colour, name)
-            backs[name] = found["back"]
-            page.emulate_media(media="print")
-            assert page.evaluate(CONTRAST.replace(".stx", ".sfx"))["back"] == "255,255,255"
-        assert backs == {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
         page.emulate_media(media="screen", color_scheme="light")
 
 

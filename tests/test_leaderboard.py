@@ -10,17 +10,16 @@ import random
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import chromium as chromium_
 import numpy as np
+import panel
 import pytest
 from blank_page import Page
+from panel import Browser
 from scipy.stats import rankdata
-from test_explore_tasks import CONTRAST, HARNESS, Browser
 
 from scirep_core import leaderboard as lb
 from scirep_core import leaderboard_print as lp
@@ -30,7 +29,6 @@ from scirep_core.datasets.inventory import TASKS
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits import beyond_leaderboard as exhibit
 from scirep_core.explore.leaderboard import (
-    CSS,
     ESM,
     SORTS,
     START,
@@ -334,36 +332,9 @@ def test_the_chapter_says_what_is_there_and_its_tables_lead_to_origins(board: lb
 # ---- browser --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    for context in chromium.contexts:
-        context.close()
-    assert checked.wrong == [], "errors, warnings or requests in the page"
-
-
 def harness(folder: Path, view: dict[str, Any], theme: str = "", width: int = 1000, **chosen: Any) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-    explorer = LeaderboardExplorer(view, **chosen)
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    page = page.replace("CSS", CSS, 1).replace(
-        "FALLBACK", fallback(view, ["<table><tr><td>plain</td></tr></table>"]), 1
-    )
-    page = page.replace("TRAITS", inline({"data": explorer.data, "selection": explorer.selection}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
+    plain = fallback(view, ["<table><tr><td>plain</td></tr></table>"])
+    return panel.page(folder, LeaderboardExplorer(view, **chosen), theme, width, plain)
 
 
 def opened(browser: Browser, address: str, **more: Any) -> Any:
@@ -622,7 +593,7 @@ def test_text_is_legible_and_only_the_table_scrolls_sideways(
     page = opened(browser, harness(tmp_path, view, theme))
     for sort in ("rank", "task"):
         page.select_option(".lbx-of-sort select", sort)
-        found = page.evaluate(CONTRAST.replace(".stx", ".lbx"))
+        found = panel.contrast(page, "lbx")
         assert found["low"] == [] and found["seen"] > 300
         assert (found["back"] == "255,255,255") == (theme == "light")
     small = opened(browser, harness(tmp_path, view, theme, 374), width=390)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import chromium as chromium_
 import numpy as np
+import panel
 import pytest
 from blank_page import Page
-from test_explore_tasks import CONTRAST, HARNESS, Browser
 
 from scirep_core.changes import Parsed
 from scirep_core.errors import ConfigError, DataError
@@ -22,7 +19,6 @@ from scirep_core.explore.own_encoder import CAP as ENCODER_CAP
 from scirep_core.explore.own_paper import (
     AS_TYPED,
     CODES,
-    CSS,
     ESM,
     NEAR,
     OwnPaperExplorer,
@@ -129,39 +125,12 @@ def test_the_chapter_says_what_the_encoder_is(shown):
 # ---------------------------------------------------------------------------------------------------------- browser
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with chromium_.browser() as started:
-        yield started
-
-
-@pytest.fixture
-def browser(chromium: Any) -> Iterator[Browser]:
-    checked = Browser(chromium)
-    yield checked
-    assert checked.wrong == []
-
-
-def harness(folder: Path, widget: OwnPaperExplorer, theme: str = "", width: int = 1000, brief: bool = False) -> str:
-    """Write the page as the book would: module, data and style inline. Return its file address."""
-
-    def inline(value: Any) -> str:
-        return json.dumps(value).replace("</", "<\\/")
-
-    page = HARNESS.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    page = page.replace("CSS", CSS, 1).replace("FALLBACK", widget.static_fallback(), 1)
-    page = page.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection, "brief": brief}), 1)
-    path = folder / "page.html"
-    path.write_text(page.replace("[ESM]", f"[{inline(ESM)}]", 1), encoding="utf-8")
-    return path.as_uri()
-
-
 LISTS = """() => [...document.querySelectorAll(".opx-lists section")].map(
   (part) => [...part.querySelectorAll("li > span")].map((title) => title.textContent))"""
 
 
 def test_typing_moves_the_lists_to_where_python_finds_them(shown, widget, tmp_path, browser):
-    page = browser.open(harness(tmp_path, widget))
+    page = browser.open(panel.page(tmp_path, widget))
     own = shown.examples[2]
     page.fill(".opx-of-title input", own.title)
     page.fill(".opx-of-abstract textarea", own.abstract)
@@ -180,7 +149,7 @@ def test_typing_moves_the_lists_to_where_python_finds_them(shown, widget, tmp_pa
 def test_the_brief_panel_of_the_first_page_reads_one_box_and_shows_three_papers_a_list(
     shown, widget, tmp_path, browser
 ):
-    page = browser.open(harness(tmp_path, widget, brief=True))
+    page = browser.open(panel.page(tmp_path, widget, brief=True))
     assert page.locator("textarea, .opx-change").count() == 0
     page.fill(".opx-of-title input", "galaxies in clusters")
     page.wait_for_timeout(200)
@@ -254,7 +223,7 @@ def test_changes_are_those_of_the_library(shown, tmp_path, chromium):
 
 
 def test_an_example_and_a_change_are_kept_in_the_address_and_told_to_python(shown, widget, tmp_path, browser):
-    address = harness(tmp_path, widget)
+    address = panel.page(tmp_path, widget)
     page = browser.open(address)
     page.select_option(".opx-of-code select", "T_ARot")
     page.select_option(".opx-of-example select", "this book")
@@ -270,7 +239,7 @@ def test_an_example_and_a_change_are_kept_in_the_address_and_told_to_python(show
 
 
 def test_hostile_empty_and_endless_texts_are_read(widget, tmp_path, browser):
-    page = browser.open(harness(tmp_path, widget))
+    page = browser.open(panel.page(tmp_path, widget))
     page.fill(".opx-of-title input", '<img src=x onerror="window.pwned=1">')
     page.fill(".opx-of-abstract textarea", "so it goes on and on. " * 500)
     page.select_option(".opx-of-code select", "T_AShuff")
@@ -286,18 +255,18 @@ def test_hostile_empty_and_endless_texts_are_read(widget, tmp_path, browser):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_is_legible_at_every_width(widget, tmp_path, browser, theme):
-    page = browser.open(harness(tmp_path, widget, theme))
+    page = browser.open(panel.page(tmp_path, widget, theme))
     page.select_option(".opx-of-code select", "T_ADelRand")
-    found = page.evaluate(CONTRAST.replace(".stx", ".opx"))
+    found = panel.contrast(page, "opx")
     assert found["low"] == [] and found["seen"] > 50
     assert (found["back"] == "255,255,255") == (theme == "light")
-    small = browser.open(harness(tmp_path, widget, theme, 374), width=390)
+    small = browser.open(panel.page(tmp_path, widget, theme, 374), width=390)
     assert small.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.alone
 def test_a_keystroke_is_answered_within_100_ms_for_200_words(shown, widget, tmp_path, browser):
-    page = browser.open(harness(tmp_path, widget))
+    page = browser.open(panel.page(tmp_path, widget))
     words = " ".join(" ".join(text) for text in shown.texts).split()
     said = " ".join(random.Random(0).choices(words, k=200))
     took = page.evaluate(

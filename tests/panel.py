@@ -1,0 +1,134 @@
+"""A widget on a page of its own, opened in a browser that can reach nothing but that page: what every explorer's tests share.
+
+page = browser.open(panel.page(tmp_path, widget))       browser: a fixture of conftest, which fails a test at any fault
+found = panel.contrast(page, "stx")                     stx: the class that begins all class names of the widget
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PAGE = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
+<meta name="viewport" content="width=device-width">
+<style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
+body{margin:20px auto;max-width:WIDTHpx;padding:0 8px} CSS</style>
+<body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
+<script>
+const traits = TRAITS, heard = {};
+window.saved = 0;
+window.fake = {
+  get: (name) => traits[name], save_changes: () => { window.saved += 1; },
+  set: (name, value) => { traits[name] = value; (heard["change:" + name] || []).forEach((f) => f()); },
+  on: (name, f) => { (heard[name] ||= []).push(f); },
+  off: (name, f) => { heard[name] = (heard[name] || []).filter((g) => g !== f); },
+};
+import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((module) => {
+  window.widget = module;
+  window.cleanup = module.default.render({ model: window.fake, el: document.getElementById("widget") });
+  document.body.dataset.ready = "yes";
+});
+</script>"""
+CONTRAST = """(name) => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
+  const back = (node) => {
+    for (; node; node = node.parentElement) {
+      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
+      if (a !== 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const root = document.querySelector(`.${name}`), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
+  let seen = 0;
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
+    if (!text || node.closest(`.${name}-sr`)) continue;
+    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
+    seen += 1;
+    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
+  }
+  return {low, seen, back: back(root).join()};
+}"""
+BACKS = {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
+
+
+def page(
+    folder: Path, widget: Any, theme: str = "", width: int = 1000, fallback: str | None = None, **traits: Any
+) -> str:
+    """Write the page as the book would, module, data and style inline; return its file address.
+
+    Args:
+        theme: light or dark, as the book's switch says; "": nothing says.
+        fallback: the plain twin, where it is not the widget's own.
+        traits: those beside `data` and `selection`.
+    """
+
+    def inline(value: Any) -> str:
+        return json.dumps(value).replace("</", "<\\/")
+
+    module: Any = sys.modules[type(widget).__module__]
+    html = PAGE.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
+    html = html.replace("CSS", module.CSS, 1)
+    html = html.replace("FALLBACK", widget.static_fallback() if fallback is None else fallback, 1)
+    html = html.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection, **traits}), 1)
+    path = folder / "page.html"
+    path.write_text(html.replace("[ESM]", f"[{inline(module.ESM)}]", 1), encoding="utf-8")
+    return path.as_uri()
+
+
+class Browser:
+    """Opens pages with everything but the page itself blocked, and remembers what went wrong."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser, self.wrong = browser, list[str]()
+
+    def open(self, address: str, width: int = 1100, **context: Any) -> Any:
+        """Return a tab with the page, its widget drawn."""
+        page = self.browser.new_context(viewport={"width": width, "height": 900}, **context).new_page()
+        page.route("**/*", lambda route: self.only(route, address.split("#")[0]))
+        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    def only(self, route: Any, address: str) -> None:
+        """Let a request for the page itself pass, and note any other."""
+        url = route.request.url
+        if url.split("#")[0] == address or url.startswith("blob:"):
+            route.continue_()
+        else:
+            self.wrong.append(url)
+            route.abort()
+
+
+def selection(page: Any) -> dict[str, Any]:
+    """Return what the widget has told Python, after the pause that it waits for."""
+    page.wait_for_timeout(260)
+    found: dict[str, Any] = page.evaluate("fake.get('selection')")
+    return found
+
+
+def contrast(page: Any, name: str) -> dict[str, Any]:
+    """Return the texts of low contrast, how many were looked at, and the background, of the widget with that class."""
+    found: dict[str, Any] = page.evaluate(CONTRAST, name)
+    return found
+
+
+def modes(page: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (mode, what `contrast` finds) in light, dark, and as a dark system has it; checks backgrounds, light in print."""
+    for mode, theme, scheme in (("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")):
+        page.emulate_media(media="screen", color_scheme=scheme)
+        page.evaluate(
+            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
+        )
+        found = contrast(page, name)
+        assert found["back"] == BACKS[mode], mode
+        yield mode, found
+        page.emulate_media(media="print")
+        assert contrast(page, name)["back"] == BACKS["light"], f"{mode}, printed"
