@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from scirep_core import runner
-from scirep_core.book import exhibits
+from scirep_core.coverage import exhibits
 from scirep_core.exhibits import agrees
 from scirep_core.published import lookup
 from scirep_core.results import PRINT, ROOT, read_results, recorded
