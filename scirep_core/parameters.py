@@ -134,11 +134,18 @@ def _number_problem(spec: Spec, value: Any) -> str:
     return "" if low <= value <= high else f"valid are {low:.15g} to {high:.15g}"  # NaN compares false: refused
 
 
+def _is_folder(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).is_dir()
+    except OSError:  # a name too long for any
+        return False
+
+
 def _text_problem(spec: Spec, value: str, vocabulary: Collection[str] | None) -> str:
     if spec.kind == "choice":
         return "" if value in spec.choices else nearest(value, spec.choices)
     if spec.kind == "data":
-        if value in ("embedded", "real") or (value and Path(value).is_dir()):
+        if value in ("embedded", "real") or _is_folder(value):
             return ""
         return "no such folder. Valid: embedded, real, or the path of an existing folder"
     if spec.kind == "query":

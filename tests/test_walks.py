@@ -146,7 +146,11 @@ def take(step: Step, tree: Path, home: Path, printed: str) -> str:
         places = [at for at, line in enumerate(lines) if line.strip() == step.line]
         assert len(places) == 1, f"{step.file}: {len(places)} lines read {step.line!r}"
         at = places[0] + (step.what == "after")
-        path.write_text("".join([*lines[:at], step.body, *lines[at:]]), encoding="utf-8")
+        apart = step.what == "before" and re.match(
+            r"(class|def|@)", lines[at]
+        )  # two lines, as anybody leaves before those
+        added = step.body.rstrip("\n") + "\n\n\n" if apart else step.body
+        path.write_text("".join([*lines[:at], added, *lines[at:]]), encoding="utf-8")
     elif step.what == "bash":
         done = shell(step.body, tree, home)
         assert done.returncode == 0, f"{step.body}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
