@@ -38,14 +38,20 @@ def find() -> str | None:
     return chosen or next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def needed() -> str:
+    """Return the path of an installed Chromium; skip the test where there is none, or fail if SCIREP_REQUIRE_BROWSER=1 says so."""
+    path = find()
+    if path is None:
+        message = "no Chromium on this machine: install one or set SCIREP_CHROMIUM to check the page in a browser"
+        pytest.fail(message) if os.environ.get("SCIREP_REQUIRE_BROWSER") == "1" else pytest.skip(message)
+    return path
+
+
 @contextmanager
 def browser() -> Iterator[Any]:
     """Start headless Chromium through Playwright; skip or fail where that is impossible."""
-    path = find()
+    path = needed()
     required = os.environ.get("SCIREP_REQUIRE_BROWSER") == "1"
-    if path is None:
-        message = "no Chromium on this machine: install one or set SCIREP_CHROMIUM to check the page in a browser"
-        pytest.fail(message) if required else pytest.skip(message)
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

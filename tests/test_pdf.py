@@ -136,8 +136,7 @@ def test_without_a_chromium_one_line_says_what_to_install(capsys, monkeypatch, s
 
 
 def test_bad_words_and_missing_books_end_with_one_line(capsys, tmp_path):
-    if chromium.find() is None:
-        pytest.skip("no Chromium here")
+    chromium.needed()
     for words, message in (
         (("pdf", "--site", tmp_path), "no built book here"),
         (("pdf", "--out", tmp_path), "is a folder"),
@@ -225,8 +224,7 @@ def test_formulas_are_typeset_and_wide_tables_made_to_fit(printed):
 
 @pytest.mark.site
 def test_a_page_that_wants_something_from_outside_is_not_printed(small, tmp_path):
-    if chromium.find() is None:
-        pytest.skip("no Chromium here")
+    chromium.needed()
     (small / "pic.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     (small / "_static").mkdir()
     (small / "_static" / "a.css").write_text("body { color: black }")
