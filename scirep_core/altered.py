@@ -12,9 +12,9 @@ the codes it reads otherwise, and takes all others from the default.
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 
 from scirep_core.changes import Parsed, Text
 from scirep_core.datasets.task import Collection, Task
-from scirep_core.errors import ConfigError, nearest
+from scirep_core.errors import CacheError, ConfigError, nearest
 from scirep_core.linguistics import Tools, find_tools
 from scirep_core.perturbations import (
     LITERAL,
     MORE,
     PERTURBATIONS,
+    TOP,
     VARIANTS,
     Neighbour,
     perturb,
@@ -40,11 +41,10 @@ from scirep_core.perturbations import (
 )
 from scirep_core.records import Paper
 from scirep_core.results import PACKAGE
-from scirep_core.store import atomic, home, sha256_file, stable_hash
+from scirep_core.store import REMEDY, atomic, home, sha256_file, stable_hash
 
 PART = 250
 """Papers in a file: some seconds of work."""
-TOP = "T_ADelTopNNPH"
 CODE = ("linguistics.py", "changes.py", "perturbations.py", "altered.py")
 Progress = Callable[[int, int], None]
 
@@ -101,7 +101,8 @@ def alter(
         progress: called with (papers done, papers in all).
         workers: processes; None is one a core, and one for few papers.
 
-    Raises ConfigError for unknown codes, papers, or a task that is no plain collection.
+    Raises ConfigError for unknown codes, papers, or a task that is no plain collection, CacheError for a kept part that is
+    damaged.
     """
     if not isinstance(task.payload, Collection):
         raise ConfigError(f"{task.name} is a {task.type} task: neighbours are made of plain collections")
@@ -173,9 +174,11 @@ def _line(paper: Paper, one: Neighbour) -> list[Any]:
 
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path) as stream:
-        for line in io.TextIOWrapper(stream, encoding="utf-8"):
-            yield json.loads(line)
+    try:
+        with gzip.open(path) as stream:
+            yield from map(json.loads, stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
+        raise CacheError(f"{path}: is damaged ({error})", REMEDY) from None
 
 
 def _of_code(

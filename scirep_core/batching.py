@@ -17,12 +17,11 @@ The published batches drift instead where the tasks do not divide the batch (16 
 from __future__ import annotations
 
 import hashlib
-import heapq
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,6 @@ if TYPE_CHECKING:  # the datasets need more than a machine that only trains has
 Mixing = Literal["equal", "equal_until_spent", "proportional", "sequential", "homogeneous"]
 MIXINGS: tuple[Mixing, ...] = get_args(Mixing)
 Ints = NDArray[np.int64]
-Row = TypeVar("Row")
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -202,33 +200,7 @@ def triplets_of(query: RankedQuery, most: int = 5, respect_grades: bool = True, 
     return pairs
 
 
-# --- caps and titles --------------------------------------------------------------------------------------------------
-
-
-def capped(rows: Iterable[Row], most: int | None, seed: int | None = None) -> Iterator[Row]:
-    """Yield at most `most` rows, in the order they come; memory holds `most` of them at a time.
-
-    SciRepEval takes up to 600,000 rows a task. Of ranked queries it takes a fifth as many queries, 5 triplets each.
-
-    Args:
-        most: None for all.
-        seed: the rows are drawn by it, each with the same chance; None takes the first ones, as the published code does
-            (but for labels, which it draws in proportion to the classes).
-    """
-    if most is None:
-        yield from rows
-    elif most < 1:
-        raise ConfigError(f"a cap must be at least 1, not {most}; None takes all rows")
-    elif seed is None:
-        for i, row in enumerate(rows, start=1):
-            yield row
-            if i == most:
-                return
-    else:
-        drawn = random.Random(seed)
-        keyed = ((drawn.random(), i, row) for i, row in enumerate(rows))
-        kept = heapq.nsmallest(most, keyed, key=lambda item: item[:2])
-        yield from (row for _, _, row in sorted(kept, key=lambda item: item[1]))
+# --- titles -----------------------------------------------------------------------------------------------------------
 
 
 def titled(paper: Paper, share: float = 0.05, seed: int = 0) -> Paper:

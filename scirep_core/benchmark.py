@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from scirep_core import score_cache, scoring, systems
 from scirep_core.datasets import load_task, names
 from scirep_core.datasets.csfcube import FacetCollection
-from scirep_core.datasets.export import FEWEST, MOST
-from scirep_core.datasets.sources import PAPERS
+from scirep_core.datasets.sources import PAPERS, check_size
 from scirep_core.datasets.task import Signatures, Task
 from scirep_core.encoders.ensemble import Ensemble
 from scirep_core.errors import ConfigError, DataError, NumericError, ScirepError, nearest
@@ -212,12 +211,6 @@ def load_tasks(
         except ScirepError as error:
             failed[name] = error
     return found, failed
-
-
-def check_size(papers: int) -> None:
-    """Raise ConfigError for a literature too small to hold every task, or too large."""
-    if not FEWEST <= papers <= MOST:
-        raise ConfigError(f"papers = {papers}: an embedded literature has {FEWEST} to {MOST:,}")
 
 
 def known(name: str) -> None:

@@ -27,6 +27,7 @@ import yaml
 from scirep_core import coverage, reference
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.frontpage import anatomy, with_panel, without_panel
+from scirep_core.kernelwork import EPOCH, plain
 from scirep_core.sitecheck import check as check
 from scirep_core.store import sha256_file, stable_hash, write_json, write_text
 
@@ -151,10 +152,10 @@ def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
     return {"format": "jb-book", "root": "intro", "parts": parts}
 
 
-def _fill(text: str, found: list[Chapter], rows: list[coverage.Exhibit], executed: Path) -> str:
+def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhibit], executed: Path) -> str:
     """Replace the comment lines `% scirep: counts | parts | chapters PART | anatomy` of a hand-written page.
 
-    A link to a chapter that is not in this build becomes its text.
+    A link to a chapter that is not in this build becomes its text. Raises DataError for any other such line.
     """
     pages = {chapter.page for chapter in found}
 
@@ -181,7 +182,15 @@ def _fill(text: str, found: list[Chapter], rows: list[coverage.Exhibit], execute
         "counts": lambda _: coverage.summary(rows), "parts": lambda _: parts(), "chapters": chapter_list,
         "anatomy": lambda _: anatomy(executed),
     }  # fmt: skip
-    filled = re.sub(r"^% scirep: (?!panel)(\w+) ?(\w*)$", lambda m: made[m[1]](m[2]), text, flags=re.MULTILINE)
+
+    def asked(match: re.Match[str]) -> str:
+        if match[1] not in made:
+            raise DataError(
+                page, text.count("\n", 0, match.start()) + 1, f"unknown line {match[0]!r}", nearest(match[1], made)
+            )
+        return made[match[1]](match[2])
+
+    filled = re.sub(r"^% scirep: (?!panel )(\S+) ?(\w*)$", asked, text, flags=re.MULTILINE)
     return re.sub(r"\{doc\}`([^<`]+) </([^>`]+)>`", link, filled)
 
 
@@ -212,7 +221,7 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         text = path.read_text(encoding="utf-8")
         if "% scirep:" not in text and "{doc}" not in text:
             continue
-        text = _fill(text, found, rows, executed)
+        text = _fill(text, path, found, rows, executed)
         if page := with_panel(text, {c.page: c.notebook for c in found}):
             write_json(path.with_suffix(".ipynb"), page)
             path.unlink()
@@ -265,15 +274,15 @@ def _jupyter_book(source: Path, config: Path, out: Path, log: Path, last_good: P
     nowhere = "http://127.0.0.1:9"
     keep = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: os.environ[name] for name in keep if name in os.environ}
-    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "1735689600"}
+    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": EPOCH}
     env |= dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere)
     call = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", str(source)]
     call += ["--config", str(config), "--path-output", str(out), "-n", "-W", "--keep-going"]
     run = subprocess.run(call, env=env, cwd=source, capture_output=True, text=True, encoding="utf-8", errors="replace")
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in (run.stdout + run.stderr).splitlines()]
-    write_text(log, "\n".join(lines).replace(f"{source}{os.sep}", "") + "\n")
+    lines = plain(run.stdout + run.stderr).replace(f"{source}{os.sep}", "").splitlines()
+    write_text(log, "\n".join(lines) + "\n")
     if run.returncode:
-        faults = [line.replace(f"{source}{os.sep}", "") for line in lines if re.search(r"WARNING|ERROR|Error:", line)]
+        faults = [line for line in lines if re.search(r"WARNING|ERROR|Error:", line)]
         told = " | ".join(dict.fromkeys(faults[:5] or lines[-5:]))
         stays = f" The last good book stays at {last_good}." if last_good.exists() else ""
         raise ScirepError(f"{log}: the book did not build: {told}.{stays} The whole log is in that file")

@@ -14,9 +14,9 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import os
 import re
-import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -56,6 +56,7 @@ class Chapter:
     folder: Path
     started: float = field(default_factory=time.perf_counter)
     shown: dict[str, Number] = field(default_factory=dict)
+    stored: dict[str, tuple[float, int]] = field(default_factory=dict, repr=False)
 
     @property
     def notebook(self) -> str:
@@ -64,9 +65,7 @@ class Chapter:
 
     def command(self, **changes: Any) -> str:
         """Return the papermill command that reruns this chapter, with some parameters changed."""
-        given = {**self.parameters, **changes}
-        flags = " ".join(f"-p {key} {shlex.quote(str(value))}" for key, value in given.items() if str(value) != "")
-        return f"papermill {self.notebook} out.ipynb {flags}"
+        return f"papermill {self.notebook} out.ipynb {parameters_.flags({**self.parameters, **changes})}"
 
     # ------------------------------------------------------------------------------------------------------ data
 
@@ -81,14 +80,19 @@ class Chapter:
     # --------------------------------------------------------------------------------------------------- numbers
 
     def record(self, rows: Iterable[Result]) -> list[Result]:
-        """Store result rows with this chapter's name and parameters; return them. NaN is refused by name."""
+        """Store result rows with this chapter's name and parameters; return them. What is not finite is refused by name.
+
+        A number that is stored already, of the same id, value and n, is not stored again.
+        """
         stamped = [replace(row, chapter=self.name, parameters=self.parameters, kind="live") for row in rows]
         for row in stamped:
-            if row.value != row.value:
-                raise NumericError(f"{row.id}: the value is not a number")
+            if not all(math.isfinite(x) for x in (row.value, row.low, row.high) if x is not None):
+                raise NumericError(f"{row.id}: {row.value} ({row.low} to {row.high}) is not finite")
         with (self.folder / "rows.jsonl").open("a", encoding="utf-8") as stream:
             for row in stamped:
-                stream.write(json.dumps(row.to_json(), sort_keys=True, allow_nan=False) + "\n")
+                if self.stored.get(row.id) != (row.value, row.n):
+                    self.stored[row.id] = row.value, row.n
+                    stream.write(json.dumps(row.to_json(), sort_keys=True, allow_nan=False) + "\n")
         return stamped
 
     def number(self, number: Number, decimals: int | None = None, sign: bool = False) -> str:
@@ -101,7 +105,8 @@ class Chapter:
             places = 2 if decimals is None else decimals
             text = f"{number.value:{'+' if sign else ''}.{places}f}"
             if places and 0 < abs(number.value) < 0.5 * 10**-places and not sign:
-                text = f"&lt;{10**-places:.{places}f}"  # a p-value that rounds to nothing is still not nothing
+                end = f"{10**-places:.{places}f}"  # a p-value that rounds to nothing is still not nothing
+                text = f"&lt;{end}" if number.value > 0 else f"&gt;-{end}"
             title = f"{number.kind}, n = {number.n}"
         return f'<a class="scirep-number" href="#{anchor(number.id)}" title="{html.escape(title)}">{text}</a>'
 

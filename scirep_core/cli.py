@@ -1,4 +1,4 @@
-"""The `scirep` command: data, score, encode, perturb, train, export, study, run, book, explain.
+"""The `scirep` command: all its commands, how their words are read, and how each ends.
 
 Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
 line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the command that needs them.
@@ -66,12 +66,16 @@ def data_get(
     out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
 ) -> None:
     """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder."""
-    from scirep_core.manifests import fetch, list_manifests
+    from scirep_core.manifests import fetch, list_manifests, local_folder
 
     known = [*list_manifests(), "embedded"]
     for name in names:
         if name not in known:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
+        if out and name != "embedded":
+            raise ConfigError(
+                f"--out is of `embedded` alone: {name} has its place, {local_folder(name)}. Leave --out out"
+            )
     for name in names:
         print(_write_embedded(papers, seed, out) if name == "embedded" else fetch(name, say))
 

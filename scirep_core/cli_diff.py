@@ -24,7 +24,10 @@ MOST = 3
 
 def diff(
     a: Annotated[
-        Path, typer.Argument(help="Result rows (.jsonl, .jsonl.gz), a folder of them, a built site, or a page.")
+        Path,
+        typer.Argument(
+            help="Result rows (.jsonl, .jsonl.gz, an array in .json), a folder of them, a built site, or a page."
+        ),
     ],
     b: Annotated[Path, typer.Argument(help="What it is compared with.")],
     tolerance: Annotated[float, typer.Option(help="Numbers this near are equal (on the 0-100 scale).")] = 0.0,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -20,7 +21,9 @@ EXAMPLES = (
     "scirep perturb --code all --seed 3 < papers.jsonl > all32.jsonl;  scirep perturb --list"
 )
 STDIN = Path("standard input")
-ALL, CORPUS_CODE = "all", "T_ADelTopNNPH"
+ALL = "all"
+Lines = Iterable[tuple[int, bytes]]
+"""Lines with their numbers, from 1."""
 
 
 def perturb(
@@ -47,7 +50,8 @@ def perturb(
     says why. T_ADelTopNNPH reads the whole corpus before the first line comes out; all others stream.
     """
     from scirep_core.linguistics import find_tools
-    from scirep_core.perturbations import PERTURBATIONS, VARIANTS, perturbation
+    from scirep_core.perturbations import PERTURBATIONS, TOP, VARIANTS, perturbation
+    from scirep_core.records import raw_lines
 
     if list_codes:
         _list(as_json)
@@ -62,25 +66,27 @@ def perturb(
     found = find_tools(tools)
     if found.missing:
         say(f"scirep: {found.say()}")
-    with ExitStack() as open_files:
+    with tempfile.TemporaryFile() as spool:
         lines: IO[bytes] = sys.stdin.buffer
         top = None
-        if CORPUS_CODE in codes:
-            if corpus is None:  # the input is read twice
-                spool = open_files.enter_context(tempfile.TemporaryFile())
-                for line in lines:
-                    spool.write(line)
-                spool.seek(0)
-                top = _top(spool, STDIN, found)
-                spool.seek(0)
-                lines = spool
-            else:
-                top = _top(open_files.enter_context(_opened(corpus)), corpus, found)
-        for row in _neighbours(lines, codes, found, {"seed": seed, "variant": variant, "top": top}):
+        if TOP in codes and corpus:
+            top = _top(raw_lines(corpus), corpus, found)
+        elif TOP in codes:  # the input is read twice
+            shutil.copyfileobj(lines, spool)
+            spool.seek(0)
+            top = _top(_numbered(spool), STDIN, found)
+            spool.seek(0)
+            lines = spool
+        for row in _neighbours(_numbered(lines), codes, found, {"seed": seed, "variant": variant, "top": top}):
             print(json.dumps(row))
 
 
-def _neighbours(lines: IO[bytes], codes: list[str], tools: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _numbered(stream: IO[bytes]) -> Lines:
+    """Return the lines of standard input as `records.raw_lines` returns a file's: without the mark that Windows adds."""
+    return ((n, line.removeprefix(codecs.BOM_UTF8) if n == 1 else line) for n, line in enumerate(stream, 1))
+
+
+def _neighbours(lines: Lines, codes: list[str], tools: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     from scirep_core.changes import Parsed
     from scirep_core.perturbations import perturb as change
 
@@ -93,20 +99,20 @@ def _neighbours(lines: IO[bytes], codes: list[str], tools: Any, options: dict[st
             yield row
 
 
-def _top(lines: IO[bytes], path: Path, tools: Any) -> frozenset[str]:
+def _top(lines: Lines, path: Path, tools: Any) -> frozenset[str]:
     from scirep_core.changes import Parsed
     from scirep_core.perturbations import top_phrases
 
     return top_phrases(Parsed(abstract, tools).phrases for _, _, abstract in _papers(lines, path, "ranking phrases"))
 
 
-def _papers(lines: IO[bytes], path: Path, doing: str) -> Iterator[tuple[str, str, str]]:
+def _papers(lines: Lines, path: Path, doing: str) -> Iterator[tuple[str, str, str]]:
     """Yield (paper_id, title, abstract); a title or abstract that is null or not there is empty."""
     from tqdm import tqdm
 
     from scirep_core.records import field, parse_line
 
-    for number, raw in enumerate(tqdm(lines, doing, unit=" papers", delay=2, disable=None, file=sys.stderr), 1):
+    for number, raw in tqdm(lines, doing, unit=" papers", delay=2, disable=None, file=sys.stderr):
         if not raw.strip():
             continue
         row = parse_line(raw, path, number)
@@ -118,15 +124,6 @@ def _papers(lines: IO[bytes], path: Path, doing: str) -> Iterator[tuple[str, str
                 raise DataError(path, number, f"field {name!r} must be str or null, found {text!r:.60}")
             texts.append(text or "")
         yield paper_id, texts[0], texts[1]
-
-
-def _opened(path: Path) -> IO[bytes]:
-    import gzip
-
-    try:
-        return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-    except FileNotFoundError:
-        raise DataError(path, None, "file not found") from None
 
 
 def _list(as_json: bool) -> None:

@@ -75,21 +75,27 @@ def score(
     Rows are kept: a second run computes only what is missing, and answers at once where nothing is.
     """
     from scirep_core import metrics as metrics_
-    from scirep_core.benchmark import SUITES, Question, check_size
+    from scirep_core.benchmark import SUITES, Question
     from scirep_core.datasets import PAPERS
+    from scirep_core.datasets.sources import check_size
     from scirep_core.formats import PROTOCOLS
 
     if sum(given is not None for given in (vectors, encoder, rankings)) != 1:
         raise ConfigError("give either --vectors FILE|DIR|oracle|random, or --encoder NAME, or --rankings DIR")
     if rankings is not None and not rankings.is_dir():  # before anything is fetched
         raise ConfigError(f"{rankings}: no such folder. Give the folder with the ranked-pool files")
+    if rankings is not None and (similarity is not None or on_missing != "error"):
+        option = "--similarity" if similarity is not None else "--on-missing"
+        raise ConfigError(
+            f"{option} goes with vectors: of --rankings the order counts, and what it leaves out is a warning"
+        )
     for name, value, valid in (
         ("protocol", protocol, PROTOCOLS),
         ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
     ):  # fmt: skip
         if value is not None and value not in valid:
             raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
-    names = tuple(metrics.split(",")) if metrics else None
+    names = tuple(name.strip() for name in metrics.split(",")) if metrics else None
     metrics_.check_metrics(names or ())
     chosen = None if split in ("all", "both") else split
     question = Question(protocol, on_missing, seed, intercept, chosen, names, similarity)

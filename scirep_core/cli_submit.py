@@ -50,6 +50,10 @@ def submit(
     _report({file: checked}, str(target), as_json)
 
 
+def _several(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"
+
+
 def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
     """Print what was found; raise ConfigError where there is a fault."""
     faults = [fault for checked in found.values() for fault in checked.faults]
@@ -75,11 +79,11 @@ def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
     for line in unchecked:
         say(f"warning: {line}")
     if faults:
-        raise ConfigError(f"{len(faults)} faults in {rows} rows{'; nothing was added' if target else ''}")
+        raise ConfigError(f"{_several(len(faults), 'fault')}{'; nothing was added' if target else ''}")
     if not as_json:
         files = f" of {len(found)} submissions" if len(found) != 1 else ""
         print(
-            f"added {rows} rows: {added}. Before you commit: scirep edition --write"
+            f"added {_several(rows, 'row')}: {added}. Before you commit: scirep edition --write"
             if added
-            else f"{rows} rows{files} are right"
+            else f"{_several(rows, 'row')}{files} without a fault"
         )

@@ -2,6 +2,7 @@
 
     scirep diff results/real build/html        # what is recorded, and what this build says
     scirep diff build/before build/html        # two sites, file by file
+    scirep diff mine.json yours.json           # what `scirep score --json` printed twice
 
 Rows are matched by id, within files of one name; an id that a file holds several times is matched one by one, equal rows
 first. Two rows are compared field by field in the order of `Result`. What says when or how fast (`APART`) differs from run
@@ -21,6 +22,7 @@ from scirep_core.errors import ConfigError, DataError
 from scirep_core.records import read_jsonl
 from scirep_core.results import Result, from_json
 from scirep_core.store import sha256_file
+from scirep_core.submissions import objects
 
 APART = ("seconds", "provenance")
 """Fields that say when, where or how fast a number was made, not what it is."""
@@ -227,7 +229,13 @@ def _kind(path: Path) -> str:
         return "site" if (path / "index.html").is_file() else "rows"
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder")
-    return "rows" if path.name.endswith(ROWS) else "page"
+    return "rows" if path.name.endswith(ROWS) or _printed(path) else "page"
+
+
+def _printed(path: Path) -> bool:
+    """Whether a file is an array of rows, as `scirep score --json` prints them."""
+    with path.open("rb") as file:
+        return path.suffix == ".json" and file.read(256).lstrip().startswith(b"[")
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -285,8 +293,8 @@ def _read(files: Mapping[str, Path]) -> dict[str, list[Held]]:
 
 
 def _held(path: Path) -> Iterator[Held]:
-    for line, row in read_jsonl(path):
-        if "task" not in row or "metric" not in row:
+    for line, row in objects(path) if path.suffix == ".json" else read_jsonl(path):
+        if not isinstance(row, dict) or "task" not in row or "metric" not in row:
             raise DataError(path, line, "not a result row: it has no task or no metric", "Give files of result rows")
         yield Held(from_json(row, path, line), f"{path}:{line}")
 

@@ -4,8 +4,8 @@ The bytes gather in `<sha256>.part`, which a killed or broken run leaves behind 
 
     have = size(part)  ->  GET with "Range: bytes=have-"  ->  206: append | 200: start over  ->  SHA-256  ->  rename
 
-Only https, only the host that was asked, no redirect to another, never more bytes than expected; the checksum is
-compared here and once more by pooch, which then gives the file its name.
+Only https, only the host that was asked (redirects: also hosts the manifest names), never more bytes than expected; the
+checksum is compared here and once more by pooch, which then gives the file its name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -134,11 +135,12 @@ def _from_network(file: Wanted, part: Path, say: Progress, session: Any) -> None
 def _stream(file: Wanted, part: Path, say: Progress, session: Any) -> str:
     """Make one request and append what comes to `part`; return what went wrong, or ""."""
     have = _have(part)
-    with _get(file, {"Range": f"bytes={have}-"} if have else {}, session) as answer:
-        status, headers = answer.status_code, answer.headers
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with ask(file.url, headers, session, partial(_failure, file)) as answer:
+        status, said = answer.status_code, answer.headers
         if have and (status == 416 or status == 206):
             rest = f"bytes {have}-{file.size - 1}/{file.size}"
-            if status == 416 or headers.get("Content-Range") != rest or headers.get("Content-Encoding"):
+            if status == 416 or said.get("Content-Range") != rest or said.get("Content-Encoding"):
                 part.unlink()
                 return "the server cannot resume"
         elif status != 200:
@@ -159,9 +161,11 @@ def _stream(file: Wanted, part: Path, say: Progress, session: Any) -> str:
     return "" if have == file.size else f"the server ended after {have} of {file.size} bytes"
 
 
-def _get(file: Wanted, headers: dict[str, str], session: Any) -> Any:
-    """Return the streamed answer, redirects followed within the host and https only."""
-    url = file.url
+def ask(
+    url: str, headers: dict[str, str], session: Any, failure: Callable[[str], DataError], domains: Sequence[str] = ()
+) -> Any:
+    """Return the streamed answer to a GET; redirects are followed over https, within the host and `domains` alone."""
+    own = urlsplit(url).netloc
     # identity: a range of a compressed stream would not continue ours
     headers = {"Accept-Encoding": "identity", "User-Agent": f"scirep-book/{__version__}", **headers}
     for _ in range(REDIRECTS):
@@ -170,9 +174,13 @@ def _get(file: Wanted, headers: dict[str, str], session: Any) -> Any:
             return answer
         answer.close()
         url = urljoin(url, answer.headers["Location"])
-        if urlsplit(url).scheme != "https" or urlsplit(url).netloc != urlsplit(file.url).netloc:
-            raise _failure(file, f"the server redirects to {url!r:.100}, another host or not https: refused")
-    raise _failure(file, f"the server redirects more than {REDIRECTS} times")
+        host = urlsplit(url).netloc
+        allowed = host == own or any(host == name or host.endswith(f".{name}") for name in domains)
+        if urlsplit(url).scheme != "https" or not allowed:
+            raise failure(
+                f"the server redirects to {url!r:.100}, not https or a host the manifest does not name: refused"
+            )
+    raise failure(f"the server redirects more than {REDIRECTS} times")
 
 
 def _failure(file: Wanted, reason: str) -> DataError:

@@ -86,7 +86,7 @@ def embed(
         return embed(encoder.encoder, texts, encoder.format, progress)
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise ConfigError("texts must be a list of strings; wrap a single text in a list")
-    if not texts:
+    if len(texts) == 0:
         return np.empty((0, encoder.dim), dtype=np.float32)
     missing: dict[str, str] = {}  # hash -> text
     first: dict[str, int] = {}  # hash -> row

@@ -114,6 +114,7 @@ def _record(row: dict[str, Any], path: Path, line: int, recipe: Recipe, reading:
 
 def scan(path: Path, recipe: Recipe, reading: Reading, per_shard: int = PART) -> tuple[Part, ...]:
     """Read the whole input once, check every line, and return its parts. Raises DataError, also for an id twice."""
+    _check_file(path)
     parts: list[Part] = []
     ids = array("Q")
     for record in records(path, recipe, reading):
@@ -126,6 +127,13 @@ def scan(path: Path, recipe: Recipe, reading: Reading, per_shard: int = PART) ->
     sorted_ = np.sort(np.frombuffer(ids, dtype=np.uint64))
     _refuse_twice(path, records(path, recipe, reading), set(sorted_[1:][sorted_[1:] == sorted_[:-1]].tolist()))
     return tuple(parts)
+
+
+def _check_file(path: Path) -> None:
+    """Raise DataError for what is no file: it is read more than once, which a pipe cannot be."""
+    if not path.is_file():
+        reason = "is no file, and a pipe cannot be read twice" if path.exists() else "file not found"
+        raise DataError(path, None, reason, "Give JSON lines {paper_id, title, abstract}")
 
 
 def _short(paper_id: str) -> int:
@@ -168,8 +176,7 @@ def plan(
     """
     if per_shard < 1:
         raise ConfigError(f"{per_shard} papers in a shard: give at least 1")
-    if not papers.is_file():
-        raise DataError(papers, None, "file not found", "Give JSON lines {paper_id, title, abstract}")
+    _check_file(papers)
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out}: is a file. Give a folder, or a name that ends in .npz")
     reading = reading or Reading()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.errors import ConfigError
+from scirep_core.parameters import flags
 from scirep_core.published import Printed, everything
 from scirep_core.results import ROOT, Result, stored
 
@@ -66,8 +67,7 @@ def recompute(row: Result) -> str:
         return _of_study(row)
     if row.chapter.startswith("submitted/"):
         return _of_submission(row)
-    flags = " ".join(f"-p {k} {shlex.quote(str(v))}" for k, v in row.parameters.items() if str(v) != "")
-    return f"scirep run notebooks/{row.chapter}.ipynb {flags} --rows rows.jsonl"
+    return f"scirep run notebooks/{row.chapter}.ipynb {flags(row.parameters)} --rows rows.jsonl"
 
 
 def _of_study(row: Result) -> str:
@@ -110,8 +110,9 @@ def _of_submission(row: Result) -> str:
     whole = next((suite for suite, (v, _) in AVERAGED.items() if v == version), row.task)
     words = [f"scirep score {whole} --encoder {shlex.quote(row.encoder)} --protocol {row.protocol}"]
     words += ["--source real"] if row.source == "real" and not row.task.startswith("sample/") else []
-    words += [f"--papers {row.parameters['papers']}"] if row.source == "embedded" and "papers" in row.parameters else []
-    words += [f"--data-seed {row.parameters['data_seed']}"] if row.parameters.get("data_seed") else []
+    if row.source == "embedded":
+        sizes = (("--papers", "papers"), ("--data-seed", "data_seed"))
+        words += [f"{flag} {shlex.quote(str(row.parameters[key]))}" for flag, key in sizes if row.parameters.get(key)]
     words += [] if row.parameters.get("intercept", True) else ["--no-intercept"]
     return " ".join([*words, "--json"])
 

@@ -18,11 +18,12 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
-from scirep_core import __version__, download
+from scirep_core import download
 from scirep_core.errors import DataError
 from scirep_core.records import field, read_object
 from scirep_core.store import sha256_bytes, sha256_file, write_json
@@ -124,7 +125,8 @@ def _download(file: Unseen, part: Path, say: Callable[[str], None], session: Any
 def _attempt(file: Unseen, part: Path, say: Callable[[str], None], session: Any, etag: str) -> tuple[str, str]:
     """Make one request; return what went wrong, or "", and the ETag that lets the next one go on from here."""
     have = part.stat().st_size if etag and part.exists() else 0
-    with _get(file, {"Range": f"bytes={have}-", "If-Range": etag} if have else {}, session) as answer:
+    asked = {"Range": f"bytes={have}-", "If-Range": etag} if have else {}
+    with download.ask(file.url, asked, session, partial(_failure, file), file.redirects) as answer:
         status, headers = answer.status_code, answer.headers
         if status not in (200, 206):
             if status not in download._TEMPORARY:
@@ -173,23 +175,6 @@ def _store(file: Unseen, part: Path, say: Callable[[str], None], answer: Any, ha
         stream.flush()
         os.fsync(stream.fileno())
     return reason or ("" if have == size else f"the server ended after {have} of {size} bytes")
-
-
-def _get(file: Unseen, headers: dict[str, str], session: Any) -> Any:
-    """Return the streamed answer; redirects are followed over https, within the host and the domains named."""
-    url, own = file.url, urlsplit(file.url).netloc
-    headers = {"Accept-Encoding": "identity", "User-Agent": f"scirep-book/{__version__}", **headers}
-    for _ in range(download.REDIRECTS):
-        answer = session.get(url, headers=headers, stream=True, timeout=download.TIMEOUT, allow_redirects=False)
-        if not answer.is_redirect:
-            return answer
-        answer.close()
-        url = urljoin(url, answer.headers["Location"])
-        host = urlsplit(url).netloc
-        allowed = host == own or any(host == name or host.endswith(f".{name}") for name in file.redirects)
-        if urlsplit(url).scheme != "https" or not allowed:
-            raise _failure(file, f"the server redirects to {url!r:.100}, a host the manifest does not name: refused")
-    raise _failure(file, f"the server redirects more than {download.REDIRECTS} times")
 
 
 def _failure(file: Unseen, reason: str) -> DataError:

@@ -123,7 +123,7 @@ def anatomy(executed: Path) -> str:
         "</figcaption></figure>",
         _table("The same number three times", head, table),
         _table(f"The recorded number's name, <code>{html.escape(ours.id)}</code>", ("part", "here", "says"), parts, texts=True),
-        "<details><summary>What <code>scirep explain</code> prints for it</summary>"
+        '<details class="scirep-made"><summary>What <code>scirep explain</code> prints for it</summary>'
         f'<div class="scirep-scroll"><pre>{said}</pre></div></details>',
     ))  # fmt: skip
 

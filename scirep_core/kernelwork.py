@@ -32,7 +32,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 SHORT_SOCKETS = 80
 """Longest folder for kernel sockets: the system's limit for a socket's whole path is 104 to 108 bytes."""
 EPOCH = "1735689600"
-"""SOURCE_DATE_EPOCH of every run (as in `book`), so that figures carry no clock."""
+"""SOURCE_DATE_EPOCH of every run and of the book's build, so that figures carry no clock."""
 
 
 def main() -> None:

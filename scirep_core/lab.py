@@ -178,7 +178,7 @@ def tasks() -> Panel:
         names = [name for name, spec in TASKS.items() if spec.paper == collection]
         view = task_data([*own, *(load_task(name, "embedded", papers, seed) for name in names)], examples, seed)
         first = [row["key"] for row in view["tasks"] if own and row["source"][0] == own[0].source]
-        return TaskExplorer(view, first[0] if first else None)
+        return TaskExplorer(view, task=first[0] if first else None)
 
     return Panel(
         make,

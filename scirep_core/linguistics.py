@@ -20,6 +20,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,18 +135,15 @@ def _is_there(part: str) -> bool:
     for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep):  # NLTK reads it when it is imported, and no more
         if folder and folder not in nltk.data.path:
             nltk.data.path.insert(0, folder)
-    for place in _PLACES[part]:
-        found = False
+
+    def found(place: str) -> bool:
         for path in (f"{place}/", f"{place}.zip/{place.split('/')[1]}/"):
-            try:
+            with suppress(LookupError):
                 nltk.data.find(path)
-                found = True
-                break
-            except LookupError:
-                continue
-        if not found:
-            return False
-    return True
+                return True
+        return False
+
+    return all(map(found, _PLACES[part]))
 
 
 def _punkt() -> Callable[[str], list[str]]:
@@ -157,9 +155,8 @@ def _punkt() -> Callable[[str], list[str]]:
 def _treebank() -> Callable[[str], list[str]]:
     from nltk.tokenize import word_tokenize
 
-    return lambda sentence: list(
-        word_tokenize(sentence, preserve_line=True)
-    )  # of one sentence, so Punkt is not asked again
+    # of one sentence, so Punkt is not asked again
+    return lambda sentence: list(word_tokenize(sentence, preserve_line=True))
 
 
 def _perceptron() -> Callable[[Sequence[str]], list[str]]:

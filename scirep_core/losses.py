@@ -5,7 +5,7 @@
     mean squared error     (z - y)^2                                      regression         SciRepEval
     triplet margin         max(0, |q - p| - |q - n| + 1)                  proximity, search  SciRepEval equation 1
     contrastive            -log(exp(q.c+ / T) / sum_c exp(q.c / T))       every task         SciMult equation 2
-    in-batch margin        the triplet margin against every paper of the batch               the embedded base
+    in-batch margin        the triplet margin against every paper of the batch               ours
 
 Each is a mean over what it is given: over queries, rows, or rows and labels. Tasks are summed in `train`.
 

@@ -2,7 +2,7 @@
 
     name title paper homepage repository url     what it is and where it comes from; `url` holds {source} at its end
     commit, revision     what {commit} and {revision} in `url` stand for: a repository's, a dataset hub's
-    verified             full, sample or no: has this project's reader read the real files, some of them, or none?
+    verified             full, sample or no: have the real files been read here, all of them, some, or none?
     licence              spdx, url, notice
     counts               published counts, name -> number, and the `source` that printed them
     expect               counts taken from the files themselves

@@ -42,7 +42,7 @@ from scirep_core.store import home
 from scirep_core.unpack import faults, file_state, unpack
 
 __all__ = [
-    "Licence", "Manifest", "ManifestFile", "catalogue", "fetch", "is_complete", "list_manifests", "load_manifest",
+    "Licence", "Manifest", "ManifestFile", "catalogue", "fetch", "list_manifests", "load_manifest",
     "local_folder", "manifest_folder", "verify",
 ]  # fmt: skip
 _INCOMING = ".incoming"
@@ -70,16 +70,11 @@ def verify(name: str) -> list[tuple[str, str]]:
     return _states(load_manifest(name), local_folder(name))
 
 
-def is_complete(name: str) -> bool:
-    """Return whether every file of a collection is here with the right checksum (reads them all)."""
-    return all(state == "ok" for _, state in verify(name))
-
-
 def catalogue() -> list[dict[str, Any]]:
     """Return one row per collection.
 
     name, title, paper, licence; files, bytes (those known), unseen (files without a published checksum); verified
-    (full, sample, no: has this project's reader read the real files?); gated; state (absent, partial, complete).
+    (full, sample, no: have the real files been read here?); gated; state (absent, partial, complete).
     """
     rows = []
     for manifest in map(load_manifest, list_manifests()):

@@ -10,22 +10,21 @@ repository, not in the paper):
     r_precision_published   R / rank of the last relevant one: what the published script calls R-Precision
     map, mrr          average precision and reciprocal rank over the list
     ndcg@k, ndcg%p    sum of rating / discount(rank), discount 1 at ranks 1 and 2, then log2(rank) (Jarvelin and
-                      Kekalainen 2000), over the same sum for the ideal order; ndcg%p cuts at k = int(p/100 * n),
-                      truncated; 0 where the ideal is 0
+                      Kekalainen 2000), over the same sum for the ideal order; ndcg%p cuts at k = int(p / 100 * n),
+                      truncated in floating point, as published; 0 where the ideal is 0
 
 n is the length of the ranking handed in, so a left-out candidate changes k, the ideal and the totals: the reader of
 rankings warns about it. Values are on [0, 1]; Result rows carry them times 100.
 
-The other papers' metrics follow below: trec_eval's (SciRepEval, SciMult) by name and from ranks, B-cubed (S2AND), and
-`ACCEPTED`, which says what each type of task can be asked for. A row of `METRICS` that is made `by_ranks` is a metric of
-CSFCube and of every other task that ranks; one of `PREDICTED` is for classification or regression.
+The other papers' metrics follow below: trec_eval's (SciRepEval, SciMult) by name and from ranks, and `ACCEPTED`, which
+says what each type of task can be asked for. A row of `METRICS` that is made `by_ranks` is a metric of CSFCube and of
+every other task that ranks; one of `PREDICTED` is for classification or regression.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -145,13 +144,18 @@ def score(name: str, ratings: Sequence[int] | Ratings) -> float:
 
     Args:
         name: notation of the papers, for example `ndcg%20`, `p@20`, `map`.
-        ratings: integer ratings in ranked order, best first.
+        ratings: (n,) whole numbers in ranked order, best first; of none every metric is 0.
+
+    Raises ConfigError for an unknown metric or ratings that are no list of whole numbers.
 
     >>> score("r_precision_published", [3, 0, 2, 0])
     0.6666666666666666
     """
-    values = np.asarray(ratings, dtype=np.int64)
     metric, sign, value = parse(name)
+    given = np.asarray(ratings, dtype=np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all() or (given % 1).any():
+        raise ConfigError(f"ratings in ranked order are a list of whole numbers, not {ratings!r:.60}")
+    values = given.astype(np.int64)
     if sign == "%":
         cut = int(value / 100 * len(values))
     elif sign == "@":
@@ -227,20 +231,6 @@ def from_ranks(name: str, ranks: NDArray[np.float64], grades: NDArray[np.int64])
     cut = value if sign else len(hits)
     found = float(np.sum(hits <= cut))
     return found / (cut if metric.name in ("p", "r_precision") else len(hits))
-
-
-def b_cubed(gold: Sequence[str], predicted: Sequence[str | int]) -> tuple[float, float, float]:
-    """Return B-cubed precision, recall and F1 (Bagga and Baldwin 1998) of two clusterings of the same items.
-
-    Per item, the share of its predicted (gold) cluster that lies in its gold (predicted) one; means over items.
-
-    >>> b_cubed(["a", "a", "b"], [1, 1, 1])[1]
-    1.0
-    """
-    both, golds, found = Counter(zip(gold, predicted, strict=True)), Counter(gold), Counter(predicted)
-    precision_ = sum(n * n / found[cluster] for (_, cluster), n in both.items()) / len(gold)
-    recall_ = sum(n * n / golds[cluster] for (cluster, _), n in both.items()) / len(gold)
-    return precision_, recall_, 2 * precision_ * recall_ / (precision_ + recall_)
 
 
 class Predicted(NamedTuple):

@@ -18,6 +18,7 @@ import io
 import json
 import math
 import re
+import shlex
 import tokenize
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -222,7 +223,7 @@ def declarations(source: str, where: str = "") -> dict[str, Parameter]:
             for token in tokenize.generate_tokens(io.StringIO(source).readline)
             if token.type == tokenize.COMMENT
         }
-    except (SyntaxError, tokenize.TokenError, ValueError) as error:
+    except (SyntaxError, tokenize.TokenError, ValueError, RecursionError) as error:
         raise ConfigError(f"{_at(where)}the parameters cell is not Python: {error}") from None
     found: dict[str, Parameter] = {}
     for node in body:
@@ -236,7 +237,7 @@ def declarations(source: str, where: str = "") -> dict[str, Parameter]:
             raise ConfigError(f"{line}{name} is declared twice")
         try:
             default = ast.literal_eval(node.value)
-        except ValueError:
+        except (ValueError, TypeError):  # a list as a key is a TypeError
             raise ConfigError(f"{line}{name} must be a literal, not {ast.unparse(node.value)!r:.60}") from None
         if isinstance(default, str) and kind != "str":
             raise _refusal(line.removesuffix(": "), name, default, f"expected {kind}, found str")
@@ -313,3 +314,9 @@ def resolve(
         value = _coerce(parameter.type, given.get(name, parameter.default), name, where)
         resolved[name] = check(name, value, where, **known) if name in PARAMETERS else value
     return resolved
+
+
+def flags(values: Mapping[str, Any]) -> str:
+    """Return values as the words of a command line that give them again, `-p NAME VALUE`; an empty one may mean all."""
+    texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in values.items()}
+    return " ".join(f"-p {name} {shlex.quote(text)}" for name, text in texts.items())

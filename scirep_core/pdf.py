@@ -11,10 +11,9 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from scirep_core.environment import BROWSERS
 from scirep_core.errors import ConfigError, ScirepError
 from scirep_core.printing import print_page
 from scirep_core.store import write_bytes, write_text
+from scirep_core.terminal import repeatedly
 
 Say = Callable[[str], None]
 ARGS = (
@@ -91,7 +91,7 @@ class Made(NamedTuple):
 def find_chromium() -> str:
     """Return the path of an installed Chromium, SCIREP_CHROMIUM first. Raises ConfigError that says how to get one."""
     chosen = os.environ.get("SCIREP_CHROMIUM")
-    found = shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, (*BROWSERS, "chrome"))), None)
+    found = shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         lacks = (
             f"SCIREP_CHROMIUM={chosen} is no program here" if chosen else "no Chromium on this machine to print with"
@@ -206,20 +206,8 @@ def _tab(chromium: str, allowed: tuple[str, ...]) -> Iterator[tuple[Any, list[st
         ) from None
 
 
-@contextmanager
-def _patience(say: Say, what: str, every: float = 10.0) -> Iterator[None]:
+def _patience(say: Say, what: str) -> AbstractContextManager[None]:
     """Say what is being done, and again every ten seconds while it lasts."""
-    begun, done = time.monotonic(), threading.Event()
-
-    def tell() -> None:
-        while not done.wait(every):
-            say(f"pdf: {what}, {time.monotonic() - begun:.0f} s")
-
+    begun = time.monotonic()
     say(f"pdf: {what}")
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    return repeatedly(lambda: say(f"pdf: {what}, {time.monotonic() - begun:.0f} s"))

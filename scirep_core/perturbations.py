@@ -103,6 +103,8 @@ MORE: dict[str, Perturbation] = {
     # one of your own: CONTRIBUTING.md
 }
 """Codes that are not the paper's, known by name everywhere; no chapter shows them among the 32."""
+TOP = "T_ADelTopNNPH"
+"""The code that needs to know the whole corpus: `top_phrases`."""
 LITERAL: Mapping[str, Change] = {
     "T_ADelRand": changes.delete_random_substrings,
     "T_A_WS": changes.widen_in_the_order_drawn,
@@ -196,8 +198,9 @@ def category_by_rule(code: str, kept: float) -> str | None:
     """Return the category that section 3's rules give a code of which neighbours keep this share of words; None: no rule fits.
 
     Lossless: order, case and white space alone change. Dissimilar: nouns or noun phrases of the abstract, or the whole abstract,
-    deleted, or adjectives turned round. Partially similar: sentences moved or deleted, or at least 70 % of the words kept. Highly
-    similar: case or white space changed, at least 90 % of the words kept, or nouns deleted from the title alone.
+    deleted, or adjectives turned round. Partially similar: sentences moved, or something deleted and at least 70 % of the words
+    kept. Highly similar: case or white space changed, words deleted or added and at least 90 % kept, or nouns deleted from the
+    title alone.
     """
     does = perturbation(code).does
     form = "LL" if does in ("order", "case", "space") else "LO"

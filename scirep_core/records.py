@@ -52,11 +52,13 @@ class Judgement(NamedTuple):
     sources: tuple[str, ...] = ()
 
 
-def _no_constant(name: str) -> Any:
+def no_constant(name: str) -> Any:
+    """Refuse NaN and Infinity: `parse_constant` of a JSON decoder."""
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, refusing a key that is there twice: `object_pairs_hook` of a JSON decoder."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -65,7 +67,7 @@ def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse(data: bytes) -> Any:
-    return json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_no_twice)
+    return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_twice)
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,8 +124,6 @@ def find_notebooks(places: Places, only: str | None = None) -> list[Path]:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    from fnmatch import fnmatchcase
-
     return any(fnmatchcase(part, pattern) for part in (name, *name.split("/")))
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -45,12 +43,13 @@ from scirep_core.runcache import (
     why,
 )
 from scirep_core.store import write_bytes, write_json
+from scirep_core.terminal import repeatedly
+from scirep_core.terminal import say as to_stderr
 
 PROFILES = ("embedded", "real")
 OWN = "own"
 """Folder under the runs for `run` without `out`: a reader's own runs never replace a chapter of the book."""
 FAMILY = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, ScirepError)}
-PROGRESS_SECONDS = 10.0
 Say = Callable[[str], None]
 
 
@@ -103,7 +102,7 @@ def run(
     the recorded result rows are also written to `rows`. `notebook` may be a chapter's name. Paths in parameters are
     relative to the caller's folder, as with papermill. A failing cell is a RunResult, bad input a ScirepError.
     """
-    places, say = places or Places(), progress or _to_stderr
+    places, say = places or Places(), progress or to_stderr
     chapter = read_chapter(_locate(notebook, places))
     resolved = resolve(chapter.declared, parameters or {}, chapter.name)
     job = _Job(chapter, resolved, components(chapter, resolved, OWN, places), "", Path.cwd())
@@ -141,7 +140,7 @@ def run_all(
     made of the others' rows in a second round. A second runner on the same profile waits for the first. Ctrl-C stops the
     kernels, publishes nothing, exits with 130.
     """
-    places, say = places or Places(), progress or _to_stderr
+    places, say = places or Places(), progress or to_stderr
     if profile not in PROFILES:
         raise ConfigError(f"unknown profile {profile!r}: {nearest(profile, PROFILES)}")
     if workers is not None and workers < 1:
@@ -222,10 +221,6 @@ def _stoppable(say: Say) -> Iterator[None]:
         raise SystemExit(130) from None
 
 
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _locate(notebook: Path, places: Places) -> Path:
     """Return the file meant: a path, or the name of a chapter such as `csfcube/baselines`."""
     if Path(notebook).is_file():
@@ -279,7 +274,7 @@ def _execute(
                 "SCIREP_PROGRESS": f"{ready}.progress",
                 "SCIREP_RUNS": str(places.runs.absolute()),
             }
-            with _relaying(Path(told["SCIREP_PROGRESS"]), name, say):
+            with repeatedly(_relay(Path(told["SCIREP_PROGRESS"]), name, say)):
                 answer = crew.ask(
                     {
                         "source": str(ready.with_suffix(".json")),
@@ -314,26 +309,18 @@ def _execute(
                 crew.stop()
 
 
-@contextmanager
-def _relaying(path: Path, name: str, say: Say) -> Iterator[None]:
-    """While a chapter runs, pass on what it last wrote to `path` about its long steps, every ten seconds if it is new."""
-    done = threading.Event()
+def _relay(path: Path, name: str, say: Say) -> Callable[[], None]:
+    """Return what passes on the line that a running chapter last wrote to `path` about its long steps, if it is new."""
+    before = ""
 
     def relay() -> None:
-        before = ""
-        while not done.wait(PROGRESS_SECONDS):
-            now = path.read_text(encoding="utf-8") if path.is_file() else ""
-            if now != before:
-                say(f"{name}: {now}")
-            before = now
+        nonlocal before
+        now = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if now != before:
+            say(f"{name}: {now}")
+        before = now
 
-    thread = threading.Thread(target=relay, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    return relay
 
 
 def _check_rows(answer: dict[str, Any], rows: Path) -> dict[str, Any]:

@@ -39,6 +39,8 @@ Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str
 OnMissing = Literal["error", "drop"]
 RANDOM_DIM = 32
 """Dimensions of `random` vectors."""
+LARGEST = 1e15
+"""Of a vector's numbers: squares of larger ones leave single precision, and every distance would be infinite."""
 PAIRED = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
 """Task types a PairScorer can be scored on: they ask how near two papers are, no more."""
 PROBED = ("classification", "regression")
@@ -216,7 +218,7 @@ def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Resu
 
 
 def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vectors") -> dict[str, NDArray[np.floating]]:
-    """Return id -> vector. Raises DataError for an id twice or ragged rows, NumericError for NaN, naming the id."""
+    """Return id -> vector. Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id."""
     if isinstance(vectors, tuple | list):
         if len(vectors) != 2:
             raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
@@ -265,7 +267,7 @@ def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
 
 
 def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
-    """Raise DataError for ragged or non-numeric vectors, NumericError for NaN, naming the first such id."""
+    """Raise DataError for ragged or non-numeric vectors, NumericError for NaN or huge numbers, naming the first such id."""
     shape = next(iter(table.values())).shape
     for key, value in table.items():
         if value.ndim != 1 or value.shape != shape or not len(value):
@@ -275,9 +277,13 @@ def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
                             "Convert it with astype(float)")  # fmt: skip
     keys, rows = list(table), list(table.values())
     for start in range(0, len(rows), block):  # many at once: a call for each of 300,000 takes seconds
-        finite = np.isfinite(np.stack(rows[start : start + block])).all(axis=1)
-        if not finite.all():
-            raise NumericError(f"{name}: the vector of {keys[start + int(np.argmin(finite))]} holds NaN or infinity")
+        part = np.stack(rows[start : start + block]).astype(np.float64)
+        if not (fine := (np.abs(part) <= LARGEST).all(axis=1)).all():
+            at = int(np.argmin(fine))
+            what = (
+                f"a number beyond {LARGEST:g}; scale the vectors" if np.isfinite(part[at]).all() else "NaN or infinity"
+            )
+            raise NumericError(f"{name}: the vector of {keys[start + at]} holds {what}")
 
 
 def _id(key: object) -> str:

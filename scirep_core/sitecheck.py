@@ -176,9 +176,19 @@ def check(site: Path) -> list[str]:
     found = [fault for path, page in pages.items() for fault in _faults(site, path, page, pages)]
     for sheet in sorted(site.rglob("*.css")):
         for url in css_urls(sheet.read_text(encoding="utf-8", errors="replace")):
-            if urlsplit(url).scheme in ("http", "https") or url.startswith("//"):
-                found.append(f"{sheet.relative_to(site)}: fetches {url} from outside the site")
+            if told := _fetched(site, sheet, url):
+                found.append(f"{sheet.relative_to(site)}: {told}")
     return found
+
+
+def _fetched(site: Path, path: Path, url: str) -> str:
+    """Return what is wrong with an address that a page or a style sheet fetches, "" where it is a file of the site."""
+    if url.startswith(("data:", "blob:", "#")):
+        return ""
+    if _outside(url):
+        return f"fetches {url} from outside the site"
+    target = _target(path, url)
+    return "" if site in target.parents and target.is_file() else f"fetches {url}, which is not in the site"
 
 
 def _faults(site: Path, path: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:
@@ -189,13 +199,8 @@ def _faults(site: Path, path: Path, page: Page, pages: dict[Path, Page]) -> Iter
         for line, fault in page.faults:
             yield f"{where}:{line}: {fault}"
     for line, url in page.assets:
-        if url.startswith(("data:", "blob:", "#")):
-            continue
-        target = _target(path, url)
-        if _outside(url):
-            yield f"{where}:{line}: fetches {url} from outside the site"
-        elif site not in target.parents or not target.is_file():
-            yield f"{where}:{line}: fetches {url}, which is not in the site"
+        if told := _fetched(site, path, url):
+            yield f"{where}:{line}: {told}"
     for line, url in page.links:
         if _outside(url):
             if urlsplit(url).scheme not in ("http", "https", "mailto", "data"):

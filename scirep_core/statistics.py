@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.errors import NumericError
+
 Floats = NDArray[np.float64]
 
 
@@ -65,9 +67,12 @@ def bootstrap_folds(
 def paired_randomisation(differences: Floats, resamples: int, seed: int) -> float:
     """Return the two-sided p-value of mean(differences) = 0 under random sign flips.
 
-    Exact (all 2^n sign patterns) when that is no more than `resamples`. An empty or all-zero input gives 1.
+    Exact (all 2^n sign patterns) when that is no more than `resamples`. An empty or all-zero input gives 1. Raises
+    NumericError for a difference that is no finite number: no flip would reach the observed mean, and p would be least.
     """
     n = len(differences)
+    if not np.isfinite(differences).all():
+        raise NumericError(f"difference {int(np.argmin(np.isfinite(differences)))} of {n} is not a finite number")
     if n == 0 or not np.any(differences):
         return 1.0
     observed = abs(differences.mean())
@@ -102,28 +107,23 @@ class Agreement(NamedTuple):
 def agreement(first: Sequence[int], second: Sequence[int], levels: Sequence[int] = (0, 1, 2, 3)) -> Agreement:
     """Return Spearman rho, Krippendorff alpha (ordinal), Cohen kappa and the share of equal ratings in [0, 1].
 
-    Spearman is NaN if one rater is constant; alpha and kappa are NaN if both use one and the same single level.
+    Spearman is NaN if one rater is constant; alpha and kappa are NaN if both use one and the same single level; of no
+    items all are.
     """
     import krippendorff
     from scipy import stats
+    from sklearn.metrics import cohen_kappa_score
 
     a, b = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+    if not len(a):
+        return Agreement(math.nan, math.nan, math.nan, math.nan)
     constant = len(set(a)) == 1 or len(set(b)) == 1
     spearman = math.nan if constant else float(stats.spearmanr(a, b).statistic)
-    single = len({*a, *b}) == 1
-    alpha = math.nan
-    if not single:
+    alpha = kappa = math.nan
+    if len({*a, *b}) > 1:
         alpha = float(krippendorff.alpha(np.stack([a, b]), value_domain=list(levels), level_of_measurement="ordinal"))
-    return Agreement(spearman, alpha, cohen_kappa(a, b, levels), float(np.mean(a == b)))
-
-
-def cohen_kappa(first: NDArray[np.int64], second: NDArray[np.int64], levels: Sequence[int]) -> float:
-    """Return Cohen's unweighted kappa; NaN if chance agreement is complete."""
-    from sklearn.metrics import confusion_matrix
-
-    table = confusion_matrix(first, second, labels=list(levels)) / len(first)
-    chance = float(table.sum(axis=0) @ table.sum(axis=1))
-    return (float(np.trace(table)) - chance) / (1 - chance) if chance < 1 else math.nan
+        kappa = float(cohen_kappa_score(a, b))
+    return Agreement(spearman, alpha, kappa, float(np.mean(a == b)))
 
 
 def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0.95) -> tuple[float, float]:

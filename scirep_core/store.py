@@ -45,6 +45,25 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+WHOLE = 64 << 20
+"""Bytes up to which `sampled_hash` reads a file whole."""
+_END = 1 << 20
+
+
+def sampled_hash(path: Path) -> str:
+    """Return the SHA-256 of a file; over 64 MB of its size, first and last MB, as reading gigabytes for a name is not worth it.
+
+    A change in the middle of such a file that keeps its size is not noticed.
+    """
+    size = path.stat().st_size
+    if size <= WHOLE:
+        return sha256_file(path)
+    with path.open("rb") as stream:
+        head = stream.read(_END)
+        stream.seek(-_END, os.SEEK_END)
+        return sha256_bytes(f"{size}\n".encode() + head + stream.read())
+
+
 def stable_hash(value: Any) -> str:
     """Return the SHA-256 of a JSON-able value, independent of key order: the content key of caches."""
     return sha256_bytes(json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":")).encode())
@@ -61,7 +80,7 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
     """
     if path.is_dir():
         raise CacheError(f"{path}: is a folder. Give the name of a file")
-    if path.exists() and (not path.is_file() or path.absolute().parts[1] in ("dev", "proc")):
+    if path.exists() and (not path.is_file() or _is_stream(path.absolute())):
         with path.open("wb") as device:
             yield device
         return
@@ -87,6 +106,10 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
         ) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    return path.parent in (Path("/dev"), Path("/dev/fd")) or path.parts[1] == "proc"  # /dev/shm holds files like any
 
 
 def sync_all() -> None:

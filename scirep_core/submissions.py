@@ -266,7 +266,7 @@ def _place(row: Result) -> tuple[object, ...]:
         row.metric,
         row.split,
         row.protocol,
-        row.parameters.get("intercept", True),
+        bool(row.parameters.get("intercept", True)),
         row.source,
         row.data_hash,
         row.encoder,
@@ -301,12 +301,13 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
     if not NAME.fullmatch(name):
         remedy = "Use up to 64 small letters, digits, points, - and _, a letter or digit first"
         faults.append(DataError(path, None, f"name {name!r}", remedy))
+    at = None
     for at, value in objects(path):
         try:
             lines.append(Line(at, _result(value, path, at)))
         except DataError as error:
             faults.append(error)
-    if not lines and not faults:
+    if at is None:
         faults.append(DataError(path, None, "no rows", "Give what `scirep score TASK --encoder NAME --json` prints"))
     seen: dict[tuple[object, ...], str] = {}
     for other in others:

@@ -1,9 +1,12 @@
-"""What commands share at the terminal: a line to standard error, JSON and tables to standard output."""
+"""What commands share at the terminal: a line to standard error, now or every ten seconds; JSON and tables to standard output."""
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +18,24 @@ def say(line: str) -> None:
     """Print one line of progress or warning to standard error."""
     sys.stderr.write(f"{line}\n")  # one call: chapters report from several threads
     sys.stderr.flush()
+
+
+@contextmanager
+def repeatedly(tell: Callable[[], None], every: float = 10.0) -> Iterator[None]:
+    """Call `tell` every so many seconds while something lasts."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.wait(every):
+            tell()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def print_json(value: Any) -> None:

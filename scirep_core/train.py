@@ -8,7 +8,8 @@ are thrown away.
 
 Everything drawn at a step (rows, dropout) is a function of (seed, step, process), so a killed training goes on from its last
 checkpoint to the same bits; on a GPU to the same rows and drawings, but sums there have no fixed order. Under torchrun every
-process takes its share of each batch and gradients are added once a step, so the result is that of one process.
+process takes its share of each batch and gradients are added once a step, so the result is that of one process, but for
+dropout, which each draws for itself.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from scirep_core.batching import plan
 from scirep_core.encoders.conditioning import Conditioned
 from scirep_core.encoders.packing import Packed
 from scirep_core.encoders.speed import flops, matrix_rate
-from scirep_core.errors import ConfigError, NumericError, nearest
+from scirep_core.errors import NumericError
 from scirep_core.formats import FORMATS, Format
-from scirep_core.losses import LOSSES
+from scirep_core.losses import LOSSES, of_triplets
 from scirep_core.training.checkpoint import (
     BEST,
     At,
@@ -43,11 +44,12 @@ from scirep_core.training.checkpoint import (
     save,
     write_checkpoint,
 )
+from scirep_core.training.checks import check
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.contrast import check_negatives, in_order, triplet_loss
+from scirep_core.training.contrast import in_order, triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
-from scirep_core.training.processes import add_gradients, added, processes, same_everywhere
+from scirep_core.training.processes import add_gradients, added, first_here, processes, same_everywhere
 
 Ints = NDArray[np.int64]
 TELL = 10
@@ -70,7 +72,7 @@ class Trained(NamedTuple):
 
     Attributes:
         steps: taken; fewer than planned where validation stopped it.
-        losses: task -> mean over the last tenth of the steps that had rows of it.
+        losses: task -> mean over those of the last tenth of the steps that had rows of it; a task without has none.
         seconds: of training; validation and checkpoints aside.
         documents_per_second: encoded and trained on, by all processes.
         mfu: share of the measured matrix-multiply rate, of each device.
@@ -125,7 +127,7 @@ def train(
             for part in range(config.accumulation):
                 number = at.step * config.accumulation + part
                 rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
-                batch = gather(model, tasks, rows, known)
+                batch = gather(model, tasks, rows, known, world)
                 counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
                 totals = added(counts, world, device)
                 here = {name for name, total in zip(names, totals, strict=True) if total}
@@ -210,34 +212,39 @@ def known_of(tasks: Sequence[TrainTask], config: TrainConfig) -> Known:
     return Known(labels, pairs)
 
 
-def apart(model: Conditioned) -> bool:
-    """Return whether a document is encoded once for each format, as where formats are told and share no pass."""
-    return model.conditioning.kind != "plain" and not model.conditioning.shared_pass
+def gather(
+    model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, Ints], known: Known, world: int = 1
+) -> Batch:
+    """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too.
 
-
-def gather(model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, Ints], known: Known) -> Batch:
-    """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too."""
+    A document that several of `world` processes need takes its labels in the first of them.
+    """
+    device = model.trunk.words.weight.device
     asked, keys = [task for task in tasks if task.name in rows], []
     for task in asked:
         numbers, own = task.rows[rows[task.name]], FORMATS.index(task.format)
         format: Ints = np.array([FORMATS.index(task.query_format), own, own] if task.kind == "triplet" else [own])
-        key: Ints = numbers * len(FORMATS) + (format if apart(model) else 0)
+        key: Ints = numbers * len(FORMATS) + (format if model.apart else 0)
         if task.kind == "triplet":
             key = np.where(numbers < 0, key[:, :1], key)  # no negative: its query
         keys.append(key)
     if not keys:
+        if known.labels:
+            first_here(np.zeros(0, np.int64), world, device)  # the others ask
         return Batch(None, {}, {})
     distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
     documents, codes = np.divmod(distinct, len(FORMATS))
     routes: list[Any] = (
-        [FORMATS[code] for code in codes] if apart(model) else [model.conditioning.routes[0]] * len(codes)
+        [FORMATS[code] for code in codes] if model.apart else [model.conditioning.routes[0]] * len(codes)
     )
     parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
     found = {task.name: rows[task.name] for task in asked}
     places: dict[str, Ints] = {t.name: part.reshape(key.shape) for t, part, key in zip(asked, parts, keys, strict=True)}
-    for name, labels in known.labels.items():
-        places[name] = np.flatnonzero(labels[documents] >= 0)
-        found[name] = labels[documents[places[name]]]
+    if known.labels:
+        mine = first_here(documents, world, device)
+        for name, labels in known.labels.items():
+            places[name] = np.flatnonzero((labels[documents] >= 0) & mine)
+            found[name] = labels[documents[places[name]]]
     found = {name: numbers for name, numbers in found.items() if len(numbers)}
     return Batch(model.pack(tasks[0].documents.of(documents), routes), found, places)
 
@@ -262,7 +269,7 @@ def losses_of(
     if batch.packed is not None:
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
             vectors = model(batch.packed)
-    found, shared = {}, here if world > 1 and config.triplet_loss == "contrastive" else frozenset()
+    found, shared = {}, here if world > 1 and config.triplet_loss not in of_triplets() else frozenset()
     for task in tasks:
         if task.name not in batch.rows and not (task.kind == "triplet" and task.name in shared):
             continue
@@ -364,36 +371,3 @@ def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int
         at.step, {name: sum(some) / len(some) for name, some in found.items()}, seconds, documents / max(seconds, 1e-9),
         operations / max(seconds, 1e-9) / rate / world, at.best,
     )  # fmt: skip
-
-
-def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[TrainTask], config: TrainConfig) -> None:
-    """Raise ConfigError for tasks that do not fit together, or not the model."""
-    names = [task.name for task in tasks]
-    if not names or len(set(names)) < len(names):
-        raise ConfigError(f"tasks to train on: {', '.join(names) or 'none'}. Name at least one, and none twice")
-    if unknown := [task.name for task in validation if task.name not in names]:
-        raise ConfigError(f"validation task {unknown[0]!r} is not trained; {nearest(unknown[0], names)}")
-    if config.dense and apart(model):
-        raise ConfigError(
-            f"dense labels need one vector for all formats, or one pass: {model.conditioning.kind} encodes each apart"
-        )
-    shape, trained = model.trunk.shape, {task.name: task for task in tasks}
-    for some in (tasks, validation):
-        for task in some:
-            if task.documents is not some[0].documents:
-                raise ConfigError(f"{task.name}: tasks that are trained together share one collection of documents")
-            if task.kind == "triplet":
-                check_negatives(task.name, task.rows, config)
-            if (task.kind, task.classes) != (trained[task.name].kind, trained[task.name].classes):
-                raise ConfigError(f"{task.name}: validation has other classes than training")
-            for format in (task.format, task.query_format) if apart(model) or model.conditioning.shared_pass else ():
-                model.conditioning.route(format)
-    longest = max(int(task.documents.lengths.max()) for task in (*tasks, *validation)) + model.conditioning.added()
-    if longest > shape.max_position_embeddings:
-        raise ConfigError(
-            f"a document of {longest} tokens, and the model has {shape.max_position_embeddings} places. Cut to max_length"
-        )
-    if max(int(task.documents.ids.max()) for task in (*tasks, *validation)) >= shape.vocab_size:
-        raise ConfigError("a token id is outside the model's vocabulary: the documents are of another tokenizer")
-    if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
-        raise ConfigError("weights are trained in float32; precision = bfloat16 computes in bf16 all the same")

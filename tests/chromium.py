@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,22 +19,18 @@ from typing import Any
 
 import pytest
 
-ARGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+from scirep_core import pdf
+from scirep_core.errors import ConfigError
+
+ARGS = [*pdf.ARGS, "--no-sandbox", "--disable-quic"]
 
 
 def find() -> str | None:
-    """Return the path of an installed Chromium, SCIREP_CHROMIUM first, or None."""
-    chosen = os.environ.get("SCIREP_CHROMIUM")
-    return chosen or next(filter(None, map(shutil.which, NAMES)), None)
+    """Return the path of an installed Chromium, as `scirep pdf` finds it, or None."""
+    try:
+        return pdf.find_chromium()
+    except ConfigError:
+        return None
 
 
 def needed() -> str:

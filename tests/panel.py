@@ -15,6 +15,7 @@ from typing import Any
 PAGE = """<!doctype html><html lang="en" THEME><meta charset="utf-8"><title>explorer</title>
 <meta name="viewport" content="width=device-width">
 <style>html{font:16px/1.6 system-ui,sans-serif} html[data-theme=dark] body{background:#14181e;color:#ced6dd}
+html[data-theme=light]{--pst-color-background:#ffffff} html[data-theme=dark]{--pst-color-background:#14181e}
 body{margin:20px auto;max-width:WIDTHpx;padding:0 8px} CSS</style>
 <body><h1>A chapter</h1>FALLBACK<div id="widget"></div><h2 id="next">Next section</h2>
 <script>
@@ -121,7 +122,7 @@ def contrast(page: Any, name: str) -> dict[str, Any]:
 
 
 def modes(page: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (mode, what `contrast` finds) in light, dark, and as a dark system has it; checks backgrounds, light in print."""
+    """Yield (mode, what `contrast` finds) in light, dark, and as a dark system has it; checks backgrounds and print."""
     for mode, theme, scheme in (("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")):
         page.emulate_media(media="screen", color_scheme=scheme)
         page.evaluate(
@@ -131,4 +132,5 @@ def modes(page: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         assert found["back"] == BACKS[mode], mode
         yield mode, found
         page.emulate_media(media="print")
-        assert contrast(page, name)["back"] == BACKS["light"], f"{mode}, printed"
+        printed = contrast(page, name)
+        assert printed["back"] == BACKS["light"] and printed["low"] == [], f"{mode}, printed"

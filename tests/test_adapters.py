@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -342,6 +343,17 @@ def test_folders_that_name_no_format_or_one_twice_are_refused(own):
     (own / "mine" / "adapter_config.json").write_text(json.dumps(config | {"name": "mine"}))
     with pytest.raises(ConfigError, match="which task format is this adapter for"):
         load_encoder(str(own))
+
+
+def test_fusion_layers_beside_adapters_are_not_left_out_in_silence(own):
+    (own / "CLF_fusion").mkdir()
+    (own / "CLF_fusion" / "adapter_fusion_config.json").write_text("{}")
+    with pytest.raises(
+        ConfigError, match=rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
+    ):
+        load_encoder(str(own))
+    shutil.rmtree(own / "CLF_fusion")
+    assert load_encoder(str(own)).formats == FORMATS
 
 
 def test_an_adapter_alone_is_no_model(own):

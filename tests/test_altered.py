@@ -10,7 +10,7 @@ from scirep_core import altered
 from scirep_core.altered import alter
 from scirep_core.changes import Parsed, Text
 from scirep_core.datasets.task import Collection, Task
-from scirep_core.errors import ConfigError
+from scirep_core.errors import CacheError, ConfigError
 from scirep_core.linguistics import find_tools
 from scirep_core.perturbations import LITERAL, PERTURBATIONS, perturb, top_phrases, words_kept
 from scirep_core.records import Paper
@@ -70,6 +70,15 @@ def test_what_is_made_is_kept_and_a_killed_run_goes_on_at_its_part(monkeypatch):
     alter(task(), seed=1, tools="fallback", workers=1)
     alter(replace(task(), data_hash="other"), tools="fallback", workers=1)
     assert len(calls) == 1 + 4 + 4
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-9], lambda data: data[:60] + b"?" + data[61:], lambda _: b"no"])
+def test_a_kept_part_that_is_damaged_is_one_clear_line(change):
+    alter(task(), tools="fallback", workers=1)
+    (part,) = altered.home().glob("neighbours/*/*.jsonl.gz")
+    part.write_bytes(change(part.read_bytes()))
+    with pytest.raises(CacheError, match=rf"{part}: is damaged .*Delete the file; it is computed again"):
+        alter(task(), tools="fallback", workers=1)
 
 
 def test_the_literal_reading_makes_only_what_it_reads_otherwise(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,13 @@ def test_the_fingerprint_is_its_own_and_follows_the_weights(model, tmp_path):
     one, two = (aspire.sentence_encoder(f"ts:{folder}") for folder in (model, other))
     assert len({one.fingerprint, one.base.fingerprint, two.fingerprint}) == 3
     assert aspire.sentence_encoder(f"ot:{model}").fingerprint == one.fingerprint  # the same vectors serve both
+
+
+def test_a_name_says_number_type_and_a_folder_may_have_signs_in_its_name(model, tmp_path):
+    assert aspire.sentence_encoder(f"ts:{model}@cls:bfloat16").base.settings.dtype == "bfloat16"
+    odd = shutil.copytree(model, tmp_path / "mine@home")
+    one, other = (aspire.sentence_encoder(f"ts:{folder}") for folder in (odd, model))
+    assert one.fingerprint == other.fingerprint
 
 
 def test_the_published_models_are_found_in_a_cache_and_pickles_need_leave(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirep_core import batching
-from scirep_core.batching import MIXINGS, Pair, capped, plan, steps_of, titled, triplets_of
+from scirep_core.batching import MIXINGS, Pair, plan, steps_of, titled, triplets_of
 from scirep_core.datasets.scirepeval import RankedQuery
 from scirep_core.errors import ConfigError
 from scirep_core.records import Paper
@@ -250,30 +250,7 @@ def test_what_is_drawn_depends_on_seed_and_query_alone():
     assert triplets_of(ranked(*scores), seed=0) != triplets_of(ranked(*scores, query="r"), seed=0)
 
 
-# --- caps and titles --------------------------------------------------------------------------------------------------
-
-
-def test_caps():
-    assert list(capped(range(10), None)) == list(range(10))
-    assert list(capped(range(10), 4)) == [0, 1, 2, 3]
-    assert list(capped(range(3), 4, seed=0)) == [0, 1, 2]
-    drawn = list(capped(range(1000), 40, seed=0))
-    assert drawn == sorted(set(drawn)) == list(capped(iter(range(1000)), 40, seed=0))
-    assert len(drawn) == 40
-    assert drawn != list(capped(range(1000), 40, seed=1))
-    with pytest.raises(ConfigError, match="at least 1"):
-        list(capped(range(3), 0))
-
-
-def test_a_cap_reads_no_further_than_it_must():
-    rows = iter(range(10))
-    assert list(capped(rows, 4)) == [0, 1, 2, 3]
-    assert next(rows) == 4
-
-
-def test_drawn_caps_are_as_likely_for_each_row():
-    counts = Counter(row for seed in range(3000) for row in capped(range(6), 2, seed))
-    assert all(abs(counts[row] - 1000) < 120 for row in range(6)), counts  # 4.6 standard deviations of 26
+# --- titles -----------------------------------------------------------------------------------------------------------
 
 
 def test_five_in_a_hundred_papers_lose_their_abstract():

@@ -155,7 +155,7 @@ def with_draws(rows: list[Result], spread: float = 5.0) -> list[Result]:
     """Give rows bootstrap values: draws of their own for each task and n, shared by the metrics of one task and split."""
     made = []
     for row in rows:
-        rng = np.random.default_rng(abs(hash((row.task, row.split))) % 2**32)
+        rng = np.random.default_rng(zlib.crc32(f"{row.task} {row.split}".encode()))
         made.append(replace(row, replicates=(row.value + spread * rng.standard_normal(1000)).astype(np.float32)))
     return made
 

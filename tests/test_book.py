@@ -183,7 +183,12 @@ def test_a_hand_written_link_to_a_chapter_that_is_not_built_becomes_its_text():
         "Look at {doc}`this one </beyond/own_paper>` and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
     )
     said = "Look at this one and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
-    assert book._fill(text, [], [], Path()) == said
+    assert book._fill(text, Path("a.md"), [], [], Path()) == said
+
+
+def test_a_line_that_asks_for_what_nobody_makes_is_told():
+    with pytest.raises(DataError, match=r"a\.md:2: unknown line '% scirep: count'\. did you mean 'counts'"):
+        book._fill("# A\n% scirep: count\n% scirep: panel beyond/x\n", Path("a.md"), [], [], Path())
 
 
 def test_site_is_whole(built: Path) -> None:
@@ -311,9 +316,12 @@ def test_check_finds_a_planted_fault(plant: str, little_site: Path) -> None:
 
 def test_check_reads_style_sheets_and_language(little_site: Path) -> None:
     (little_site / "a.html").write_text("<html><h1>A</h1></html>")
-    (little_site / "a.css").write_text("@font-face { src: url('https://fonts.example.org/f.woff2') }")
+    (little_site / "a.css").write_text(
+        "@font-face { src: url('https://fonts.example.org/f.woff2'), url(gone.woff2), url(i.png), url(data:,x) }"
+    )
     assert sorted(f.split(": ", 1)[1] for f in book.check(little_site)) == [
         "<html> does not say its language",
+        "fetches gone.woff2, which is not in the site",
         "fetches https://fonts.example.org/f.woff2 from outside the site",
     ]
 

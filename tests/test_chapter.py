@@ -84,8 +84,24 @@ def test_recorded_rows_carry_chapter_and_parameters_and_come_back(chapter):
     assert kept.chapter == "csfcube/baselines"
     assert kept.id == "live:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper"
     assert read_results(chapter.folder / "rows.jsonl") == [kept]
-    with pytest.raises(NumericError, match="ndcg%20"):
-        chapter.record([row(float("nan"))])
+    for bad in ({"value": float("nan")}, {"value": float("inf")}, {"low": float("nan")}, {"high": float("-inf")}):
+        with pytest.raises(NumericError, match=r"ndcg%20:test:paper: .* is not finite"):
+            chapter.record([row(), row(**bad)])
+    assert read_results(chapter.folder / "rows.jsonl") == [kept]
+
+
+def test_a_number_is_stored_once_and_another_value_beside_it(chapter):
+    kept = [*chapter.record([row(), row()]), *chapter.record([row(), row(1.0)])]
+    assert [one.value for one in kept] == [12.345, 12.345, 12.345, 1.0]
+    assert read_results(chapter.folder / "rows.jsonl") == [kept[0], kept[3]]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown_as"),
+    [(0.001, "&lt;0.01"), (-0.001, "&gt;-0.01"), (0.0, "0.00"), (-0.006, "-0.01"), (2.345, "2.35"), (99.999, "100.00")],
+)
+def test_a_number_that_rounds_to_nothing_keeps_its_side(chapter, value, shown_as):
+    assert f">{shown_as}</a>" in chapter.number(row(value))
 
 
 def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):

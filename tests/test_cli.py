@@ -135,6 +135,10 @@ def test_human_output_names_data_protocol_and_n(capsys, tiny_folder, vectors):
         (("score", "csfcube", "--vectors", "random", "--seed", "x"), "'--seed'"),
         (("score", "--frobnicate"), "No such option"),
         (("data", "get", "csfcub"), "did you mean 'csfcube'"),
+        (
+            ("data", "get", "embedded", "csfcube", "--out", "here"),
+            "--out is of `embedded` alone: csfcube has its place",
+        ),
         (("data", "verify", "csfcub"), "csfcub"),
         (("run", "csfcube/baslines"), "baselines"),
         (("run", "csfcube/baselines", "-p", "data"), "needs a value"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import os
 import random
 import subprocess
 import sys
@@ -88,6 +89,23 @@ def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
     first = out.read_bytes()
     scirep(capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", out)
     assert out.read_bytes() == first
+
+
+def test_speed_is_told_of_what_was_computed_alone(capsys, tmp_path):
+    asked = (
+        "encode",
+        "--encoder",
+        "minilm",
+        "--format",
+        "PRX",
+        "--papers",
+        papers(tmp_path, 3),
+        "--out",
+        tmp_path / "v.npz",
+    )
+    told = [scirep(capsys, *asked)[2] for _ in range(2)]
+    assert "3 texts encoded: " in told[0] and "documents/s" in told[0] and "MFU" in told[0]
+    assert "texts encoded" not in told[1]
 
 
 @pytest.mark.parametrize(
@@ -174,6 +192,15 @@ def test_wrong_options_are_one_clear_line(capsys, tmp_path, monkeypatch, options
     assert code == 2
     assert reason in error
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", [["--out", "v.npz"], ["--out", "folder"], ["--dry-run"]])
+def test_a_pipe_is_refused_as_it_cannot_be_read_twice(capsys, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    code, out, error = scirep(capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", "pipe", *target)
+    assert (code, out) == (2, "") and "pipe: is no file, and a pipe cannot be read twice. Give JSON lines" in error
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
 
 
 def test_help_has_an_example(capsys):

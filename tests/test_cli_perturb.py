@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -100,6 +101,18 @@ def test_top_phrases_come_from_the_input_or_from_a_corpus(run, tmp_path):
 def test_bad_input_ends_with_one_line_and_2(run, arguments, given, said):
     code, _, err = run(*arguments, given=given)
     assert code == 2 and said in err.splitlines()[-1]
+
+
+def test_files_as_windows_saves_them_are_read_and_half_a_corpus_is_not(run, tmp_path):
+    line = json.dumps(LINES[0])
+    code, rows, _ = run("--code", "T_ARot", "--tools", "fallback", given=f"\ufeff{line}\r\n{line}\r\n")
+    assert code == 0 and rows[0] == rows[1] == run("--code", "T_ARot", "--tools", "fallback")[1][0]
+    corpus = tmp_path / "corpus.jsonl.gz"
+    whole = gzip.compress(("\ufeff" + line).encode())
+    for content, ends in ((whole, 0), (whole[:40], 2)):
+        corpus.write_bytes(content)
+        code, _, err = run("--code", "T_ADelTopNNPH", "--corpus", str(corpus), "--tools", "fallback")
+        assert code == ends and (not ends or "corpus.jsonl.gz:1: not a whole gzip file" in err.splitlines()[-1])
 
 
 def test_no_input_is_no_output(run):

@@ -471,6 +471,15 @@ def test_what_two_routes_use_is_neithers():
     assert set(counts.per_route.values()) == {0} and counts.shared == counts.total > counts.added > 0
 
 
+def test_a_table_of_a_part_is_shared_though_it_has_as_many_rows_as_there_are_routes():
+    """Adapters of width 64 / 16 = 4 under four routes' fusion; instructions of four tokens."""
+    fusion = counted("fusion", shape=Shape(60, 64, 2, 4, 96))
+    assert set(fusion.per_route.values()) == {2 * (3 * 64 * 64 + 2 * 64)}
+    trunk = Trunk(SHAPE)
+    prefix = conditioning("prefix", trunk, instructions={route: [2, 7, 8 + i, 3] for i, route in enumerate(FORMATS)})
+    assert set(parameters(Conditioned(trunk, prefix)).per_route.values()) == {0}
+
+
 def test_what_no_vector_depends_on_is_not_counted(monkeypatch):
     of = model("ffn_experts")
     monkeypatch.setattr(of.conditioning, "trained", lambda trunk: list(of.parameters()))

@@ -90,6 +90,12 @@ def _edit_gold(folder: Path, facet: str, change) -> None:
 DAMAGE = {
     "candidate twice": (lambda g: g["1"]["cands"].__setitem__(1, "2"), "candidate 2 is listed twice"),
     "rating out of range": (lambda g: g["1"]["relevance_adju"].__setitem__(0, 4), "rating 4 is not 0, 1, 2 or 3"),
+    "raw rating a fraction": (
+        lambda g: g["1"].update(relevance_ann1=[2.7, 1, 0]),
+        "relevance_ann1: rating 2.7 is not -1 (missing), 0",
+    ),
+    "raw rating too low": (lambda g: g["1"].update(relevance_ann1=[2, -2, 0]), "relevance_ann1: rating -2"),
+    "candidate twice, once a number": (lambda g: g["1"]["cands"].__setitem__(1, 2), "candidate 2 is listed twice"),
     "rating a bool": (lambda g: g["1"]["relevance_adju"].__setitem__(0, True), "rating True"),
     "list too short": (lambda g: g["1"]["relevance_adju"].pop(), "2 ratings for 3 cands"),
     "field missing": (lambda g: g["1"].pop("cands"), "field 'cands' is missing"),
@@ -142,6 +148,20 @@ def test_truncated_readable_file_is_refused_with_its_line(tmp_path, tiny_folder)
     (folder / "1-method-adju.txt").write_text("=====\npaper_id: 1; YEAR: 2001\nTITLE: A\nABSTRACT: meth")
     with pytest.raises(DataError, match=r"1-method-adju.txt:4: unexpected line"):
         csfcube.read(tiny_folder)
+
+
+def test_files_from_windows_are_read_as_any(tiny_folder):
+    before = csfcube.read(tiny_folder)
+    for path in (path for path in tiny_folder.iterdir() if path.is_file()):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    found = csfcube.read(tiny_folder)
+    parts = ("papers", "judgements", "splits", "info")
+    assert [getattr(found, part) for part in parts] == [getattr(before, part) for part in parts]
+    (tiny_folder / csfcube.READABLE).mkdir()
+    text = "=====\r\npaper_id: 1; YEAR: 2001\r\nTITLE: A\r\nABSTRACT: method_label: We count\u2028on.\r\n"
+    (tiny_folder / csfcube.READABLE / "1-method-adju.txt").write_bytes(text.encode("utf-8-sig"))
+    (paper,) = csfcube._papers_from_readable(tiny_folder / csfcube.READABLE).values()
+    assert (paper.title, paper.sentences, paper.labels) == ("A", ("We count\u2028on.",), ("method_label",))
 
 
 def test_load_task_names_the_nearest_task():

@@ -51,6 +51,19 @@ def test_equal_rows_in_any_order_of_lines_end_with_0(capsys, tmp_path):
     assert "2 in both, 0 differ" in out
 
 
+def test_what_score_printed_twice_is_compared_as_rows(capsys, tmp_path):
+    for name, value in (("a", 40.0), ("b", 40.5)):
+        printed = json.dumps([replace(ROW, value=value).to_json()], indent=1)
+        (tmp_path / f"{name}.json").write_text(printed)
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    code, out, _ = scirep(capsys, "diff", a, b)
+    assert code == 1 and "1 in both, 1 differ (value in 1)" in out and f"{a}:2 and {b}:2" in out
+    assert scirep(capsys, "diff", a, b, "--tolerance", 0.5)[0] == 0
+    assert scirep(capsys, "diff", a, write(tmp_path / "a.jsonl", ROW))[0] == 0
+    (tmp_path / "a.json").write_text('[{"task": "x"}, 3]')
+    assert scirep(capsys, "diff", a, b)[0] == 2
+
+
 NAMED = {"task", "split", "metric", "protocol", "encoder", "kind", "chapter"}
 """Fields that are part of the id: with another one it is another number."""
 

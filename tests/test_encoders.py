@@ -244,6 +244,19 @@ def test_pipelines_that_do_more_than_pool_are_refused(tmp_path, module, message)
         load_encoder(str(folder)).encode(["a"], "PRX")
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("modules.json", [1]), ("modules.json", "x"), ("config_sentence_transformers.json", {"prompts": ["a"]}),
+     ("tokenizer_config.json", {"model_max_length": "long"})],
+)  # fmt: skip
+def test_a_statement_that_is_none_is_one_clear_line(tmp_path, file, content):
+    folder = pipeline(bert(tmp_path / "p"))
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=rf"{folder}: the configuration cannot be read \(.*\)\. Get or save") as error:
+        _ = load_encoder(str(folder)).recipe
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("modes", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["mean", "cls"]}, {}])
 def test_poolings_that_are_not_offered_are_refused(tmp_path, modes):
     folder = pipeline(bert(tmp_path / "p"))

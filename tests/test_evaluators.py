@@ -30,7 +30,7 @@ from scirep_core.datasets.task import (
 )
 from scirep_core.errors import ConfigError, DataError
 from scirep_core.evaluators import EVALUATORS, authors, label_scores, rows
-from scirep_core.metrics import ACCEPTED, b_cubed, check_metrics, from_ranks
+from scirep_core.metrics import ACCEPTED, check_metrics, from_ranks
 from scirep_core.scoring import evaluate
 
 TASKS, VECTORS = all_tasks(), vectors()
@@ -272,6 +272,13 @@ def test_a_metric_that_does_not_fit_the_labels_is_refused(classes):
         evaluate(task("classification", data, "f1_macro"), table)
 
 
+def test_a_constant_side_correlates_with_nothing_and_is_said(classes):
+    x, _, x_test, _ = classes
+    data, table = labelled(x[:, 0].tolist(), [1.0] * len(x_test), x, x_test)
+    for row in evaluate(task("regression", data, "kendall_tau", "pearson"), table, "sound"):
+        assert (row.value, row.low, row.high, row.note) == (0, 0, 0, "constant targets")
+
+
 METRICS = ("f1", "f1_macro", "f1_micro", "accuracy")
 
 
@@ -403,7 +410,7 @@ def test_protocols_differ_where_the_published_code_is_odd():
     with pytest.raises(DataError, match=r"pair \(q, b\) is judged twice"):
         evaluate(task("proximity", Judged(judged), "map"), table, "sound")
     found = evaluate(task("proximity", Judged(judged[1:]), "map"), table, "sound")
-    # a stands before z in the file; b is last: (1/1 + 2/3) / 2; e is left out
+    # by the hash a comes before z; b is last: (1/1 + 2/3) / 2; e is left out
     assert values(found) == {("test", "map"): pytest.approx(100 * (1 + 2 / 3) / 2)}
     assert found[0].n == 1
     assert "1 queries with nothing relevant left out" in found[0].note
@@ -424,7 +431,6 @@ def test_similarities_of_a_ranking():
         "long": np.array([9.0, 7.0]),
         "same": np.array([5.0, 0.0]),
     }
-    judged = tuple(Qrel("q", key, int(key == name)) for key in ("near", "long", "same") for name in ("near",))
     rank = {}
     for target in ("near", "long", "same"):
         judged = tuple(Qrel("q", key, int(key == target)) for key in ("near", "long", "same"))
@@ -594,14 +600,6 @@ def test_precision_divides_by_k_though_fewer_reviewers_are_judged():
     found = values(evaluate(data, VECTORS))
     assert found["test", "hard_p@5"] == pytest.approx(20)  # one of two judged, in five places
     assert found["test", "soft_p@5"] == pytest.approx(30)
-
-
-def test_b_cubed_by_hand():
-    # clusters {1,2,3} {4,5}, found {1,2} {3,4,5}
-    p, r, f1 = b_cubed(list("aaabb"), [1, 1, 2, 2, 2])
-    assert p == pytest.approx((1 + 1 + 1 / 3 + 2 / 3 + 2 / 3) / 5)
-    assert r == pytest.approx((2 / 3 + 2 / 3 + 1 / 3 + 1 + 1) / 5)
-    assert f1 == pytest.approx(2 * p * r / (p + r))
 
 
 def blocks(n=8, spread=0.02, dim=6):

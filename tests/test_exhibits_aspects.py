@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import blank_page
@@ -12,6 +14,7 @@ import pytest
 from scirep_core.exhibits import scirepeval_aspects as aspects
 from scirep_core.exhibits import scirepeval_kinds as kinds
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
+from scirep_core.exhibits.counting import Gathered
 from scirep_core.published import lookup, table
 from scirep_core.results import Result
 
@@ -153,7 +156,7 @@ def test_averages_weigh_units_as_table_7_does():
 
 def test_differences_are_paired_and_the_sentence_follows_their_intervals():
     one, other = (rows + aspects.averages(rows) for rows in (of_system("ts:minilm", 3), of_system("minilm", 0)))
-    gaps = aspects.differences(one, other)
+    gaps = kinds.differences(one, other)
     assert {round(r.value, 6) for r in gaps} == {3.0}
     assert all(r.low == pytest.approx(3, abs=1e-4) for r in gaps)  # the same draws: no spread at all
     page = Page()
@@ -240,15 +243,28 @@ def field_rows(encoder: str, art: float, law: float, n: int = 20) -> list[Result
     ]
 
 
+def test_a_pair_of_papers_is_a_table_of_numbers_below_its_sentences(monkeypatch):
+    from small_tasks import all_tasks
+
+    task, page = all_tasks()["proximity"], Page(encoders="ot:x")
+    vectors = {key: np.eye(3)[: 1 + i % 3] for i, key in enumerate(task.papers)}
+    monkeypatch.setattr(aspects.pairs, "matcher_of", lambda name, papers: SimpleNamespace(vectors=vectors))
+    aspects.example(page, Gathered({task.name: task}, {}))
+    table = page.text.partition("<table")[2]
+    assert ">A1<" in table and ">B1<" in table
+    assert all(sentence not in table for sentence in re.findall("<li>(.*?)</li>", page.text))
+    assert page.text.count("<ol>") == 2
+
+
 def test_fields_are_told_apart_by_intervals_and_only_with_enough_queries():
     page = Page()
-    gaps = mdcr.differences(field_rows("minilm", 40, 20), field_rows("bm25", 30, 25))
+    gaps = kinds.differences(field_rows("minilm", 40, 20), field_rows("bm25", 30, 25))
     mdcr.by_field(page, gaps)
     assert "MiniLM − BM25 in MAP: ahead (+2.5" in page.text
     assert "above 0 in 1 (Art), below 0 in 1 (Law), and holds 0 in 0" in page.text
     assert "2 of 2 fields have 10 queries or more and are told apart" in page.text
     few = Page()
-    mdcr.by_field(few, mdcr.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
+    mdcr.by_field(few, kinds.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
     assert few.text.count("fields are not told apart: they have 3 queries each, and intervals are read from 10") == 1
     assert "its interval lies above" not in few.text
     mdcr.draw(page, gaps)
@@ -259,7 +275,7 @@ def test_a_field_of_few_queries_has_no_interval_in_the_figure():
     frames = []
     page = Page()
     page.figure = lambda name, figure, data, caption, alt: frames.append(data)
-    mdcr.draw(page, mdcr.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
+    mdcr.draw(page, kinds.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
     shown = frames[0].set_index("field")
     assert shown.loc[["test/Art", "test/Law"], ["low", "high"]].isna().all().all()
     assert shown.loc["test", ["low", "high"]].notna().all()

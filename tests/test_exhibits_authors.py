@@ -97,7 +97,7 @@ def test_importance_finds_the_vector_that_knows(chapter: Chapter) -> None:
 
 
 def test_the_example_shows_a_test_block_and_counts_its_errors(chapter: Chapter) -> None:
-    exhibits.example(chapter, TASK, {"truth": TRUTH}, "truth", "sound", 0)
+    exhibits.example(chapter, TASK, {"random": NOISE, "truth": TRUTH, "oracle": NOISE}, "sound", 0)
     exhibits.sizes(chapter, TASK)
     said = text_of(chapter)
     assert re.search(r"Of its \d+ pairs, \d+ are judged wrongly by metadata alone and 0 with vectors of truth", said)

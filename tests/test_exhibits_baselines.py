@@ -6,13 +6,13 @@ import itertools
 import json
 import re
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from blank_page import Shown
 from small_tasks import all_tasks as small_tasks
 
 from scirep_core import scoring
@@ -21,7 +21,7 @@ from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.task import Example, FewShot, Judged, Labelled, Qrel, Reviewers, Signature, Signatures, Task
 from scirep_core.errors import ScirepError
-from scirep_core.exhibits import counting, heatmap, report
+from scirep_core.exhibits import counting, heatmap, report, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits import scirepeval_compared as compared
 from scirep_core.exhibits import scirepeval_correlations as correlations
@@ -93,7 +93,7 @@ def test_means_of_table_7_follow_from_its_parts():
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
     given = {
         "data": "embedded",
@@ -103,19 +103,17 @@ def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter
         "seed": 0,
         "quick": True,
     }
-    made = Chapter("scirepeval/baselines", given, tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
+    made = Shown("scirepeval/baselines", given, tmp_path)
     monkeypatch.setattr(base, "recorded", lambda *_: [])
     monkeypatch.setattr(correlations, "recorded", lambda *_: [])
-    yield made
+    return made
 
 
-def text_of(chapter: Chapter) -> str:
-    return re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)  # type: ignore[attr-defined]
+def text_of(chapter: Shown) -> str:
+    return re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)
 
 
-def stored(chapter: Chapter) -> list[dict]:
+def stored(chapter: Shown) -> list[dict]:
     return [json.loads(line) for line in (chapter.folder / "rows.jsonl").read_text().splitlines()]
 
 
@@ -127,6 +125,8 @@ def test_averages_are_checked_in_words(chapter):
     printed.check_averages(chapter, "untrained")
     printed.check_averages(chapter, "trained")
     parts = text_of(chapter).partition(said)[2]
+    assert {row["n"] for row in stored(chapter) if row["task"] == "print/V1-T2"} == {28}  # units
+    assert {row["n"] for row in stored(chapter) if row["task"] == "print/V2-T2"} == {27}
     assert "7 of the 9 printed averages" in parts and "24 of the 28 printed averages" in parts
     printed.tables(chapter)
     marked = sum("underlined" in p.note for exhibit in printed.TABLES for p in lookup(exhibit).values())
@@ -331,7 +331,7 @@ def test_differences_are_paired_signed_and_counted(rows, chapter):
     table = compared.gaps_of(rows, "paper")
     assert len(table["minilm", "tfidf"]) == 30  # 26 tasks, four of them with two units
     assert len(table["bm25", "tfidf"]) == 18
-    assert all(compared.side(g) == 1 for g in table["minilm", "random"])
+    assert all(sign(g) == 1 for g in table["minilm", "random"])
     compared.say_differences(chapter, rows)
     said = text_of(chapter)
     assert "MiniLM against TF-IDF: ahead on 30 of 30 units, behind on 0, not settled on 0" in said
@@ -510,6 +510,36 @@ def test_what_is_recorded_has_its_column_and_legend(rows, chapter, monkeypatch):
     assert "recorded" in (chapter.folder / "figures" / "averages.svg").read_text()
 
 
+def test_only_scores_of_systems_are_kept_of_a_recorded_run(rows, chapter, monkeypatch):
+    """Counts have no system; scores without abstracts are of the same systems, on other texts."""
+    one = only(rows, task="scirepeval/relish", encoder="tfidf", metric="ndcg", protocol="paper")
+    others = ("", "tfidf, with abstracts", "tfidf, titles alone", "tfidf, titles alone - with abstracts")
+    monkeypatch.setattr(base, "recorded", lambda *_: [*rows, *(replace(one, encoder=name) for name in others)])
+    assert base.kept() == rows
+    base.detail(chapter, rows)
+    assert "MiniLMceiling: oracle" in text_of(chapter)  # no column between them
+
+
+def test_back_ends_name_the_metric_of_each_task(rows, chapter):
+    """A sample is no task of the inventory: its metric is that of its own rows, not of the first task's."""
+    fos = [r for r in rows if r.task in ("scirepeval/fos", "scirepeval/hindex") and r.encoder == "minilm"]
+    samples = [replace(r, task=r.task.replace("scirepeval/", "sample/")) for r in fos]
+    compared.back_ends(chapter, samples)
+    said = text_of(chapter)
+    assert "MiniLM, f1_macro" in said and "MiniLM, kendall_tau" in said
+
+
+def test_names_may_be_written_with_spaces(chapter):
+    chapter.parameters["encoders"] = "tfidf, minilm ,, tfidf"
+    assert base.systems_of(chapter, GATHERED) == ["random", "tfidf", "minilm", "oracle"]
+
+
+def test_ticks_of_a_curve_lie_apart():
+    assert few_shot._ticks([60, 200, 600]) == ([60.0, 100.0, 300.0, 600.0], ["60", "100", "300", "600"])
+    assert few_shot._ticks([190, 240]) == ([190.0, 240.0], ["190", "240"])
+    assert few_shot._ticks([50]) == ([50.0], ["50"])
+
+
 def test_an_interval_beside_its_value_is_drawn(rows, chapter):
     beside = [replace(r, low=r.value + 1, high=r.value + 2) if r.low is not None else r for r in rows]
     few_shot.curves(chapter, beside, GATHERED)
@@ -571,7 +601,7 @@ def test_the_claim_is_told_from_the_numbers(chapter):
     figure2.scidocs_in_print(chapter)
     said = text_of(chapter)
     assert "MAP: over all 15 models 5 of 6 correlations are above the 0.99 of the text" in said
-    assert "over the 9 models that reach 80 MAP on Cite 0 are" in said
+    assert "to 0.9995), 1 with the whole interval; over the 9 models that reach 80 MAP on Cite 0 are" in said
     assert "The other 6 models score 39.3 to 68.2 MAP on the four tasks, these 80.5 to 94.3" in said
 
 
@@ -644,7 +674,9 @@ def test_the_chapter_of_correlations_shows_its_rows(scores, chapter):
     figure2.two_metrics(chapter, scores)
     figure2.joined(chapter, scores)
     said = text_of(chapter)
-    assert re.search(r"the four SciDocs tasks are (no )?more alike than the tasks at large", said)
+    assert re.search(
+        r"the median r is -?\d\.\d\d among the four SciDocs tasks and -?\d\.\d\d among all \(8 systems\)", said
+    )
     assert re.search(r"DRSM: shown to be correlated with \d+ of 25 others", said)
     assert "slownot in a quick run" in said
     assert "No larger run of this chapter is recorded" in said

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from blank_page import Shown
 
 from scirep_core import scoring
-from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS, load_task
 from scirep_core.datasets.scirepeval import PaperTriple, RankedQuery, TrainExample
 from scirep_core.datasets.sources import literature
@@ -30,19 +30,16 @@ GIVEN = {"data": "embedded", "papers": 300, "encoders": "tfidf,bm25", "protocol"
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
-    made = Chapter("scirepeval/baselines", dict(GIVEN), tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
-    yield made
+    return Shown("scirepeval/baselines", GIVEN, tmp_path)
 
 
-def text_of(chapter: Chapter) -> str:
-    return re.sub(r"<[^>]+>", "", "\n".join(chapter.page))  # type: ignore[attr-defined]
+def text_of(chapter: Shown) -> str:
+    return re.sub(r"<[^>]+>", "", "\n".join(chapter.page))
 
 
-def stored(chapter: Chapter) -> dict[str, float]:
+def stored(chapter: Shown) -> dict[str, float]:
     lines = (chapter.folder / "rows.jsonl").read_text().splitlines()
     return {row["metric"]: row["value"] for row in map(json.loads, lines)}
 
@@ -227,6 +224,7 @@ def test_the_share_of_titles_is_counted_among_papers_with_both_texts(chapter):
         found = titles.share(task, 0, part)
         assert found.n == 4000 and found.low < 100 * part < found.high and found.low < found.value < found.high
     assert titles.share(task, 0, 0.0).value == 0 and titles.share(task, 0, 1.0).value == 100
+    assert titles.share(replace(task, texts=lambda: papers[4000:]), 0, 0.05) is None  # nothing to lose
 
 
 def test_the_printed_share_is_the_default_of_our_trainings(chapter, monkeypatch):

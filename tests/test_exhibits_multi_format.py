@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_studies as small
+from blank_page import Shown
 
-from scirep_core.chapter import Chapter
 from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.exhibits import scirepeval_multi_drawing as drawing
 from scirep_core.exhibits import scirepeval_multi_format as exhibits
 from scirep_core.exhibits import scirepeval_multi_more as more
-from scirep_core.exhibits import studies
-from scirep_core.exhibits.studies import sign
+from scirep_core.exhibits import sign, studies
 from scirep_core.results import Result
 from scirep_core.study_tables import STUDIES
 
@@ -35,17 +33,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Result]]:
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
     given = {"variants": "MTL CLS,MTL CTRL", "seeds": 2, "papers": 1000, "steps": 100, "base": "embedded", "seed": 0}
-    made = Chapter("scirepeval/multi_format", given, tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
-    yield made
+    return Shown("scirepeval/multi_format", given, tmp_path)
 
 
-def text(chapter: Chapter) -> str:
-    shown = re.sub(r"<svg.*?</svg>", "", "\n".join(chapter.page), flags=re.DOTALL)  # type: ignore[attr-defined]
+def text(chapter: Shown) -> str:
+    shown = re.sub(r"<svg.*?</svg>", "", "\n".join(chapter.page), flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown))
 
 
@@ -151,6 +146,18 @@ def test_questions_are_answered_by_intervals_of_each_kind(recorded, chapter):
     told = {(row.encoder, row.metric) for row in found.values()}
     assert len(told) == len(found)  # no two of one name: recorded and live differ
     assert len({row.id for row in found.values()}) == len(found)
+
+
+def test_differences_that_rounding_could_undo_are_named(recorded, chapter):
+    recorded["main"] = main()
+    found = exhibits.differences(chapter, [])
+    near = exhibits.rounding(found)
+    assert "Adapters + MTL CTRL − Adapters, Average" in near  # +0.30, from 0.00
+    assert "MTL CTRL − MTL CLS, Average" not in near  # +1.40, from 1.10
+    away = {
+        key: replace(row, low=row.low + 1, high=row.high + 1) for key, row in found.items() if row.low and row.low > 0
+    }
+    assert exhibits.rounding(away) == ""
 
 
 def test_agreement_counts_what_print_settles(recorded, chapter):

@@ -33,8 +33,8 @@ def test_table_9_follows_in_all_cells_and_from_no_other_vanilla():
 
 
 def test_a_gain_that_one_data_set_carries_is_named():
-    assert [len(printed.ahead(table, printed.MHA)) for table in shared.TASKS] == [9, 4, 9, 3, 1]
-    assert {table: found for table in shared.TASKS if (found := printed.carriers(table, printed.MHA))} == {
+    assert [len(printed.ahead(table)) for table in shared.TASKS] == [9, 4, 9, 3, 1]
+    assert {table: found for table in shared.TASKS if (found := printed.carriers(table))} == {
         "SM-T7": ["Cite"], "SM-T8": ["TREC-COVID in BEIR"],
     }  # fmt: skip
     page = Page()
@@ -100,7 +100,7 @@ def test_vanillas_averages_stand_between_floor_and_ceiling(monkeypatch):
 
 
 def test_equal_length_is_a_comparison_of_its_own(monkeypatch):
-    rows = rows_of(monkeypatch, "scimult", {"SciMult MHAExpert": 5.0, exhibits.LONG: 5.0, "SciMult Prefix": 8.0})
+    rows = rows_of(monkeypatch, "scimult", {"SciMult MHAExpert": 5.0, shared.LONG: 5.0, "SciMult Prefix": 8.0})
     page = Page()
     exhibits.length(page, rows)
     assert "5 of 20 changes are settled above 0 and 10 below" in page.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from blank_page import Page
 from small_scimult import made
@@ -55,7 +57,7 @@ def test_recorded_averages_are_the_chapters_own_and_no_two_are_of_one_name(monke
     assert shared.values(shared.recorded(Page()), "SM-T3")["SciMult Prefix", shared.AVERAGE].value == 51.0
 
 
-def test_a_live_run_asks_for_one_training_and_the_references(monkeypatch):
+def test_a_live_run_asks_for_one_training_floor_and_ceiling(monkeypatch):
     asked = {}
 
     def study(chapter, name, variants, seeds, **changes):
@@ -65,7 +67,7 @@ def test_a_live_run_asks_for_one_training_and_the_references(monkeypatch):
     monkeypatch.setattr(studies, "live_study", study)
     rows = shared.live(Page())
     assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
-                     "bases": ("embedded untrained",), "references": ("random", "tfidf", "oracle")}  # fmt: skip
+                     "bases": ("embedded untrained",), "references": ("random", "oracle")}  # fmt: skip
     assert {row.encoder for row in rows if row.metric == "average (live)"} >= {"SciMult MHAExpert", "oracle"}
     shared.live(Page(seeds=2))
     assert asked["seeds"] == [0, 1]
@@ -86,3 +88,5 @@ def test_a_change_is_paired_by_seed_and_has_the_interval_of_its_trainings(monkey
     assert percent.value == pytest.approx(100 * (2 / 50 + 2.5 / 60 + 3 / 70) / 3)
     assert percent.metric != found.metric
     assert shared.change(rows, "SM-T8", "SciMult MHAExpert", "no such line", "recorded") is None
+    zero = [replace(row, value=0.0) if "Vanilla" in row.encoder else row for row in rows]
+    assert shared.change(zero, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded", relative=True) is None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import small_studies as small
+from blank_page import Shown
 from small_base import hand_made_base
 
-from scirep_core.chapter import Chapter
 from scirep_core.exhibits import studies
 from scirep_core.published import lookup
 from scirep_core.results import Result
@@ -25,12 +24,9 @@ LINES = ("Base", "MTL CLS", "MTL CTRL", "Adapters", "PALs")
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
-    made = Chapter("scirepeval/multi_format", {"papers": 500, "steps": 2, "seed": 0, "seeds": 2}, tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
-    yield made
+    return Shown("scirepeval/multi_format", {"papers": 500, "steps": 2, "seed": 0, "seeds": 2}, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +60,14 @@ def test_a_table_has_means_with_their_spread_the_best_bold_and_what_ties_with_it
     assert "±" not in cell(table, "Base", 0)
     assert table.index("ceiling: oracle") > table.index(">PALs<") and "oracle" not in best
     assert {row.id for row in found.values()} <= set(chapter.shown)
+
+
+def test_the_best_that_was_tested_is_underlined_where_a_base_is_higher(chapter):
+    """The base is one model and takes no part in the test: what ties with the best of the others ties with something shown."""
+    higher = small.made("main", small.scattered(CENTRES | {"Base": 70.0}), variants=LINES)
+    table = studies.study_table(chapter, "c", {"recorded": higher}, LINES, ("all",))
+    assert cell(table, "Base", 0).startswith("<strong>")
+    assert all(cell(table, name, 0).startswith("<u style") for name in ("MTL CTRL", "Adapters"))
 
 
 def test_kinds_stand_side_by_side_and_lines_nobody_has_are_left_out(rows, chapter):
@@ -142,7 +146,7 @@ def test_a_figure_has_every_training_and_names_what_is_far_off(rows, chapter):
     assert sum(one.startswith("Base,") for one in data) == 2
     drawn = (chapter.folder / "figures" / "trainings.svg").read_text()
     assert "ceiling 85." in drawn and "floor 20." in drawn and ">TF-IDF<" in drawn
-    studies.study_figure(chapter, "none", [], "all", "caption", "alt")
+    studies.study_figure(chapter, "none", [], ("all",), "caption", "alt")
     assert not (chapter.folder / "figures" / "none.svg").exists()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from blank_page import Shown
 
-from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.task import (
     Collection,
@@ -80,16 +80,13 @@ EVERY = (FOS, DRSM, YEAR, RELISH, SEARCH, AUTHORS, REVIEWERS, COLLECTION, TRIPLE
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
-    made = Chapter("scirepeval/tasks", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
-    yield made
+    return Shown("scirepeval/tasks", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path)
 
 
-def text_of(chapter: Chapter) -> str:
-    return re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)  # type: ignore[attr-defined]
+def text_of(chapter: Shown) -> str:
+    return re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)
 
 
 def found(task: Task) -> dict[str, float]:
@@ -290,6 +287,13 @@ def test_matching_is_measured_against_gold_and_against_the_lists():
     assert counts["listed matches that the rule finds, %"] == (100.0, 2)
 
 
+def test_papers_without_gold_labels_are_matched_and_have_no_share_of_them():
+    bare = replace(FINE, payload=replace(FINE.payload, gold=dict.fromkeys(FINE.payload.gold, ())))
+    found = {name: value for name, value, _ in scimult_tasks.labels(bare)}
+    assert not any(name.startswith("gold labels that match") for name in found)
+    assert found["matching labels that are gold (listed), %"] == 0.0
+
+
 def test_table_2_leaves_out_the_coarse_data(chapter):
     scimult_tasks.table2(chapter)
     said = text_of(chapter)
@@ -324,6 +328,7 @@ def test_every_number_shown_has_a_row_or_a_source(chapter):
     page = "\n".join(chapter.page)
     assert "2,328,179" in page
     assert re.search(r"10,991</a><br><small>v1:</small> <a [^>]*>11,057</a>", page)  # v1's size where it differs
+    assert "n = 3 papers a task" in text_of(chapter) and "pairs a task" in text_of(chapter)
     for figure in (chapter.folder / "figures").glob("*-live.json"):
         assert json.loads(figure.read_text())["alt"]
     assert {p.stem for p in (chapter.folder / "figures").glob("*.svg")} >= {
@@ -385,7 +390,7 @@ def test_collections_are_compared_in_words_from_what_was_counted(chapter):
     neighbours_collections.show_facts(
         chapter, chapter.record(neighbours_collections.measure(Gathered({clean.name: clean}, {})))
     )
-    assert "rank 1 is possible for all" in text_of(chapter)
+    assert "a first place needs no tie" in text_of(chapter)
 
 
 def test_labels_of_scimult_are_shown_beside_their_matches(chapter):
@@ -395,10 +400,7 @@ def test_labels_of_scimult_are_shown_beside_their_matches(chapter):
     scimult_tasks.draw_labels(chapter, rows)
     said = text_of(chapter)
     assert "between 33.3 %" in said
-    assert (
-        "Of the real data these are at hand: 147 of 137 queries of Recommendation" in said  # as recorded
-        or "Of the real data these are at hand: 265 of 1,109 queries of SciFact" in said
-    )
+    assert "Real data at hand: Recommendation, queries 147 (printed 137)" in said  # as recorded
     assert (chapter.folder / "figures" / "labels-live.svg").is_file()
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from blank_page import Shown
 from small_tasks import all_tasks, vectors
 
 from scirep_core import benchmark
@@ -21,6 +21,7 @@ from scirep_core.errors import ConfigError
 from scirep_core.exhibits import your_encoder as exhibits
 from scirep_core.exhibits import your_encoder_pitfalls as pitfalls
 from scirep_core.exhibits import your_encoder_tables as tables
+from scirep_core.leaderboard import main_metric
 from scirep_core.parameters import PARAMETERS
 from scirep_core.results import Result
 
@@ -34,16 +35,13 @@ def lengths(texts: Any) -> np.ndarray:
 
 
 @pytest.fixture
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chapter]:
+def chapter(tmp_path: Path) -> Shown:
     """A chapter that collects what it shows in `chapter.page`."""
-    made = Chapter("scirepeval/your_encoder", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path)
-    made.page = []  # type: ignore[attr-defined]
-    monkeypatch.setattr(made, "show", lambda *parts: made.page.append("\n".join(parts)))  # type: ignore[attr-defined]
-    yield made
+    return Shown("scirepeval/your_encoder", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path)
 
 
-def page(chapter: Chapter) -> str:
-    return re.sub(r"<[^>]+>", "", "\n".join(chapter.page))  # type: ignore[attr-defined]
+def page(chapter: Shown) -> str:
+    return re.sub(r"<[^>]+>", "", "\n".join(chapter.page))
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +107,10 @@ def test_vectors_that_lack_a_task_leave_the_others(
     rows = exhibits.measure(chapter, bench)
     assert not [row for row in rows if row.encoder == "some" and row.task == "small/classification"]
     assert "have no vector: p5" in page(chapter) and "some on small/classification" in page(chapter)
-    with pytest.raises(ConfigError, match="'random' is the name of a system here"):
-        np.savez(tmp_path / "random.npz", ids=["p0"], vectors=np.ones((1, 2)))
-        exhibits.prepare(chapter, chosen, "random", str(tmp_path / "random.npz"))
+    for name in ("random", "lengths", "oracle"):  # a reference, a callable of the page, the ceiling
+        np.savez(tmp_path / f"{name}.npz", ids=["p0"], vectors=np.ones((1, 2)))
+        with pytest.raises(ConfigError, match=f"'{name}' is the name of a system here"):
+            exhibits.prepare(chapter, chosen, "random", str(tmp_path / f"{name}.npz"), {"lengths": lengths})
     with pytest.raises(ConfigError, match="did you mean 'scirepeval/fos'"):
         exhibits.prepare(chapter, "scirepeval/fso", "random")
     with pytest.raises(ConfigError, match="did you mean 'tfidf'"):
@@ -126,7 +125,7 @@ def row(task: str, system: str, value: float, spread: float = 1.0, protocol: str
     place = sum(map(ord, task))
     common = np.random.default_rng(place).normal(0, 5, 1000)
     own = np.random.default_rng([place, sum(map(ord, system)), seed]).normal(0, spread, 1000)
-    metric = exhibits.main_metric(task, ("map",))
+    metric = main_metric(task) or "map"
     low, high = (float(np.quantile(value + common + own, q)) for q in (0.025, 0.975))
     return Result(task, "test", metric, protocol, value, N, system, low, high, source="real", data_hash=task, seed=0,
                   replicates=np.asarray(value + common + own, dtype=np.float32))  # fmt: skip
@@ -154,8 +153,8 @@ def test_differences_are_paired_signed_and_of_the_main_metric(chapter: Chapter):
     assert points.high - points.low < 8 < ROWS[0].high - ROWS[0].low, "what both systems share falls out"
     assert exhibits.gap_of(rows, place, "tfidf", "minilm") is None, "kept in one direction"
     assert len([r for r in rows if not exhibits.is_score(r)]) == 4 * 3 * 2
-    assert exhibits.main_metric("scirepeval/paper_reviewer_matching", ()) == "mean_of_four"
-    assert exhibits.main_metric("mine", ("p@5", "map")) == "p@5"
+    two = [replace(ROWS[0], task="mine", metric=metric) for metric in ("p@5", "map")]
+    assert [r.metric for r in exhibits.main_rows(two)] == ["p@5"], "a task of one's own is shown by its first metric"
     bare = [replace(r, replicates=None) for r in ROWS]
     assert list(exhibits.differences(bare)) == []
 

@@ -197,7 +197,7 @@ def test_selection_follows_python_and_refuses_nonsense() -> None:
         ({"queries": [QueryView("p1-method", "p1", "method", "t", 1, [])]}, "must be p1_method"),
         ({"candidates": {}}, "no title and text for 'c0'"),
         ({"ratings": {}}, "none for query 'p1_method'"),
-        ({"rankings": {"a": {"p1_method": ["c0", "c0"]}, "b": {}}}, "'c0' appears twice"),
+        ({"rankings": {"a": {"p1_method": ["c0", "c0"]}, "b": {}}}, "'c0' is given twice"),
         ({"rankings": {"a": {"p1_method": ["zz"]}, "b": {}}}, "'zz' has no rating"),
         ({"rankings": {"a": {}, "b": {}}}, "'a' has none for query 'p1_method'"),
         ({"reasons": {"bm25": {"p1_method": {"c0": Reason(pairs=[(0, 9, 1.0)])}}}}, "outside 5 x 5"),
@@ -219,7 +219,7 @@ def test_fallback_reads_without_script() -> None:
     assert '<tr><th scope="row">P@k</th><td>50.00</td><td>75.00</td></tr>' in html
     assert '<tr><th scope="row">NDCG@k</th><td>64.96</td><td>100.00</td></tr>' in html
     assert '<tr><th scope="row">R-Precision (published)</th><td>42.86</td><td>100.00</td></tr>' in html
-    assert ">3 near identical</td><td>Candidate number 2 (2002)</td>" in html
+    assert ">3 near identical</span></td><td>Candidate number 2 (2002)</td>" in html
     assert html.count("<li><strong>[method]") == 2
     assert html.count('<tr><th scope="row">') == len(METRICS) + 10
 

@@ -22,7 +22,7 @@ from test_exhibits_perturbations import Letters, page
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits import neighbours_perturbations_explorer as exploring
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.explore.facets import encode
+from scirep_core.explore.common import encode
 from scirep_core.explore.perturbations import (
     CODES,
     LONGEST,
@@ -207,8 +207,9 @@ def test_the_data_are_small_and_a_size_over_the_cap_is_named(widget: Perturbatio
     ):
         perturbation_data(shown, maps, titles, total=30, cap=500)
     for text, call in (
-        ("each once", lambda: perturbation_data(shown * 2, maps, titles, total=30)),
-        ("each once", lambda: perturbation_data([], maps, titles, total=30)),
+        ("'p01' is given twice", lambda: perturbation_data(shown * 2, maps, titles, total=30)),
+        ("papers: none given", lambda: perturbation_data([], maps, titles, total=30)),
+        ("called 'own'", lambda: perturbation_data([shown[0]._replace(paper_id=OWN)], maps, titles, total=30)),
         ("without '<'", lambda: perturbation_data([shown[0]._replace(paper_id="<b>")], maps, titles, total=30)),
         ("2 places under 1 encoders", lambda: perturbation_data(shown, maps[:1], titles, total=30)),
         ("titles: none for paper", lambda: perturbation_data(shown, maps, {}, total=30)),

@@ -12,7 +12,7 @@ import pytest
 from panel import Browser
 
 from scirep_core.errors import ConfigError
-from scirep_core.explore.facets import encode
+from scirep_core.explore.common import encode
 from scirep_core.explore.scores import Gap, Run, ScoreExplorer, fallback, resolve, score_data
 from scirep_core.results import Result
 

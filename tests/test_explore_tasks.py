@@ -34,8 +34,8 @@ from scirep_core.datasets.task import (
     Triples,
 )
 from scirep_core.errors import ConfigError
-from scirep_core.explore.facets import encode
-from scirep_core.explore.task_examples import CANDIDATES, MENTIONS, Ref, charts, class_names, clip, grade_word, keep
+from scirep_core.explore.common import clip, encode
+from scirep_core.explore.task_examples import CANDIDATES, MENTIONS, Ref, charts, class_names, grade_word, keep
 from scirep_core.explore.task_examples import examples as draw
 from scirep_core.explore.tasks import CAP, TEXT, TaskExplorer, fallback, resolve, task_data
 from scirep_core.records import Judgement, Paper, Query
@@ -339,7 +339,7 @@ def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]) -> 
 def test_bad_input_is_named() -> None:
     with pytest.raises(ConfigError, match="did you mean 'scirepeval/fos'"):
         task_data(demo(), also=["scirepeval/fso"])
-    with pytest.raises(ConfigError, match="'csfcube@real' is given 2 times"):
+    with pytest.raises(ConfigError, match="'csfcube@real' is given twice"):
         task_data([faceted(), faceted()])
     with pytest.raises(ConfigError, match="none given"):
         task_data([])

@@ -18,7 +18,7 @@ from panel import Browser
 from scirep_core.chapter import Chapter
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits import scirepeval_formats as exhibit
-from scirep_core.explore.facets import encode
+from scirep_core.explore.common import encode
 from scirep_core.explore.formats import (
     ASKED,
     SIDE,

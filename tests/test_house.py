@@ -144,9 +144,14 @@ def test_environment_step_refuses_what_it_did_not_make(tmp_path, monkeypatch, ca
     assert (tmp_path / ".venv" / "mine.txt").exists()
 
 
-def test_readme_names_commands_that_exist():
-    text = (ROOT / "README.md").read_text()
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
-    assert "make book" in text
-    assert "make test" in text
+def test_a_chromium_that_is_named_is_found_and_none_is_installed(tmp_path, monkeypatch, capsys):
+    from scirep_core import environment
+
+    (tmp_path / "mine").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(environment.os, "geteuid", lambda: 1000)
+    environment.browser()
+    assert "the site tests will be skipped" in capsys.readouterr().err
+    monkeypatch.setenv("SCIREP_CHROMIUM", str(tmp_path / "mine"))
+    environment.browser()
+    assert capsys.readouterr().err == ""

@@ -172,6 +172,15 @@ def test_tfidf_has_a_row_per_id_of_length_one():
     assert {round(float(np.linalg.norm(row)), 5) for row in rows.values()} <= {0.0, 1.0}
 
 
+def test_texts_without_a_word_in_common_have_no_tfidf():
+    small = all_tasks()["search"]
+    bare = replace(
+        small, queries={}, texts=lambda: (Paper(f"p{i}", word, "") for i, word in enumerate(("moss", "fern", "of")))
+    )
+    with pytest.raises(DataError, match="no word but stop words stands in two of its 3 texts"):
+        reference.tfidf_vectors(bare)
+
+
 # ------------------------------------------------------------------------------------------------- fields in folders
 
 

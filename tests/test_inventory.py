@@ -12,9 +12,10 @@ from scirep_core import load_task
 from scirep_core.datasets import READERS, TASKS, TRAINING
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.folder import read_folder, write_folder
-from scirep_core.datasets.sources import SEALS, embedded_root
+from scirep_core.datasets.sources import embedded_root, seal_of
 from scirep_core.datasets.task import Labelled, Task
 from scirep_core.datasets.validate import counts, validate
+from scirep_core.errors import ConfigError
 from scirep_core.literature.emit.planted import PLANTED
 from scirep_core.manifests import load_manifest
 from scirep_core.published import FOLDER
@@ -118,15 +119,24 @@ def test_csfcube_is_a_task_of_the_inventory_too() -> None:
 def test_what_is_sealed_is_not_written_again_and_what_is_altered_is() -> None:
     embedded("scirepeval/mdcr")
     root = embedded_root(PAPERS, SEED)
-    seal = root / SEALS / "mdcr.json"
+    seal = seal_of(root, "mdcr")
     before = seal.stat().st_mtime_ns
     embedded("scirepeval/mdcr")
     assert seal.stat().st_mtime_ns == before
-    victim = max((p for p in (root / "mdcr").rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
-    content = victim.read_bytes()
-    victim.write_bytes(content[:-20])
-    embedded("scirepeval/mdcr")
-    assert victim.read_bytes() == content and seal.stat().st_mtime_ns > before
+    largest = max((p for p in (root / "mdcr").rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+    for victim in (largest, root / "oracle" / "scirepeval__mdcr.npz", seal):  # the oracle is sealed anew with the rest
+        content = victim.read_bytes()
+        victim.write_bytes(content[:-20])
+        embedded("scirepeval/mdcr")
+        assert victim.read_bytes() == content and seal.stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize(("papers", "seed"), [(299, 0), (10_000_001, 0), (0, 0), (300.0, 0), (True, 0), (300, -1)])
+def test_sizes_that_cannot_fill_the_tasks_are_refused_before_anything_is_written(papers: int, seed: int) -> None:
+    for name in ("scirepeval/mdcr", "csfcube"):
+        with pytest.raises(ConfigError, match=r"papers = .* 300 to 10,000,000|seed = -1"):
+            load_task(name, "embedded", papers, seed)
+    assert not embedded_root(papers, seed).exists()
 
 
 def test_the_eight_training_sets_stream_in_their_own_form() -> None:

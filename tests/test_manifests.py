@@ -20,7 +20,7 @@ from small_collection import Answer, Source, description, honest, mirror, publis
 
 from scirep_core import download
 from scirep_core.errors import CacheError, ConfigError, DataError, ScirepError
-from scirep_core.manifests import catalogue, fetch, is_complete, list_manifests, load_manifest, local_folder, verify
+from scirep_core.manifests import catalogue, fetch, list_manifests, load_manifest, local_folder, verify
 
 FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
@@ -188,7 +188,7 @@ def test_the_line_of_a_fault_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("name", ["tinny", "../tiny", "/etc/passwd", "TINY", ""])
 def test_unknown_names_are_refused(name: str, folder: Path) -> None:
-    for call in (load_manifest, fetch, verify, is_complete):
+    for call in (load_manifest, fetch, verify):
         with pytest.raises(ConfigError, match="Valid: tiny"):
             call(name)
 
@@ -204,11 +204,11 @@ def test_no_folder_of_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_fetch_brings_every_file_and_says_so(folder: Path) -> None:
     said: list[str] = []
-    assert catalogue()[0]["state"] == "absent" and not is_complete("tiny")
+    assert catalogue()[0]["state"] == "absent"
     assert fetch("tiny", said.append) == folder
     assert contents(folder) == FILES
     assert sum("CC0: do as you like" in line for line in said) == 1 and "3 of 3 files, 4.8 kB" in said[0]
-    assert verify("tiny") == [(path, "ok") for path in FILES] and is_complete("tiny")
+    assert verify("tiny") == [(path, "ok") for path in FILES]
     row = {"name": "tiny", "title": "A tiny collection", "paper": "Nobody 2000", "licence": "CC0-1.0", "files": 3}
     row |= {"bytes": sum(map(len, FILES.values())), "unseen": 0, "verified": "no", "gated": False}
     assert catalogue() == [row | {"state": "complete"}]
@@ -405,7 +405,7 @@ def test_what_comes_is_written_down_and_said_on_stderr(new: Path, capsys: pytest
         path: (sha256(data), len(data)) for path, data in FILES.items()
     }
     assert seen["LICENSE.md"]["from"] == "mirror:tiny/LICENSE.md"
-    assert is_complete("tiny") and catalogue()[0]["state"] == "complete" and catalogue()[0]["unseen"] == 3
+    assert catalogue()[0]["state"] == "complete" and catalogue()[0]["unseen"] == 3
     fetch("tiny")
     assert capsys.readouterr().err == ""
 
@@ -441,10 +441,10 @@ def test_files_put_in_place_by_hand(new: Path, monkeypatch: pytest.MonkeyPatch) 
     for path, data in FILES.items():
         (new / path).parent.mkdir(parents=True, exist_ok=True)
         (new / path).write_bytes(data)
-    assert {state for _, state in verify("tiny")} == {"unknown"} and not is_complete("tiny")
+    assert {state for _, state in verify("tiny")} == {"unknown"} and catalogue()[0]["state"] == "partial"
     assert not (new / ".seen.json").exists()  # looking writes nothing
     fetch("tiny")
-    assert is_complete("tiny") and recorded(new)["data/a.json"]["from"] == "put in place by hand"
+    assert catalogue()[0]["state"] == "complete" and recorded(new)["data/a.json"]["from"] == "put in place by hand"
 
 
 def test_only_a_part(new: Path) -> None:
@@ -590,7 +590,7 @@ def test_a_gated_collection_says_what_to_place_where(
     assert "Place data/a.json, data/b.csv in" in str(caught.value) and "LICENSE.md" not in str(caught.value)
     mirror(tmp_path / "mirror", FILES, name="else/where")
     fetch("tiny")
-    assert is_complete("tiny") and catalogue()[0]["gated"] is True
+    assert catalogue()[0]["state"] == "complete" and catalogue()[0]["gated"] is True
 
 
 # --- the real collection ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scirep_core.errors import ConfigError
-from scirep_core.metrics import METRICS, parse, score
+from scirep_core.metrics import METRICS, examples, parse, score
 
 ratings = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -37,6 +37,8 @@ def test_percentages_are_truncated_not_rounded():
     many = [0] * 21 + [3] + [0] * 85
     assert score("ndcg%20", many) == 0
     assert score("ndcg%100", many) > 0
+    # and as the published script truncates: 29 / 100 * 100 is a little less than 29
+    assert score("ndcg%29", [0] * 28 + [3] + [0] * 71) == 0
 
 
 @given(ratings)
@@ -69,6 +71,17 @@ def test_both_r_precisions_are_one_for_the_same_rankings(ranked):
 def test_wrong_names_are_refused(name):
     with pytest.raises(ConfigError, match=r"metric"):
         parse(name)
+
+
+@pytest.mark.parametrize("ranked", [[2.7, 0], [math.nan, 2], np.array([math.inf, 0]), [[2, 0], [0, 2]], 3])
+def test_ratings_that_are_no_list_of_whole_numbers_are_refused(ranked):
+    with pytest.raises(ConfigError, match="list of whole numbers"):
+        score("map", ranked)
+
+
+@pytest.mark.parametrize("name", examples())
+def test_an_empty_ranking_scores_0(name):
+    assert score(name, []) == 0
 
 
 def test_any_cut_off_is_known():

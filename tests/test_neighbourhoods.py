@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.neighbourhoods import overlaps, similarities, standardised
@@ -55,6 +56,7 @@ def test_similarities_of_all_pairs_are_those_of_the_full_matrix(blocks):
     found = similarities(vectors)
     assert found[:4] == pytest.approx((pairs.mean(), pairs.std(), pairs.min(), pairs.max()), abs=1e-6)
     assert found.above == pytest.approx((pairs > pairs.mean()).mean())
+    assert found.skewness == pytest.approx(stats.skew(pairs), abs=1e-5)
     np.fill_diagonal(table, np.nan)
     assert found.means == pytest.approx(np.nanmean(table, axis=1), abs=1e-6)
     assert found.aboves == pytest.approx(np.nansum(table > pairs.mean(), axis=1) / 69)

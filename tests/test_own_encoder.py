@@ -19,7 +19,8 @@ from scirep_core.encoders.model_store import Saved, load_model, save_model
 from scirep_core.encoders.tokens import Tokens, of_words
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 from scirep_core.errors import ConfigError
-from scirep_core.explore.own_encoder import ESM, pack, unpack, whole_numbers
+from scirep_core.explore.own_encoder import pack, unpack, whole_numbers
+from scirep_core.explore.own_paper import ESM
 from scirep_core.formats import FORMATS
 from scirep_core.text import Recipe
 
@@ -163,7 +164,3 @@ def test_a_model_the_page_cannot_run_is_refused(saved, tmp_path):
     cased = of_words(saved.tokens.tokenizer.get_vocab(), lowercase=False)
     with pytest.raises(ConfigError, match="uncased"):
         pack(saved._replace(tokens=cased))
-
-
-def test_the_module_asks_for_nothing():
-    assert "import " not in ESM and "fetch" not in ESM and "http" not in ESM

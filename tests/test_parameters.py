@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from toy_notebooks import write
 
 from scirep_core.errors import ConfigError
-from scirep_core.parameters import PARAMETERS, TYPES, Parameter, check, declarations, read_parameters, resolve
+from scirep_core.parameters import PARAMETERS, TYPES, Parameter, check, declarations, flags, read_parameters, resolve
 
 CELL = """data: str = "embedded"        # embedded, real, or a folder
 encoders: str = "fabs_tfidf,fabs_bm25"   # comma-separated names of systems
@@ -64,6 +65,8 @@ def test_papermill_reads_the_same_declarations(tmp_path: Path) -> None:
         ("seed = 0", "line 1: only typed values"),
         ("# fine\nimport os", "line 2: only typed values"),
         ("seed: int = 1 + f()", "must be a literal"),
+        ("tags: list[str] = {[]: 1}", "must be a literal"),
+        ("seed: int = " + "-" * 3000 + "1", "not Python"),
         ("seed: int = True", "expected int, found bool"),
         ("seed: int = '3'", "expected int, found str"),
         ("seed: complex = 3", "type complex of seed"),
@@ -178,6 +181,17 @@ def test_a_readers_own_parameter_is_checked_for_its_type_only() -> None:
     assert resolve(own, {"threshold": "-99"}) == {"threshold": -99}
     with pytest.raises(ConfigError, match="declares no parameters"):
         resolve({}, {"seed": 1})
+
+
+def test_the_words_of_a_command_give_the_same_values_again() -> None:
+    """Also an empty one: of collections it means all, and the default is one of them."""
+    own = declarations(
+        'collections: str = "acl_anth"  # x\ntags: list[str] = ["z"]  # x\nquick: bool = True  # x\nnote: str = "n"'
+    )
+    values = {"collections": "", "tags": ["x", "y"], "quick": False, "note": "it's $HOME; {x}"}
+    words = shlex.split(flags(values))
+    assert words[::3] == ["-p"] * 4
+    assert resolve(own, dict(zip(words[1::3], words[2::3], strict=True))) == values
 
 
 def test_text_that_looks_like_code_stays_text() -> None:

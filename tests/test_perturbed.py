@@ -137,3 +137,9 @@ def test_a_latent_encoder_is_named_by_its_corpus():
     assert Latent("lsa", CORPUS).fingerprint != Latent("lsa", CORPUS[1:]).fingerprint
     with pytest.raises(ConfigError, match="characters"):
         Latent("caracters", CORPUS)
+
+
+@pytest.mark.parametrize(("corpus", "terms"), [([], 0), (["large graphs"], 0), (["graphs", "graphs grow", "data"], 1)])
+def test_texts_that_share_no_terms_have_no_latent_dimensions(corpus, terms):
+    with pytest.raises(ConfigError, match=f"lsa: {terms} terms stand in two of {len(corpus)} different texts"):
+        Latent("lsa", corpus).encode(["graphs"], "PRX")

@@ -11,8 +11,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirep_core.datasets.task import Judged, Qrel, Reviewers, Task
-from scirep_core.errors import ConfigError, DataError
+from scirep_core.datasets.task import Judged, Qrel, Reviewers, Task, Triple, Triples
+from scirep_core.errors import ConfigError, DataError, NumericError
 from scirep_core.evaluators import pairs, ranking, reviewers, triplets
 from scirep_core.results import Result
 
@@ -324,9 +324,18 @@ def test_a_scorer_takes_the_place_of_vectors_and_names_its_similarity():
         ranking.evaluate(task([("q", "c9", 1), ("q", "c1", 0)]), scorer)
 
 
-def test_reviewers_and_triplets_by_a_scorer():
-    from scirep_core.datasets.task import Triple, Triples
+def test_a_score_that_is_no_number_is_named_and_never_ranked():
+    scorer = ByName("q", "c1", "cnan")
+    for kind, payload in (
+        (ranking, Judged((Qrel("q", "c1", 1), Qrel("q", "cnan", 0)))),
+        (triplets, Triples(lambda split: iter([Triple("q", "c1", "cnan")]))),
+    ):
+        one = Task("t", "proximity", "PRX", ("map",), payload, "folder", "h")
+        with pytest.raises(NumericError, match="by name: the score of query q and candidate cnan is not finite"):
+            kind.evaluate(one, scorer)
 
+
+def test_reviewers_and_triplets_by_a_scorer():
     one = match(
         [("s", "r0", 1), ("s", "r1", 0)], [("s", "r0", 1), ("s", "r1", 0)], {"r0": ("c1", "c9"), "r1": ("c4", "c5")}
     )

@@ -49,8 +49,8 @@ def read(root: Path):
     return neighbours.read(TASKS["neighbours/acl_anth"], "neighbours/acl_anth", root, "embedded")
 
 
-def test_values_counts_and_extra_fields(tmp_path):
-    path = write(tmp_path, lines(ROWS))
+def test_values_and_counts(tmp_path):
+    write(tmp_path, lines(ROWS))
     task = read(tmp_path)
     assert (task.type, task.similarity, task.source) == ("alternative_self", "cosine", "embedded")
     assert task.payload == Collection(("a1", "a2", "a3"))
@@ -59,8 +59,6 @@ def test_values_counts_and_extra_fields(tmp_path):
     assert (first.title, first.abstract, first.year, first.venue) == ("Kites\u2028in wind", "A kite.", 2019, "AIR")
     assert (task.papers["a3"].abstract, task.papers["a3"].year) == ("", None)
     assert len(list(task.texts())) == len(list(task.texts())) == 3
-    assert [row.get("ratings") for row in neighbours.rows(path)] == [[4.0, 6.0], None, None]
-    assert [row.get("gs_citation") for row in neighbours.rows(path)] == [None, -1, None]
 
 
 def test_plain_file_and_repeated_texts(tmp_path):
@@ -82,7 +80,7 @@ def test_texts_are_not_read_until_asked_and_hash_follows_content(tmp_path):
     assert read(other).data_hash == before
     write(other, lines(ROWS[:2]))
     assert read(other).data_hash != before
-    stream = neighbours.rows(tmp_path / "no.jsonl.gz")  # opened only when read
+    stream = neighbours.papers(tmp_path / "no.jsonl.gz")  # opened only when read
     with pytest.raises(DataError, match="file not found"):
         next(stream)
 
@@ -139,13 +137,3 @@ def test_real_collections(tmp_path, config, file, count, years):
     found = {paper.year for paper in task.papers.values()}
     assert (min(found), max(found)) == years
     assert "without an abstract" not in task.notes
-
-
-@needs_mirror
-def test_real_extra_fields():
-    reviews = list(neighbours.rows(REAL / "colm_corl_reviews.jsonl.gz"))
-    assert len(reviews) == 1_219
-    assert sum(row["rating_avg"] is None for row in neighbours.rows(REAL / "iclr_reviews.jsonl.gz")) == 18
-    cited = [row["gs_citation"] for row in neighbours.rows(REAL / "ml_year_citations.jsonl.gz")]
-    assert (len(cited), cited.count(-1)) == (9_726, 44)
-    assert min(row["year"] for row in neighbours.rows(REAL / "ml_year_citations.jsonl.gz")) == 1987

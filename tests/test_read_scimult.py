@@ -266,7 +266,8 @@ def test_files_from_windows_are_read_as_any(root, tmp_path):
     for name, task in tasks.items():
         found = read(root, name)
         assert (found.payload, list(found.texts())) == (task.payload, list(task.texts()))
-    assert maple.as_task(folder).payload.gold == {"1": ("L1",)}
+    assert [paper.labels for paper in maple.papers(folder)] == [("L1",)]
+    assert maple.labels(folder / "labels.txt") == {"L1": "kites"}
 
 
 def test_missing_files_and_unknown_kinds(root, tmp_path):
@@ -300,46 +301,28 @@ def field(tmp_path: Path) -> Path:
     jsonl(folder / "papers.json", rows)
     (folder / "labels.txt").write_text("L3\tballoons\t2\nL1\tkites\t1\nL2\tgliders\t2\n")
     (folder / "labels_mesh.txt").write_text("L1\tkites\tpaper kites\tkite\nL2\tgliders\n")
-    (folder / "authors.txt").write_text("A1\tada b\tAda B.\n")
     return folder
 
 
 def test_maple_folder(field):
     first = next(maple.papers(field))
-    assert (first.raw.title, first.normalised.title) == ("Title-1!", "title 1")
+    assert (first.raw.title, first.raw.abstract) == ("Title-1!", "A, B.")
     assert (first.raw.year, first.raw.venue, first.labels, first.references) == (2015, "V1", ("L1", "L3"), ("99",))
-    tree = maple.labels(field / "labels.txt")
-    assert tree["L1"] == maple.MapleLabel("L1", "kites", 1)
-    assert maple.by_depth(tree) == {1: ("L1",), 2: ("L3", "L2")}
-    assert maple.labels(field / "labels_mesh.txt")["L1"].synonyms == ("paper kites", "kite")
-    assert maple.names(field / "authors.txt") == {"A1": maple.Name("ada b", "Ada B.")}
-
-
-MAPLE_GOLD = {"all": {"1": ("L1", "L3"), "2": ("L2",)}, "train": {"1": ("L1", "L3")}, "test": {"2": ("L2",)}}
-
-
-@pytest.mark.parametrize(("split", "gold"), MAPLE_GOLD.items())
-def test_maple_as_task(field, split, gold):
-    task = maple.as_task(field, split=split)
-    assert task.name == "maple/Geography"
-    assert task.payload.gold == gold
-    assert list(task.payload.labels) == ["L3", "L1", "L2"]
-    assert [p.paper_id for p in task.texts()] == list(gold)
-    assert task.papers[next(iter(gold))].title.endswith("!")
-    assert ("1 papers without a label left out" in task.notes) == (split != "test")
+    splits = {split: [p.raw.paper_id for p in maple.papers(field) if maple.wanted(p, split)] for split in maple.SPLITS}
+    assert splits == {"all": ["1", "2", "3"], "train": ["1", "3"], "test": ["2"]}
+    assert maple.labels(field / "labels.txt") == {"L3": "balloons", "L1": "kites", "L2": "gliders"}
+    assert maple.labels(field / "labels_mesh.txt") == {"L1": "kites", "L2": "gliders"}
 
 
 MAPLE_DAMAGE = {
-    "label unknown": ("papers.json", lambda t: t.replace('"L2"', '"L4"'), 2, "label 'L4' is not in labels.txt"),
     "paper twice": ("papers.json", lambda t: t.replace('"paper": "2"', '"paper": "1"'), 2, "paper '1' is listed twice"),
     "year a word": ("papers.json", lambda t: t.replace('"2016"', '"then"'), 2, "year 'then' is no year"),
     "raw title missing": ("papers.json", lambda t: t.replace("title_raw", "raw"), 1, "field 'title_raw' is missing"),
     "authors a text": ("papers.json", lambda t: t.replace('["A1"]', '"A1"'), 1, "field 'author' must be list"),
     "label row short": ("labels.txt", lambda t: t.replace("L1\tkites\t1", "L1"), 2, "a label needs an id and a name"),
-    "depth zero": ("labels.txt", lambda t: t.replace("kites\t1", "kites\t0"), 2, "depth '0' is not 1, 2, 3"),
     "label listed twice": ("labels.txt", lambda t: t.replace("L2", "L1"), 3, "label 'L1' is listed twice"),
     "labels empty": ("labels.txt", lambda t: "", None, "the file is empty"),
-    "paper is a label": ("papers.json", lambda t: t.replace('"paper": "2"', '"paper": "L3"'), 2, "L3 is a paper and a label"),
+    "labels not UTF-8": ("labels.txt", lambda t: t.replace("kites", "kites\udcff"), 2, "not UTF-8 at byte 8"),
 }  # fmt: skip
 
 
@@ -347,21 +330,7 @@ MAPLE_DAMAGE = {
 def test_damaged_maple(field, name):
     file, change, line, message = MAPLE_DAMAGE[name]
     path = field / file
-    path.write_text(change(path.read_text()))
+    path.write_text(change(path.read_text()), errors="surrogateescape")
     with pytest.raises(DataError, match=re.escape(message)) as error:
-        maple.as_task(field)
+        _ = maple.labels(field / "labels.txt"), [*maple.papers(field)]
     assert (error.value.path, error.value.line) == (str(path), line)
-
-
-def test_maple_misuse(field):
-    with pytest.raises(ConfigError, match="did you mean 'test'"):
-        maple.as_task(field, split="tests")
-    jsonl(field / "papers.json", [field_paper("1", 2015, ["L1"])])
-    with pytest.raises(DataError, match="no labelled paper in split 'test'"):
-        maple.as_task(field, split="test")
-    (field / "authors.txt").write_bytes(b"A1\tada\xff\tAda\n")
-    with pytest.raises(DataError, match=r"authors\.txt:1: not UTF-8"):
-        maple.names(field / "authors.txt")
-    (field / "authors.txt").write_text("A1\tada\n")
-    with pytest.raises(DataError, match=r"authors\.txt:1: 2 cells"):
-        maple.names(field / "authors.txt")

@@ -5,6 +5,8 @@ Skips where SCIREP_DATA_MIRROR is not set. The last tests use files of our own a
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
@@ -16,7 +18,8 @@ import pytest
 
 from scirep_core.datasets import beir, neighbours, recommendation, s2and, samples_scimult
 from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.samples import SAMPLES, in_train, qol_labels, read_sample
+from scirep_core.datasets.samples import SAMPLES, in_train, read_sample
+from scirep_core.datasets.tables import json_lines, tsv
 from scirep_core.datasets.task import Collection, Judged, Labelled, Pooled, Signatures, Task, Triples
 from scirep_core.errors import ConfigError, DataError
 from scirep_core.manifests import fetch, load_manifest
@@ -188,14 +191,6 @@ def test_drsm(tasks: dict[str, Task]) -> None:
 
 
 @needs_mirror
-def test_drsm_quality_of_life() -> None:
-    found = qol_labels(fetch("drsm") / "qol_gold_2022_12_15.tsv")
-    assert Counter(found.values()) == {0: 143, 1: 93, 2: 87, -1: 22}
-    expect = load_manifest("drsm").expect
-    assert (expect["qol_rows"], expect["qol_classes"]) == (len(found), 4) == (345, 4)
-
-
-@needs_mirror
 def test_review_scores(tasks: dict[str, Task]) -> None:
     task = tasks["sample/peer_review_score"]
     assert isinstance(task.payload, Labelled) and sum(sizes(task).values()) == 3519 - 18
@@ -209,7 +204,7 @@ def test_citations_and_years(tasks: dict[str, Task]) -> None:
     cites, years = tasks["sample/cite_count"], tasks["sample/pub_year"]
     assert isinstance(cites.payload, Labelled) and isinstance(years.payload, Labelled)
     assert sum(sizes(cites).values()) == 9726 - 44 and "44 papers with unknown citation count" in cites.notes
-    rows = {row["paper_id"]: row for row in neighbours.rows(fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")}
+    rows = {row["paper_id"]: row for _, row in json_lines(fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")}
     for example in cites.payload.splits["test"]:
         assert isinstance(example.label, float) and example.label >= 0
         assert round(math.expm1(example.label), 6) == rows[example.paper_id]["gs_citation"]
@@ -224,7 +219,7 @@ def test_collections_and_what_the_files_hold(tasks: dict[str, Task]) -> None:
     assert len(tasks["sample/acl_anth"].papers) == 9639 and len(tasks["sample/iclr"].papers) == 3519
     folder, counts = fetch("neighbours_sample"), load_manifest("neighbours_sample").counts
     for name in ("acl_anth", "iclr_reviews", "colm_corl_reviews", "ml_year_citations"):
-        assert sum(1 for _ in neighbours.rows(folder / f"{name}.jsonl.gz")) == counts[name]
+        assert sum(1 for _ in json_lines(folder / f"{name}.jsonl.gz")) == counts[name]
     assert len(read_object(folder / "antonyms_wordnet30.json")) == counts["antonyms"] == 10132
     years = {paper.year for paper in neighbours.papers(folder / "acl_anth.jsonl.gz")}
     assert (min(years), max(years)) == (2016, 2021)  # type: ignore[type-var]
@@ -245,11 +240,8 @@ def test_scifact(tasks: dict[str, Task]) -> None:
         assert len(inside) == {"train": 236, "test": 96}[split]
         kept = {qrel.query_id for qrel in found} & set(task.payload.relevant)
         assert len(kept) == {"train": 188, "test": 77}[split]
-    claims = {s: list(samples_scimult.claims(folder / f"claims_{s}.jsonl")) for s in ("train", "dev", "test")}
-    assert {split: len(rows) for split, rows in claims.items()} == {"train": 809, "dev": 300, "test": 300}
-    assert not any(claim.evidence for claim in claims["test"])
-    known = samples_scimult.metadata(folder / "doc_metadata.json")
-    assert len(known) == 4879 and len(known.keys() & set(task.payload.pool)) == 2016
+    for split, count in (("train", 809), ("dev", 300), ("test", 300)):
+        assert sum(1 for _ in read_jsonl(folder / f"claims_{split}.jsonl")) == count
     assert len(beir.read_queries(folder / "beir_queries.jsonl")) == 1109
 
 
@@ -261,7 +253,7 @@ def test_author_names(tasks: dict[str, Task]) -> None:
     unknown = sum(not row.cluster for row in task.payload.rows)
     assert f"{unknown} mentions belong to no known person" in task.notes
     assert len(task.papers) == 7
-    rows = s2and._signatures(fetch("s2and_sample") / "qian", "qian")
+    rows = s2and.read_signatures(fetch("s2and_sample") / "qian", "qian")
     assert (len(rows), len({row.cluster for row in rows})) == (6542, 1188)
 
 
@@ -298,16 +290,22 @@ def test_the_user_study() -> None:
 
 
 @needs_mirror
-def test_mesh_and_specter() -> None:
+def test_mesh_and_what_no_task_is_made_of() -> None:
     folder, counts = fetch("mesh"), load_manifest("mesh").counts
     assert len(samples_scimult.mesh_terms(folder / "terms.tsv")) == counts["descriptors"] == 27_455
-    tree = samples_scimult.mesh_tree(folder / "tree_numbers.tsv")
-    assert sum(map(len, tree.values())) == counts["positions"] == 56_341
-    sample = samples_scimult.specter_sample(fetch("specter_sample"))
-    assert {split: len(ids) for split, ids in sample.splits.items()} == {"train": 12, "val": 2, "test": 3}
-    assert len(sample.links) == 20 and len(sample.links.keys() & sample.papers.keys()) >= 17
-    assert {count for linked in sample.links.values() for count in linked.values()} == {1, 5}
-    assert len(read_object(fetch("specter_sample") / "sample-metadata.json")) == 55
+    assert sum(1 for _ in tsv(folder / "tree_numbers.tsv", ("mesh_id",))) == counts["positions"] == 56_341
+    folder, counts = fetch("specter_sample"), load_manifest("specter_sample").counts
+    assert len(read_object(folder / "sample-metadata.json")) == counts["papers"] == 55
+    assert len(read_object(folder / "training_data.json")) == counts["queries"] == 20
+    for split in ("train", "val", "test"):
+        assert len((folder / f"training_{split}.txt").read_text().split()) == counts[split]
+    rows = (fetch("drsm") / "qol_gold_2022_12_15.tsv").read_text(encoding="utf-8")
+    expect = load_manifest("drsm").expect
+    found = [
+        row["Correct_Label"].strip("'").partition(" - ")[0] for row in csv.DictReader(io.StringIO(rows), delimiter="\t")
+    ]
+    assert Counter(found) == {"0": 143, "1": 93, "2": 87, "-1": 22}
+    assert (expect["qol_rows"], expect["qol_classes"]) == (len(found), 4) == (345, 4)
 
 
 # --- files of our own: what is refused --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import doctest
 import html
 import importlib
 import inspect
@@ -148,6 +149,13 @@ def test_markup_of_docstrings_stays_text() -> None:
     )
     assert prose.escape("[x](y) $z$ _a_ {term}`b_c`") == r"\[x\](y) \$z\$ \_a\_ \{term\}`b_c`"
     assert prose.cell("a | b `c|d`") == r"a \| b `c\|d`"
+
+
+def test_examples_in_docstrings_give_what_they_say() -> None:
+    names = [name for name, text in source.texts() if re.search(r"^ +>>> ", text, re.MULTILINE)]
+    found = [doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in names]
+    assert sum(one.attempted for one in found) > 60
+    assert [name for name, one in zip(names, found, strict=True) if one.failed] == []
 
 
 def test_types_lead_to_where_they_are_defined() -> None:

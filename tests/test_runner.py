@@ -18,10 +18,11 @@ import psutil
 import pytest
 from toy_notebooks import PARAMETERS, ROWS, write
 
-from scirep_core import runcache
+from scirep_core import runcache, runner
 from scirep_core.errors import CacheError, ConfigError
 from scirep_core.runner import Places, RunResult, run, run_all
 from scirep_core.store import stable_hash
+from scirep_core.terminal import repeatedly
 
 HOSTILE = '"; import os; os._exit(3)\n"""\n\\"\'\nseed = 7 # {x} {'
 
@@ -343,6 +344,20 @@ def test_chapters_run_side_by_side(places: Places, tmp_path: Path) -> None:
     results = run_all(workers=2, places=places, progress=[].append)
     assert [result.status for result in results] == ["ran", "ran"]
     assert results[0].notebook and int(outputs(results[0].notebook)) >= 1
+
+
+def test_what_a_chapter_says_of_its_long_steps_is_passed_on_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    relay = runner._relay(tmp_path / "progress", "p/n", said.append)
+    relay()
+    for text in ("step 1", "step 1", "step 2"):
+        (tmp_path / "progress").write_text(text)
+        relay()
+    assert said == ["p/n: step 1", "p/n: step 2"]
+    told: list[int] = []
+    with repeatedly(lambda: told.append(1), 0.001):
+        until(lambda: len(told) > 2, 10)
+    assert not any(thread.name.endswith("(repeat)") for thread in threading.enumerate())
 
 
 # ---- interruptions --------------------------------------------------------------------------------------------------

@@ -157,10 +157,11 @@ def test_hidden_states_of_a_route_are_all_those_of_its_bert(tmp_path, kind):
     path, models = checkpoint(tmp_path, kind)
     ids = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]])
     seen = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    for model, task in zip(models, ("search", "link", "classification"), strict=True):
+    for model, task, format in zip(models, ("search", "link", "classification"), ("QRY", "PRX", "CLF"), strict=True):
         with torch.inference_mode():
             wanted = model(input_ids=ids, attention_mask=seen).last_hidden_state * seen[..., None]
-        assert (load_encoder(str(path)).hidden(ids, seen, route=task) - wanted).abs().max() <= 1e-5
+        for route in (task, format):
+            assert (load_encoder(str(path)).hidden(ids, seen, route=route) - wanted).abs().max() <= 1e-5
 
 
 def test_expert_blocks_are_read_off_the_names(tmp_path):

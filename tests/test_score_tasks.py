@@ -57,7 +57,7 @@ def test_the_table_prints_every_split(capsys, place, name):
 def test_options_reach_the_evaluator(capsys, place):
     words = ("--vectors", place / "mine.npz", "--json", "--seed", 3)
     code, out, _ = scirep(capsys, "score", place / "proximity", *words, "--protocol", "sound", "--similarity", "cosine",
-                          "--metrics", "ndcg@2,p@1")  # fmt: skip
+                          "--metrics", "ndcg@2, p@1")  # fmt: skip
     assert code == 0
     rows = json.loads(out)
     assert {(r["metric"], r["protocol"], r["similarity"], r["seed"]) for r in rows} == {
@@ -106,6 +106,13 @@ def test_bad_requests_are_one_line(capsys, place, name, words, message):
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [("--similarity", "dot"), ("--on-missing", "drop")])
+def test_rankings_take_no_setting_of_vectors(capsys, place, words):
+    code, out, err = scirep(capsys, "score", "csfcube", "--rankings", place, *words)
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+    assert f"{words[0]} goes with vectors" in err
 
 
 def test_rankings_are_csfcubes_alone(capsys, place):

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
+from scirep_core.errors import NumericError
 from scirep_core.statistics import (
     agreement,
     bootstrap_folds,
     bootstrap_median,
-    cohen_kappa,
     holm,
     mean_of_folds,
     paired_randomisation,
@@ -79,12 +78,18 @@ def test_holm_by_hand():
     assert len(holm([])) == 0
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=50))
-def test_kappa_agrees_with_scikit_learn(pairs):
-    a, b = (np.array(side) for side in zip(*pairs, strict=True))
-    ours = cohen_kappa(a, b, (0, 1, 2, 3))
-    oracle = cohen_kappa_score(a, b, labels=[0, 1, 2, 3]) if len({*a, *b}) > 1 else math.nan
-    assert ours == pytest.approx(oracle, nan_ok=True)
+@pytest.mark.parametrize("n", [5, 40])
+def test_a_difference_that_is_no_number_has_no_p(n):
+    """Compared with NaN no flip is as extreme, which would be the smallest p there is."""
+    differences = np.full(n, 0.1)
+    differences[2] = math.nan
+    with pytest.raises(NumericError, match=f"difference 2 of {n} is not a finite number"):
+        paired_randomisation(differences, 1000, 0)
+
+
+def test_kappa_by_hand():
+    """Equal in 3 of 5, by chance in (3 * 3 + 2 * 2) / 25 = 0.52; levels that no one uses change nothing."""
+    assert agreement([0, 0, 0, 3, 3], [3, 0, 0, 3, 0]).kappa == pytest.approx((0.6 - 0.52) / 0.48)
 
 
 def test_agreement_of_identical_and_constant_raters():
@@ -93,7 +98,8 @@ def test_agreement_of_identical_and_constant_raters():
     constant = agreement([0, 0, 0], [0, 1, 2])
     assert math.isnan(constant.spearman)
     assert constant.percent == pytest.approx(1 / 3)
-    assert math.isnan(agreement([0, 0], [0, 0]).alpha)
+    assert np.isnan(agreement([0, 0], [0, 0])[:3]).all()
+    assert np.isnan(agreement([], [])).all()
 
 
 def test_median_interval_holds_the_median_and_drops_nan():

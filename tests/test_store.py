@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirep_core import store
@@ -33,6 +33,21 @@ def test_a_device_that_leads_to_a_file_is_written_to_and_stays(tmp_path):
         store.write_text(device, "told\n")
         assert device.exists()
     assert (tmp_path / "a.txt").read_text() == "told\n"
+
+
+def test_a_file_in_memory_is_whole_or_absent_as_on_a_disk():
+    folder = Path("/dev/shm")
+    if not os.access(folder, os.W_OK):
+        pytest.skip("no /dev/shm to write to")
+    path = folder / f"scirep-{os.getpid()}"
+    try:
+        store.write_text(path, "old")
+        with pytest.raises(RuntimeError), store.atomic(path) as stream:
+            stream.write(b"half")
+            raise RuntimeError
+        assert path.read_text() == "old"
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkeypatch):
@@ -63,6 +78,7 @@ def test_sigkill_while_writing_never_leaves_a_file_under_its_name(tmp_path):
     assert (tmp_path / "c").read_text() == "whole"
 
 
+@settings(deadline=None)  # each example waits for the disk
 @given(st.integers(1, 5), st.integers(1, 5), st.sampled_from(["<f4", "<f8", "<i8"]))
 def test_shards_come_back_bit_for_bit(tmp_path_factory, rows, columns, dtype):
     path = tmp_path_factory.mktemp("shard") / "x"
@@ -93,6 +109,17 @@ def test_stable_hash_ignores_key_order_and_refuses_nan():
     assert store.stable_hash({"a": 1}) != store.stable_hash({"a": 2})
     with pytest.raises(ValueError, match="JSON"):
         store.stable_hash({"a": float("nan")})
+
+
+def test_hash_of_large_files_sees_size_and_both_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "WHOLE", 10)
+    monkeypatch.setattr(store, "_END", 4)
+    path = tmp_path / "f"
+    hashes = []
+    for content in (b"abcd----------wxyz", b"abcX----------wxyz", b"abcd----------wxyX", b"abcd---------wxyz"):
+        path.write_bytes(content)
+        hashes.append(store.sampled_hash(path))
+    assert len(set(hashes)) == 4
 
 
 def test_long_lists_of_valid_names_are_cut():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from scirep_core import cli, submissions
 from scirep_core.errors import ConfigError
-from scirep_core.explain import find
+from scirep_core.explain import find, recompute
 from scirep_core.results import ROOT, read_results, stored
 from scirep_core.suites import averages, units
 
@@ -81,6 +83,14 @@ def test_a_submitted_number_is_explained_with_the_command_that_gives_it_again() 
     assert origin.to_json()["recompute"] == "scirep score sample/same_author --encoder tfidf --protocol paper --json"
 
 
+def test_a_hostile_parameter_is_one_word_of_the_command() -> None:
+    row = read_results(ROOT / "results" / "submitted" / "example-tfidf.jsonl")[2]
+    given = {"papers": "3; rm -rf ~", "data_seed": "$(x)"}
+    told = recompute(replace(row, source="embedded", parameters=given))
+    assert shlex.split(told)[-5:] == ["--papers", "3; rm -rf ~", "--data-seed", "$(x)", "--json"]
+    assert "rm -rf" not in recompute(replace(row, parameters=given))
+
+
 # ---- adding ---------------------------------------------------------------------------------------------------------
 
 
@@ -90,7 +100,7 @@ def test_a_right_file_is_added_whole_and_told_apart(
 ) -> None:  # fmt: skip
     file = write(tmp_path / "my_rows.json", rows)
     code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--check-only")
-    assert code == 0 and not own.exists() and f"{len(rows)} rows are right" in out
+    assert code == 0 and not own.exists() and f"{len(rows)} rows without a fault" in out
     code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--json")
     told = json.loads(out)
     assert code == 0 and told["rows"] == len(rows) and told["faults"] == [] and told["unchecked"] == []
@@ -101,7 +111,7 @@ def test_a_right_file_is_added_whole_and_told_apart(
     ]
     assert {(r.kind, r.chapter, r.encoder) for r in kept} == {("recorded", "submitted/my-model", "mine")}
     code, out, _ = scirep(capsys, "submit", str(own), "--check-only")
-    assert code == 0 and f"{len(rows)} rows are right" in out
+    assert code == 0 and f"{len(rows)} rows without a fault" in out
 
 
 def test_a_name_or_a_number_that_is_taken_is_refused(
@@ -113,7 +123,7 @@ def test_a_name_or_a_number_that_is_taken_is_refused(
     assert code == 2 and "there is a submission of this name. Choose another with --name" in err
     code, out, err = scirep(capsys, "submit", str(file), "--name", "other")
     assert code == 2 and "is there twice: submitted already as mine" in out and not (own / "other.jsonl").exists()
-    assert f"{len(rows)} faults in {len(rows)} rows; nothing was added" in err
+    assert f"{len(rows)} faults; nothing was added" in err
     code, _, err = scirep(capsys, "submit", str(file), "--name", "../x")
     assert code == 2 and not (own.parent / "x.jsonl").exists()
 
@@ -164,6 +174,7 @@ def setting(**change: Any) -> Callable[[Row], Any]:
         ("encoder = 'a - b'. A floor, a ceiling or a difference", setting(encoder="a - b")),
         ("fingerprint = ''. It says which weights", setting(fingerprint="")),
         ("data_hash = 'abc'. It says which data", setting(data_hash="abc")),
+        ("n = 0. It counts", setting(n=0, parameters={"intercept": []})),
     ],
 )
 def test_each_fault_is_named_with_its_line_and_remedy(

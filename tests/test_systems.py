@@ -70,6 +70,10 @@ def test_tfidf_agrees_with_l2_distance_of_normalised_rows(tiny):
     assert 2 - 2 * scores == pytest.approx(distance**2)
 
 
+def test_a_pool_without_words_ties():
+    assert lexical.bm25([]).scores(lexical.Pool("stack machine", ["", "a"])).tolist() == [0, 0]
+
+
 def test_tokens_are_the_published_ones():
     assert lexical.tokens("The BM25 of a-b, it's naïve_x 7 42!") == ("bm25", "naïve_x", "42")
 

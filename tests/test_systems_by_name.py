@@ -73,6 +73,15 @@ def test_vectors_and_scorers_are_those_of_their_parts(model):
             assert all(np.array_equal(found[key], expected[key]) for key in found)
 
 
+def test_bm25_names_a_query_or_candidate_without_text():
+    task = SMALL["proximity"]
+    scorer, known = load_system("bm25").on(task), task.payload.rows[0]
+    assert np.isfinite(scorer.scores(known.query_id, [known.cand_id])).all()
+    for query, candidate, said in (("gone", known.cand_id, "query gone"), (known.query_id, "gone", "paper gone")):
+        with pytest.raises(DataError, match=said):
+            scorer.scores(query, [candidate])
+
+
 def test_prepared_texts_are_only_found(model, monkeypatch):
     system = load_system(model)
     system.prepare(list(SMALL.values()), "sound")

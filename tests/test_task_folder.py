@@ -105,6 +105,7 @@ DAMAGE = [
     ("label_ranking", "papers.jsonl", 1, '{"paper_id": "p0", "labels": ["L9"]}', "papers.jsonl:1: paper p0: label 'L9'"),
     ("label_ranking", "matched.jsonl", 1, '{"paper_id": "p0", "candidates": ["L9"]}', "matched.jsonl:1: paper p0: label 'L9'"),
     ("label_ranking", "matched.jsonl", 1, '{"paper_id": "x", "candidates": []}', "matched.jsonl:1: paper x is not in"),
+    ("label_ranking", "papers.jsonl", 1, '{"paper_id": "L1", "labels": ["L1"]}', "papers.jsonl:1: L1 is a paper and a label"),
     ("label_ranking", "papers.jsonl", 1, '{"paper_id": "p0", "labels": "L1"}', "papers.jsonl:1: field 'labels' must be list"),
     ("reviewer_matching", "reviewers.jsonl", 1, '{"r_id": "r1", "papers": []}', "reviewers.jsonl:1: reviewer r1 has no"),
     ("reviewer_matching", "qrels_soft.jsonl", 1, '{"query_id": "p0", "cand_id": "r7", "score": 1}', "reviewer r7 is not in"),
@@ -132,6 +133,18 @@ def test_damage_is_named_by_file_and_line(tmp_path, name, file, line, text, mess
     assert "\n" not in str(error.value)
 
 
+def test_a_bare_query_has_the_id_of_a_paper_only_where_its_own_paper_is_dropped(tmp_path):
+    write_folder(TASKS["search"], tmp_path)  # without keep_self
+    (tmp_path / "pool.jsonl").write_text(
+        '{"paper_id": "p0"}\n{"paper_id": "p1"}\n{"paper_id": "p2"}\n{"paper_id": "q2"}\n'
+    )
+    assert "q2" in read_folder(tmp_path).payload.pool
+    row = json.loads((tmp_path / "task.json").read_text())
+    (tmp_path / "task.json").write_text(json.dumps(row | {"keep_self": True}))
+    with pytest.raises(DataError, match=r"queries.jsonl:2: q2 is a query and a paper of the pool"):
+        read_folder(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -145,6 +158,7 @@ def test_damage_is_named_by_file_and_line(tmp_path, name, file, line, text, mess
         ({"few_shot": [{"sample_size": 3, "iterations": 0}]}, "few_shot holds"),
         ({"metrics": [1]}, "metrics must be names"),
         ({"metrics": "map"}, "field 'metrics' must be list"),
+        ({"metrics": ["f1", "f1"]}, "metrics are ['f1', 'f1']. Name each once"),
     ],
 )
 def test_a_wrong_task_json_is_one_line(tmp_path, change, message):

@@ -42,13 +42,13 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
         {"triplet_loss": "contrastive", "mixing": "homogeneous", "batch": 5, "accumulation": 1},
     ),
     "contrastive_few": ("plain", {"triplet_loss": "contrastive", "batch": 3, "accumulation": 1}),
+    "in_batch_margin": ("control_codes", {"triplet_loss": "in_batch_margin"}),
+    "in_batch_margin_few": ("plain", {"triplet_loss": "in_batch_margin", "batch": 3, "accumulation": 1}),
+    "dense": ("plain", {"dense": True}),
+    "dense_one_task": ("plain", {"dense": True, "mixing": "homogeneous", "batch": 1}),
 }
 """Seven rows over four tasks: a process has rows of a task that the other has none of, and in turn one row more. In-batch
-negatives are those of both, also where one of them has no query."""
-APART: dict[str, tuple[str, dict[str, object]]] = {
-    "dense": ("plain", {"dense": True}),
-}
-"""Not what one process does, by its nature: a document that both need takes its labels in both."""
+negatives are those of both, also where one of them has no query; a document that both need takes its labels once."""
 
 
 def tasks(split: int) -> list[TrainTask]:
@@ -99,9 +99,7 @@ class Stopped(Exception):
 def in_a_process(out: Path) -> None:
     """What each process of torchrun does: all cases, then one with dropout that is stopped and goes on."""
     rank = os.environ["RANK"]
-    states = {
-        name: trained(kind, replace(CONFIG, **more), out / name) for name, (kind, more) in (CASES | APART).items()
-    }
+    states = {name: trained(kind, replace(CONFIG, **more), out / name) for name, (kind, more) in CASES.items()}
     wet = replace(CONFIG, dropout=0.2)
     states["whole"] = trained("plain", wet, out / "whole", dropout=0.2)
     keep = loop.save
@@ -144,7 +142,7 @@ def states(two: Path, rank: int) -> dict[str, dict[str, torch.Tensor]]:
 
 def test_both_processes_hold_the_same_bits(two: Path):
     first, second = states(two, 0), states(two, 1)
-    assert set(first) == {*CASES, *APART, "whole", "stopped"}
+    assert set(first) == {*CASES, "whole", "stopped"}
     for case, weights in first.items():
         for name, value in weights.items():
             assert torch.equal(value, second[case][name]), (case, name)

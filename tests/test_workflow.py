@@ -1,4 +1,4 @@
-"""The workflow and the checklist: every command they call exists, nothing may be written but by the job that publishes."""
+"""The workflow, the checklist, recorded numbers: every command they name exists; only the job that publishes may write."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import typer
 import yaml
 
 from scirep_core import cli
+from scirep_core.explain import recompute
+from scirep_core.parameters import resolve
+from scirep_core.reference.settings import chapters
+from scirep_core.results import stored
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
@@ -64,6 +68,26 @@ def test_every_command_of_the_checklist_exists() -> None:
     assert "PIP_EXTRA_INDEX_URL" in text
 
 
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "book").glob("[!_]*/*.md")),
+    *(ROOT / "book").glob("*.md"),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_of_a_page_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    lines = [line.strip() for line in (*lines, *re.findall(r"`([^`\n]+)`", text))]
+    ours = {
+        re.split(r" [|>#] | && |\.\.\.", line)[0] for line in lines if re.match(r"(\.venv/bin/)?(scirep|make) ", line)
+    }
+    assert {line: told for line in ours if (told := fault(line))} == {}
+    assert page.name != "README.md" or {"make book", "make test"} <= {line.strip() for line in ours}
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -77,6 +101,19 @@ def test_every_command_of_the_checklist_exists() -> None:
 )
 def test_a_wrong_command_is_found(line: str, told: str) -> None:
     assert fault(line) == told
+
+
+def test_the_command_of_every_recorded_number_is_one_that_can_be_given() -> None:
+    commands = {recompute(row) for row, _ in stored() if row.kind == "recorded"}
+    declared = chapters(ROOT / "notebooks")
+    assert {line.split()[1] for line in commands if line.startswith("scirep ")} == {"run", "score", "study"}
+    for line in commands:
+        words = shlex.split(line)
+        if words[0] == "scirep":
+            assert fault(line) == "", line
+            if words[1] == "run":
+                name = words[2].removeprefix("notebooks/").removesuffix(".ipynb")
+                resolve(declared[name][1], dict(zip(words[4:-2:3], words[5:-2:3], strict=True)), name)
 
 
 def test_it_runs_on_pushes_and_pull_requests_and_publishes_only_main_and_tags() -> None:

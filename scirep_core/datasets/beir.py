@@ -11,6 +11,7 @@ Grades stay as they are, zeros included: BEIR's TREC-COVID even has -1. A grade 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -76,10 +77,9 @@ def qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
             )
             raise DataError(path, line, f"{len(cells)} columns", f"Expected {shape}")
         query, document, text = cells[0], cells[-2], cells[-1]
-        try:
-            grade = int(text)
-        except ValueError:
-            raise DataError(path, line, f"grade {text!r:.40} is no whole number") from None
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            raise DataError(path, line, f"grade {text!r:.40} is no whole number")
+        grade = int(text)
         if grade < WORST:
             raise DataError(path, line, f"grade {grade} is below {WORST}", "Grades are 0, 1, 2 ...")
         yield line, Qrel(to_id(query, path, line), to_id(document, path, line), grade)

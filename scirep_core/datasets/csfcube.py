@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import DataError
+from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.records import Judgement, Paper, Query, field, read_jsonl, read_object
+from scirep_core.records import Judgement, Paper, Query, field, raw_lines, read_jsonl, read_object
 from scirep_core.store import sha256_file, stable_hash
 
 ABSTRACTS = "abstracts-csfcube-preds.jsonl"
@@ -101,8 +101,6 @@ class FacetCollection:
 
     def find(self, query_id: str) -> Query:
         """Return the query named `<paper id>_<facet>`. Raises ConfigError naming the nearest one."""
-        from scirep_core.errors import ConfigError, nearest
-
         for query in self.queries:
             if query.query_id == query_id:
                 return query
@@ -188,17 +186,19 @@ def _judgements(path: Path, paper_id: str, entry: Any) -> Iterator[Judgement]:
                 path, None, f"query {paper_id}: {name} has {len(column)} ratings for {len(candidates)} cands"
             )
     seen: set[str] = set()
-    for position, candidate in enumerate(candidates):
+    for position, candidate in enumerate(map(str, candidates)):
         if candidate in seen:
             raise DataError(path, None, f"query {paper_id}: candidate {candidate} is listed twice")
         seen.add(candidate)
-        rating = gold[position]
-        if type(rating) is not int or not 0 <= rating <= 3:
-            raise DataError(
-                path, None, f"query {paper_id}, candidate {candidate}: rating {rating!r} is not 0, 1, 2 or 3"
-            )
-        raw = tuple((rater.removeprefix("relevance_"), int(columns[rater][position])) for rater in raters)
-        yield Judgement(str(candidate), rating, raw)
+        for name, column in columns.items():
+            rating, missing = column[position], "" if column is gold else "-1 (missing), "
+            if type(rating) is not int or not (-1 if missing else 0) <= rating <= 3:
+                reason = (
+                    f"query {paper_id}, candidate {candidate}, {name}: rating {rating!r} is not {missing}0, 1, 2 or 3"
+                )
+                raise DataError(path, None, reason)
+        raw = tuple((rater.removeprefix("relevance_"), columns[rater][position]) for rater in raters)
+        yield Judgement(candidate, gold[position], raw)
 
 
 def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -250,7 +250,7 @@ def _query_info(path: Path, known: set[Query]) -> dict[Query, QueryInfo]:
     if not path.is_file():
         return {}
     info = {}
-    with path.open(encoding="utf-8", newline="") as stream:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.DictReader(stream)
         columns = ("pid", "facet", "year", "title")
         absent = [name for name in columns if name not in (reader.fieldnames or [])]
@@ -321,12 +321,12 @@ def _papers_from_readable(folder: Path) -> dict[str, Paper]:
 
 def _readable_blocks(path: Path) -> Iterator[tuple[int, Paper]]:
     """Yield (line, paper) of one readable file: blocks that open with a rule of `=` and a `paper_id:` line."""
-    lines = path.read_bytes().decode("utf-8").split("\n")  # not splitlines: abstracts hold U+2028 and the like
     start, paper_id, title = 0, "", None
     year: int | None = None
     sentences: list[str] = []
     labels: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    for number, raw in raw_lines(path):
+        line = raw.decode("utf-8")
         if line.startswith("====="):
             continue
         if head := _HEAD.fullmatch(line):

@@ -18,28 +18,20 @@ from filelock import FileLock
 
 from scirep_core.datasets import folder as folders
 from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.sources import ensure, generator_version
+from scirep_core.datasets.sources import check_size, ensure, generator_version
 from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.records import read_object
 from scirep_core.store import sync_all, write_json
 
 DONE, BEGUN = "embedded.json", ".embedded-begun.json"
-FEWEST, MOST = 300, 10_000_000
 
 
 def write_embedded(out: Path, papers: int, seed: int, say: Callable[[str], None] = lambda line: None) -> None:
     """Write all embedded tasks below `out`.
 
-    Raises ConfigError for a folder that holds something else or sizes the generator refuses, CacheError if it cannot
-    be written.
+    Raises ConfigError for a folder that holds something else, and as `check_size` does; CacheError if it cannot be written.
     """
-    from scirep_core.literature import generate
-
-    generate(1, seed)  # refuses a wrong seed
-    if isinstance(papers, int) and papers > MOST:
-        raise ConfigError(f"papers must lie between {FEWEST} and {MOST}, found {papers!r}")
-    if not isinstance(papers, int) or papers < FEWEST:
-        raise ConfigError(f"the embedded tasks need papers >= {FEWEST} to fill them, found {papers!r}")
+    check_size(papers, seed)
     made = {"papers": papers, "seed": seed, "generator": generator_version()}
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file. Give another place")

@@ -42,19 +42,18 @@ from scirep_core.datasets.task_json import METRICS, PLAIN, TaskConfig, format_of
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import Paper, read_jsonl
 from scirep_core.records import field as check_field
-from scirep_core.store import atomic, sha256_bytes, sha256_file, stable_hash, write_bytes, write_json
+from scirep_core.store import WHOLE, atomic, sampled_hash, stable_hash, write_bytes, write_json
 
 Row = dict[str, Any]
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
-SAMPLED = 64 << 20
-"""Files above this size are hashed by their size, first and last MB, and checked when read, not when opened."""
 
 
 def read_folder(path: Path) -> Task | csfcube.FacetCollection:
     """Read a task folder; facets come as the collection they are.
 
-    Raises DataError naming file and line: bad JSON or UTF-8, a missing or mistyped field, an id twice in a split, an
-    unknown label, ragged multi-hot rows, an empty file, a relevant paper outside the pool, a negative grade.
+    Raises DataError naming file and line: bad JSON or UTF-8, a missing or mistyped field, an id twice in a split, one id for
+    a paper and a label or bare query, an unknown label, ragged multi-hot rows, an empty file, a relevant paper outside the
+    pool, a negative grade.
     """
     if not path.is_dir():
         raise DataError(path, None, "no such folder", "Give a folder with a task.json")
@@ -68,7 +67,7 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
     payload = READERS[kind](path, config)
     texts = path / "papers.jsonl"
     own_ids = config.type in ("label_ranking", "alternative_self")
-    if texts.is_file() and texts.stat().st_size <= SAMPLED:
+    if texts.is_file() and texts.stat().st_size <= WHOLE:
         for _ in _texts(texts, own_ids):
             pass  # a fault in a small file is told now, not when a chapter first encodes it
     oracle = path / "oracle.npz"
@@ -82,23 +81,9 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
 
 
 def folder_hash(path: Path) -> str:
-    """Return a content hash of a folder's data files and its task.json.
-
-    Of files above 64 MB the size, the first and the last MB count: a change in between that keeps the size is not noticed.
-    """
+    """Return a content hash of a folder's data files and its task.json, each by `sampled_hash`."""
     names = sorted(p for p in path.iterdir() if p.suffix in (".jsonl", ".npz") or p.name == "task.json")
-    return stable_hash({p.name: file_hash(p) for p in names})
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file; above 64 MB that of its size, first and last MB."""
-    size = path.stat().st_size
-    if size <= SAMPLED:
-        return sha256_file(path)
-    with path.open("rb") as stream:
-        first = stream.read(1 << 20)
-        stream.seek(-(1 << 20), 2)
-        return sha256_bytes(str(size).encode() + first + stream.read())
+    return stable_hash({p.name: sampled_hash(p) for p in names})
 
 
 # -------------------------------------------------------------------------------------------------------- reading
@@ -225,6 +210,9 @@ def _pooled(folder: Path, config: TaskConfig) -> schema.Pooled:
             _grade(grade, path, line, f"query {query}, paper {paper_id}")
         if config.text_query:
             check_field(row, "query", str, path, line)
+            if config.keep_self and query in seen:
+                raise DataError(path, line, f"{query} is a query and a paper of the pool: they would share a vector",
+                                "Give bare queries ids of their own")  # fmt: skip
         relevant[query] = grades
     return schema.Pooled(relevant, tuple(seen), config.keep_self, config.text_query)
 
@@ -242,6 +230,9 @@ def _label_space(folder: Path, config: TaskConfig) -> schema.LabelSpace:
             continue
         for line, row in _rows(path):
             paper_id = _new(seen, _id(row, "paper_id", path, line), "paper_id", path, line)
+            if paper_id in labels:
+                raise DataError(path, line, f"{paper_id} is a paper and a label: they would share a vector",
+                                "Give labels ids of their own")  # fmt: skip
             ids = _ids(row, column, path, line)
             unknown = next((key for key in ids if key not in labels), None)
             if unknown is not None:
@@ -313,7 +304,7 @@ def _triples(folder: Path, config: TaskConfig) -> schema.Triples:
             yield Triple(_id(row, "query", path, line), _id(row, "positive", path, line), negative)
 
     for split in splits:
-        small = (folder / f"{split}.jsonl").is_file() and (folder / f"{split}.jsonl").stat().st_size <= SAMPLED
+        small = (folder / f"{split}.jsonl").is_file() and (folder / f"{split}.jsonl").stat().st_size <= WHOLE
         for _ in rows(split):
             if not small:
                 break

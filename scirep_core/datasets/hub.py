@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from scirep_core.errors import DataError, nearest
-from scirep_core.records import _no_constant, _no_twice, _parse, field
-from scirep_core.store import sha256_bytes, sha256_file, stable_hash
+from scirep_core.records import field, no_constant, no_twice, read_jsonl
 
 Kind = type | tuple[type, ...]
 """What a value may be; `NoneType` among them means that it may be null."""
@@ -35,8 +32,6 @@ BATCH = 256
 """Parquet rows decoded at a time: a row of Search is ten papers, some 20 kB."""
 LONGEST = 64 << 20
 """Characters one item of a JSON list or object may have: past it the file is taken to be broken, not read to its end."""
-WHOLE = 64 << 20
-"""Bytes up to which `data_hash` reads a file whole."""
 _CHUNK = 1 << 20
 _FORMS = (
     "{}/*.parquet", "{}-*-of-*.parquet", "{}.parquet", "{}/*.jsonl", "{}/*.jsonl.gz", "{}.jsonl", "{}.jsonl.gz",
@@ -141,7 +136,7 @@ def _raw(path: Path, wanted: Sequence[tuple[list[str], Kind, bool]]) -> Iterator
         case "parquet":
             return _parquet(path, names)
         case "jsonl":
-            return jsonl(path)
+            return read_jsonl(path)
         case "csv":
             return _csv(path, names)
         case _:
@@ -161,7 +156,7 @@ def _columns(path: Path) -> list[str] | None:
             with _NamingErrors(path), parquet.ParquetFile(path) as file:
                 return list(file.schema_arrow.names)
         case "jsonl":
-            return next((list(row) for _, row in jsonl(path)), None)
+            return next((list(row) for _, row in read_jsonl(path)), None)
         case "csv":
             with path.open("rb") as stream:
                 return next(csv.reader(_decoded(path, stream)), [])
@@ -211,37 +206,6 @@ def _parquet(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[
                 yield where.line, row
 
 
-def jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line, object) of JSON lines, gzipped where the name ends in .gz; blank lines are skipped.
-
-    Raises DataError naming file and line for bad UTF-8, half a line, NaN, a key twice, a damaged archive.
-    """
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                if raw.strip():
-                    yield number, _object(path, number, raw)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(path, number + 1, f"not a whole gzip file ({error})", _AGAIN) from None
-    except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
-
-
-def _object(path: Path, line: int, raw: bytes) -> dict[str, Any]:
-    try:
-        value = _parse(raw)
-    except UnicodeDecodeError as error:
-        raise DataError(path, line, f"not UTF-8 at byte {error.start} of the line", "Save it as UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise DataError(path, line, f"not a JSON object: {error.msg} (column {error.colno})", _AGAIN) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, line, str(error)) from None
-    if not isinstance(value, dict):
-        raise DataError(path, line, f"expected a JSON object, found {type(value).__name__}")
-    return value
-
-
 def _list(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, (key, value) in enumerate(items(path), start=1):
         if key or not isinstance(value, dict):
@@ -269,7 +233,7 @@ def _cell(text: str, kind: Kind) -> Any:
     if text == "" and str not in kinds:
         return None
     for number in (int, float):
-        if number in kinds and str not in kinds:
+        if number in kinds and str not in kinds and "_" not in text:  # Python reads 1_0 as ten
             try:
                 return number(text)
             except ValueError:
@@ -291,8 +255,8 @@ def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
     Raises DataError naming the item for half a file, bad JSON or UTF-8, NaN, or an item longer than `longest`. A key
     that the outer object has twice is the caller's to refuse: keeping all keys would not be constant memory.
     """
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_no_twice)
-    utf8 = codecs.getincrementaldecoder("utf-8")()
+    decoder = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=no_twice)
+    utf8 = codecs.getincrementaldecoder("utf-8-sig")()
     text, at, number, ended = "", 0, 0, False
 
     def fail(reason: str, remedy: str = _AGAIN) -> DataError:
@@ -360,22 +324,3 @@ def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
         at += 1
         if peek():
             raise fail(f"something follows the closing {closing!r}")
-
-
-def data_hash(root: Path, paths: Iterable[Path]) -> str:
-    """Return a hash of the files under their names below `root`: equal data, equal hash, on any machine.
-
-    A file over 64 MB counts by its size, its first and its last MB, so that opening a task does not read gigabytes.
-    """
-    parts = {}
-    for path in paths:
-        size = path.stat().st_size
-        if size <= WHOLE:
-            parts[path.relative_to(root).as_posix()] = sha256_file(path)
-            continue
-        with path.open("rb") as stream:
-            ends = stream.read(_CHUNK)
-            stream.seek(max(size - _CHUNK, 0))
-            ends += stream.read(_CHUNK)
-        parts[path.relative_to(root).as_posix()] = f"{size}:{sha256_bytes(ends)}"
-    return stable_hash(parts)

@@ -5,9 +5,9 @@
     SciMult Tables A1 and A2.
 
 `expect` quotes the counts as printed, under names a reader counts again: train, test (rows), queries, pairs (judged
-query-candidate pairs), papers, labels, clusters, signatures. Where the release differs from the print, `hub` counts
-are what its own pages state. `relation` was declared before any encoder was trained: `in-train`, or for held-out tasks
-`related` (on the embedded literature it shares latents with a training task of its format) or `unrelated`.
+query-candidate pairs), papers, labels, clusters, signatures; the releases differ from the print here and there. `relation`
+was declared before any encoder was trained: `in-train`, or for held-out tasks `related` (on the embedded literature it
+shares latents with a training task of its format) or `unrelated`.
 
 `MORE` is for collections of no paper here: a task folder that comes through a manifest, read by `folder.py`.
 """

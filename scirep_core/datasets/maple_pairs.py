@@ -136,7 +136,7 @@ def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[li
                                     f"{listed.name}", nearest(label, tree))  # fmt: skip
                 if label not in numbers:
                     numbers[label] = len(names)
-                    names.append((label, tree[label].name))
+                    names.append((label, tree[label]))
             related.add(paper, tuple(numbers[one] for one in paper.labels))
     if not related.labels:
         raise DataError(folders[0] / "papers.json", None, f"no labelled paper in split {split!r}")

@@ -24,6 +24,7 @@ from typing import Any
 
 from scirep_core.datasets import hub
 from scirep_core.datasets.inventory import TaskSpec
+from scirep_core.datasets.tables import data_hash, oracle_of
 from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import Paper
@@ -48,7 +49,6 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     texts = [data] if data.is_file() else []
     if texts:
         hub.check(texts, _COLUMNS)
-    oracle = root / "oracle" / f"{name.replace('/', '__')}.npz"
     return Task(
         name=name,
         type="proximity",
@@ -56,10 +56,10 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         metrics=spec.metrics,
         payload=Judged(rows),
         source=source,
-        data_hash=hub.data_hash(root, [path, *texts]),
+        data_hash=data_hash(root, [path, *texts]),
         version=spec.version,
         texts=partial(_texts, texts),
-        oracle=oracle if oracle.is_file() else None,
+        oracle=oracle_of(root, name),
         related=spec.relation if source == "embedded" else "",
     )
 

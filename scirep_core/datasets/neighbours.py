@@ -2,15 +2,13 @@
 
 Seven collections of titles and abstracts. The task is asked by the papers themselves: find a paper by its own title
 (task I: among all title + abstract vectors; task II: also among the other titles), by cosine. Files are gzipped JSON
-lines {paper_id, title, abstract, year, ...}; the fields beyond, such as reviewers' `ratings` or `gs_citation`, are
-reached with `rows`.
+lines {paper_id, title, abstract, year, venue}; what else they hold, such as reviewers' `ratings`, is left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from scirep_core.datasets.inventory import TaskSpec
 from scirep_core.datasets.tables import Found, Lines, as_task, counted, first_of, folder_of, id_of, json_lines
@@ -28,7 +26,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     folder = folder_of(root, spec.manifest)
     path = first_of(folder / f"{spec.config}.jsonl.gz", folder / f"{spec.config}.jsonl")
     lines, bare, texts = Lines(), 0, set()
-    for line, paper in _numbered(path):
+    for line, paper in numbered(path):
         lines.add(paper.paper_id, path, line, "paper")
         bare += not paper.abstract.strip()
         texts.add(hash((paper.title, paper.abstract)))
@@ -42,19 +40,14 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     return as_task(spec, name, root, source, found, "cosine")
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield every row with all its fields, streamed. Raises DataError for anything that is no JSON object."""
-    for _, row in json_lines(path):
-        yield row
-
-
 def papers(path: Path) -> Iterator[Paper]:
     """Yield the papers of a collection, streamed."""
-    for _, paper in _numbered(path):
+    for _, paper in numbered(path):
         yield paper
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, Paper]]:
+def numbered(path: Path) -> Iterator[tuple[int, Paper]]:
+    """Yield (line, paper) of a collection; see `papers`."""
     for line, row in json_lines(path):
         key, title = id_of(row, "paper_id", path, line), field(row, "title", str, path, line)
         if not title.strip():

@@ -32,6 +32,7 @@ from typing import Any
 
 from scirep_core.datasets import hub
 from scirep_core.datasets.inventory import TaskSpec
+from scirep_core.datasets.tables import data_hash, oracle_of
 from scirep_core.datasets.task import Byline, Signature, Signatures, Task
 from scirep_core.errors import DataError
 from scirep_core.records import Paper, field
@@ -58,7 +59,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     papers: list[Path] = []
     bylines: dict[str, Byline] = {}
     for collection in names:
-        whole = _signatures(folder / collection, collection)
+        whole = read_signatures(folder / collection, collection)
         found = mini(whole)
         rows += found
         if len(found) < len(whole):
@@ -66,12 +67,11 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         texts = _file(folder / collection, "papers")
         if texts:
             papers.append(texts)
-            bylines |= _bylines(found, _need(folder / collection, "signatures"), texts)
+            bylines |= read_bylines(found, _need(folder / collection, "signatures"), texts)
         else:
             count = len({row.paper_id for row in found})
             notes.append(f"{collection}: no papers file, so no text for its {count} papers")
         read_files += [_need(folder / collection, part) for part in ("signatures", "clusters")]
-    oracle = root / "oracle" / f"{name.replace('/', '__')}.npz"
     return Task(
         name=name,
         type="author_disambiguation",
@@ -79,10 +79,10 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         metrics=spec.metrics,
         payload=Signatures(tuple(rows), bylines),
         source=source,
-        data_hash=hub.data_hash(root, [*read_files, *papers]),
+        data_hash=data_hash(root, [*read_files, *papers]),
         version=spec.version,
-        texts=partial(_texts, papers, frozenset(bylines)),
-        oracle=oracle if oracle.is_file() else None,
+        texts=partial(read_texts, papers, frozenset(bylines)),
+        oracle=oracle_of(root, name),
         related=spec.relation if source == "embedded" else "",
         notes="; ".join(notes),
     )
@@ -138,7 +138,8 @@ def _get(entry: dict[str, Any], name: str, kind: hub.Kind, path: Path, key: str)
         raise DataError(path, None, f"entry {key!r}: {error.reason}", error.remedy) from None
 
 
-def _signatures(folder: Path, collection: str) -> list[Signature]:
+def read_signatures(folder: Path, collection: str) -> list[Signature]:
+    """Return the signatures of one collection, whose name goes before their ids. Raises DataError as `read` does."""
     path = _need(folder, "signatures")
     clusters = _clusters(_need(folder, "clusters"))
     rows = []
@@ -182,7 +183,7 @@ def _clusters(path: Path) -> dict[str, str]:
     return clusters
 
 
-def _bylines(rows: Sequence[Signature], path: Path, texts: Path) -> dict[str, Byline]:
+def read_bylines(rows: Sequence[Signature], path: Path, texts: Path) -> dict[str, Byline]:
     """Return what is known of the papers of signatures. Raises DataError for a signature whose paper is not there."""
     wanted = {row.paper_id for row in rows}
     found = {key: _byline(entry, texts, key) for key, entry in _entries(texts, "paper_id") if key in wanted}
@@ -207,7 +208,7 @@ def _byline(entry: dict[str, Any], path: Path, key: str) -> Byline:
     )
 
 
-def _texts(files: Sequence[Path], wanted: frozenset[str]) -> Iterator[Paper]:
+def read_texts(files: Sequence[Path], wanted: frozenset[str]) -> Iterator[Paper]:
     """Stream the papers that are wanted; one that several collections share comes once, as in the first."""
     seen: set[str] = set()
     for path in files:

@@ -315,22 +315,6 @@ def _drsm(name: str, spec: TaskSpec, folder: Path) -> Task:
     return _task(name, spec, payload, folder, (path,), lambda: papers, notes)
 
 
-def qol_labels(path: Path) -> dict[str, int]:
-    """Return PubMed id -> class (-1 no primary study, 0 none, 1 some, 2 main) of `qol_gold_2022_12_15.tsv`: no texts.
-
-    Raises DataError for a label that does not begin with one of the four, or an id twice.
-    """
-    lines, labels = Lines(), dict[str, int]()
-    for line, row in _quoted(path, ("PMID", "Correct_Label")):
-        key = to_id(row["PMID"], path, line)
-        lines.add(key, path, line, "paper")
-        number = row["Correct_Label"].strip("'").partition(" - ")[0]
-        if number not in ("-1", "0", "1", "2"):
-            raise DataError(path, line, f"label {row['Correct_Label']!r:.60} is not one of -1, 0, 1, 2")
-        labels[key] = int(number)
-    return labels
-
-
 def _regression(
     target: Callable[[dict[str, Any], Path, int], float | None], file: str, missing: str, what: str
 ) -> Callable[[str, TaskSpec, Path], Task]:
@@ -383,7 +367,7 @@ def _collection(file: str) -> Callable[[str, TaskSpec, Path], Task]:
     def read(name: str, spec: TaskSpec, folder: Path) -> Task:
         path = folder / file
         lines = Lines()
-        for line, paper in enumerate(neighbours.papers(path), start=1):
+        for line, paper in neighbours.numbered(path):
             lines.add(paper.paper_id, path, line, "paper")
         papers = spec.expect["papers"]
         notes = (f"{len(lines):,} papers; the published collection has {papers:,}",)
@@ -402,12 +386,12 @@ def _scifact(name: str, spec: TaskSpec, folder: Path) -> Task:
 def _s2and(name: str, spec: TaskSpec, folder: Path) -> Task:
     block = folder / "dummy"
     files = [block / f"{part}.json" for part in ("signatures", "clusters", "papers")]
-    rows = s2and._signatures(block, "dummy")
-    bylines = s2and._bylines(rows, files[0], files[2])
+    rows = s2and.read_signatures(block, "dummy")
+    bylines = s2and.read_bylines(rows, files[0], files[2])
     unknown = counted(sum(not row.cluster for row in rows), "mentions belong to no known person: not scored")
     notes = ("the repository's test block: for trying, not for measuring", unknown)
     payload = Signatures(tuple(rows), bylines)
-    return _task(name, spec, payload, folder, files, lambda: s2and._texts([files[2]], frozenset(bylines)), notes)
+    return _task(name, spec, payload, folder, files, lambda: s2and.read_texts([files[2]], frozenset(bylines)), notes)
 
 
 _REVIEWS, _YEARS = "iclr_reviews.jsonl.gz", "ml_year_citations.jsonl.gz"

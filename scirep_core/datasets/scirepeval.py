@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.datasets import hub
 from scirep_core.datasets.inventory import TASKS, TRAINING, TaskSpec
+from scirep_core.datasets.tables import data_hash, oracle_of
 from scirep_core.datasets.task import (
     Example,
     Judged,
@@ -95,7 +96,6 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     queries = _queries(texts["evaluation"]) if spec.text_query and texts else {}
     payload, files = _READERS[spec.type](spec, root, queries)
     read_files = tuple(dict.fromkeys((*files, *(path for split in texts.values() for path in split))))
-    oracle = root / "oracle" / f"{name.replace('/', '__')}.npz"
     return Task(
         name=name,
         type=spec.type,  # type: ignore[arg-type]  # `facets` has no reader above
@@ -103,14 +103,14 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         metrics=spec.metrics,
         payload=payload,
         source=source,
-        data_hash=hub.data_hash(root, read_files),
+        data_hash=data_hash(root, read_files),
         version=spec.version,
         # reviewers are ranked by the mean of the three best cosines (SciRepEval A.2), everything else by distance
         similarity="cosine" if spec.type == "reviewer_matching" else "l2",
         fields=("title", "abstract", "venue", "year") if spec.config == "search" else ("title", "abstract"),
         texts=partial(_texts, spec, texts),
         queries=queries,
-        oracle=oracle if oracle.is_file() else None,
+        oracle=oracle_of(root, name),
         related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
     )
 
@@ -339,8 +339,8 @@ def training(name: str, root: Path, split: str = "train") -> Iterator[TrainRow]:
     """Stream one of the eight training sets in file order: constant memory, however many rows.
 
     Args:
-        name: one of `inventory.TRAINING`: fos and mesh_descriptors give class names (`label_names` lists them),
-            cite_count and pub_year numbers, cite_prediction triples, the others graded candidates.
+        name: one of `inventory.TRAINING`: fos and mesh_descriptors give class names, cite_count and pub_year numbers,
+            cite_prediction triples, the others graded candidates.
         root: folder that holds `scirepeval/`.
         split: train or validation.
 
@@ -353,17 +353,6 @@ def training(name: str, root: Path, split: str = "train") -> Iterator[TrainRow]:
     if spec.config in TARGETS:
         return _examples(paths, spec.config)
     return _paper_triples(paths) if spec.type == "triplets" else _ranked(paths, spec.text_query)
-
-
-def label_names(name: str, root: Path) -> tuple[str, ...]:
-    """Return the sorted class names of a training set's train split: one pass over the column that holds them."""
-    if name not in ("scirepeval/fos", "scirepeval/mesh_descriptors"):
-        raise ConfigError(f"{name!r} has no classes to name")
-    column = TARGETS[TASKS[name].config]
-    names: set[str] = set()
-    for found in hub.rows(hub.files(root, TEXT_COLLECTION, TASKS[name].config, "train"), {column: (str, list)}):
-        names.update([found.row[column]] if isinstance(found.row[column], str) else _names(found, column))
-    return tuple(sorted(names))
 
 
 def _names(found: hub.Found, column: str) -> tuple[str, ...]:

@@ -1,15 +1,14 @@
 """Where the files of a task are: the embedded literature (written on first use), the real collections, a folder.
 
 Embedded files live in one root per size, seed and version of the generator: <home>/embedded/<papers>-<seed>-<code>/. Each
-collection below it is sealed by a list of its files with their hashes, written last: a collection whose seal is missing
-or wrong is written again. A file lock lets several processes share a root.
+collection below it (of a task: the one its reader is named after) is sealed by a list of its files with their hashes, written
+last: a collection whose seal is missing or wrong is written again. A file lock lets several processes share a root.
 """
 
 from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,8 @@ from filelock import FileLock
 
 from scirep_core.datasets import scirepeval
 from scirep_core.datasets.inventory import TASKS, TaskSpec
-from scirep_core.errors import CacheError, ConfigError
+from scirep_core.datasets.tables import oracle_of
+from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.records import read_object
 from scirep_core.store import home, sha256_file, stable_hash, sync_all, write_json
 
@@ -26,18 +26,14 @@ if TYPE_CHECKING:
 
 PAPERS = 3000
 """Size of the embedded literature unless a caller says otherwise."""
+FEWEST, MOST = 300, 10_000_000
+"""Sizes at which every collection can be filled, and ids are different."""
 CSFCUBE_MOST = 2000
 """CSFCube has a literature of its own, of computer science alone, and no larger: pools of the published depth hold too
 many relevant papers of a larger one."""
-SEALS = ".sealed"
 READ_AGAIN = 4 << 20  # bytes up to which a sealed file is hashed again on every use; of larger ones the size is checked
 FOLDERS = {"scirepeval": ("scirepeval", "scirepeval_test"), "neighbours": ("acl_anthology", "iclr", "arxiv")}
 """Folders a collection writes, where they are not one of its own name."""
-
-
-def collection_of(spec: TaskSpec) -> str:
-    """Return the embedded collection a task's files belong to."""
-    return spec.reader
 
 
 def embedded_root(papers: int, seed: int) -> Path:
@@ -55,11 +51,20 @@ def generator_version() -> str:
     return stable_hash({p.relative_to(package).as_posix(): sha256_file(p) for p in files})[:12]
 
 
+def check_size(papers: int, seed: int = 0) -> None:
+    """Raise ConfigError for a literature too small to hold every task, or too large, or a seed below 0."""
+    if type(papers) is not int or not FEWEST <= papers <= MOST:
+        raise ConfigError(f"papers = {papers!r}: an embedded literature has {FEWEST} to {MOST:,}")
+    if type(seed) is not int or seed < 0:
+        raise ConfigError(f"seed = {seed!r}: seeds are 0, 1, 2 ...")
+
+
 def ensure(root: Path, collection: str, papers: int, seed: int) -> Path:
     """Write an embedded collection below `root` unless it is there, whole and unaltered. Returns `root`.
 
-    Raises ConfigError for sizes the generator refuses, CacheError where the folder cannot be written.
+    Raises ConfigError as `check_size` does, CacheError where the folder cannot be written.
     """
+    check_size(papers, seed)
     if sound(root, collection):
         return root
     try:
@@ -75,12 +80,16 @@ def ensure(root: Path, collection: str, papers: int, seed: int) -> Path:
     return root
 
 
+def seal_of(root: Path, collection: str) -> Path:
+    """Return the file that lists a written collection: {path below `root`: [bytes, SHA-256]}."""
+    return root / ".sealed" / f"{collection}.json"
+
+
 def _write(root: Path, collection: str, papers: int, seed: int) -> None:
-    seal = root / SEALS / f"{collection}.json"
+    seal = seal_of(root, collection)
     seal.unlink(missing_ok=True)
     for folder in _folders(collection):
         shutil.rmtree(root / folder, ignore_errors=True)
-    before = set(_oracles(root))
     if collection == "csfcube":
         from scirep_core.literature import write_csfcube
 
@@ -90,7 +99,7 @@ def _write(root: Path, collection: str, papers: int, seed: int) -> None:
 
         write_collection(root, collection, literature(papers, seed))
     files = [p for folder in _folders(collection) for p in (root / folder).rglob("*") if p.is_file()]
-    files += sorted(set(_oracles(root)) - before)
+    files += [path for name, spec in TASKS.items() if spec.reader == collection and (path := oracle_of(root, name))]
     sync_all()
     write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in sorted(files)})
 
@@ -105,24 +114,20 @@ def literature(papers: int, seed: int) -> Literature:
 
 def sound(root: Path, collection: str) -> bool:
     """Return whether a sealed collection is there as it was written."""
-    seal = root / SEALS / f"{collection}.json"
-    if not seal.is_file():
+    try:
+        listed = [
+            (root / name, size, digest) for name, (size, digest) in read_object(seal_of(root, collection)).items()
+        ]
+    except (DataError, TypeError, ValueError):  # no seal, or a damaged one
         return False
-    for name, (size, digest) in read_object(seal).items():
-        path = root / name
-        if not path.is_file() or path.stat().st_size != size:
-            return False
-        if size <= READ_AGAIN and sha256_file(path) != digest:
-            return False
-    return True
+    return all(
+        path.is_file() and path.stat().st_size == size and (size > READ_AGAIN or sha256_file(path) == digest)
+        for path, size, digest in listed
+    )
 
 
 def _folders(collection: str) -> tuple[str, ...]:
     return FOLDERS.get(collection, (collection,))
-
-
-def _oracles(root: Path) -> Iterator[Path]:
-    return (root / "oracle").glob("*.npz")
 
 
 def real_root(spec: TaskSpec) -> Path:
@@ -137,7 +142,7 @@ def real_root(spec: TaskSpec) -> Path:
 def real_parts(spec: TaskSpec) -> dict[str, tuple[str, ...]]:
     """Return manifest -> the parts of it one task needs; () is the whole. The hub's texts alone are 24 GB."""
     if spec.reader == "scirepeval":
-        texts = f"{scirepeval.TEXTS.get(spec.config, spec.config)}"
+        texts = scirepeval.TEXTS.get(spec.config, spec.config)
         if spec.type == "triplets":
             return {scirepeval.TEXT_COLLECTION: (texts,)}
         labels = (spec.config, *(("reviewers",) if spec.type == "reviewer_matching" else ()))
@@ -151,7 +156,7 @@ def root_of(name: str, source: str, papers: int, seed: int) -> Path:
     if source == "real":
         return real_root(spec)
     if source == "embedded":
-        return ensure(embedded_root(papers, seed), collection_of(spec), papers, seed)
+        return ensure(embedded_root(papers, seed), spec.reader, papers, seed)
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise ConfigError(f"data {source!r} is neither embedded, real, nor an existing folder")

@@ -1,12 +1,10 @@
-"""What the readers of the SciMult family share: JSON lines (gzipped or not), tab-separated rows, ids, hashes, tasks.
+"""What readers share: JSON lines (gzipped or not), tab-separated rows, ids, data hashes, oracles, tasks.
 
 Files come from many hands (cloud-drive archives, BEIR, TREC, our own generator), so every reader here streams, checks
 as it goes, and names file and line of what is wrong. An id is a non-empty text or a whole number; white space inside
 it, an id twice, or a count that does not fit are errors, never repaired in silence.
 
-    data hash of a task = SHA-256 over {file name in its folder: SHA-256 of the file}
-
-where a file over 64 MB counts by its size, first and last megabyte: reading 2 GB twice for a name is not worth it.
+    data hash of a task = SHA-256 over {file name in its folder: SHA-256 of the file}     (`store.sampled_hash`)
 """
 
 from __future__ import annotations
@@ -19,11 +17,7 @@ from scirep_core.datasets.inventory import TaskSpec
 from scirep_core.datasets.task import Payload, Task
 from scirep_core.errors import DataError
 from scirep_core.records import Paper, field, raw_lines, read_jsonl
-from scirep_core.store import sha256_bytes, sha256_file, stable_hash
-
-WHOLE = 64 << 20
-"""Bytes up to which a file is hashed whole."""
-_END = 1 << 20
+from scirep_core.store import sampled_hash, stable_hash
 
 
 class Found(NamedTuple):
@@ -54,17 +48,7 @@ def oracle_of(root: Path, name: str) -> Path | None:
 
 def data_hash(root: Path, files: Iterable[Path]) -> str:
     """Return one hash for a set of files: it follows content and names below `root`, not the place of `root`."""
-    return stable_hash({path.relative_to(root).as_posix(): _digest(path) for path in files})
-
-
-def _digest(path: Path) -> str:
-    size = path.stat().st_size
-    if size <= WHOLE:
-        return sha256_file(path)
-    with path.open("rb") as stream:
-        head = stream.read(_END)
-        stream.seek(-_END, 2)
-        return sha256_bytes(f"{size}\n".encode() + head + stream.read(_END))
+    return stable_hash({path.relative_to(root).as_posix(): sampled_hash(path) for path in files})
 
 
 def folder_of(root: Path, collection: str) -> Path:

@@ -86,6 +86,8 @@ def read_config(path: Path) -> TaskConfig:
     for key in ("metrics", "label_names"):
         if not all(isinstance(name, str) for name in row.get(key, [])):
             raise DataError(path, None, f"{key} must be names, found {row[key]!r:.80}")
+    if len(set(row.get("metrics", []))) < len(row.get("metrics", [])):
+        raise DataError(path, None, f"metrics are {row['metrics']!r:.80}", "Name each once")
     for name in row.get("fields", []):
         if name not in FIELDS:
             raise DataError(path, None, f"unknown field {name!r}", nearest(str(name), FIELDS))

@@ -4,11 +4,11 @@ Readers refuse what is malformed, one error with file and line. `validate` looks
 all it finds, each a line `task: reason`:
 
     texts       every judged id has a text (where the source has texts at all)
-    splits      no paper in two splits; a query is none of its own candidates
-    labels      every class of the test part occurs in training; grades of binary and graded tasks start at 0
+    splits      no paper in two splits; a query is none of its own candidates; no pair is judged twice
+    labels      every class of the test part occurs in training
     leak        a test paper whose text is also, or nearly, a training text: share of its five-word sequences that
                 occur in one training text >= `NEAR` (title and abstract, lower case, words only)
-    relevance   every query has something relevant and something not
+    relevance   every query has something relevant and, among judged candidates, something less so
     counts      as published, where the whole real collection was read
 
 The leak check compares hashed five-word sequences by sparse products, block by block; memory follows the number of

@@ -165,12 +165,14 @@ def load_encoder(
         max_length: tokens kept of a text; None is what the model states, at most 512.
         device: cpu, cuda, cuda:N; None is SCIREP_DEVICE, else the GPU where there is one.
 
-    Raises ConfigError naming the nearest registered encoder, or for a name that is empty.
+    Raises ConfigError naming the nearest registered encoder or number type, or for a name that is empty.
     """
-    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.hub import DTYPES, Settings
 
     one, held = _held(name)
     plain, dtype = _typed(one, dtype)
+    if dtype not in DTYPES:
+        raise ConfigError(f"unknown dtype {dtype!r}; {nearest(dtype, DTYPES)}")
     model, pooling = _pooled(plain)
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
@@ -194,7 +196,8 @@ def load_encoder(
 
 def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     """Return one encoder: of the registry, of a folder, or of the hub."""
-    from scirep_core.encoders.adapted import AdaptedEncoder, adapter_folders, base_of
+    from scirep_core.encoders.adapted import AdaptedEncoder
+    from scirep_core.encoders.adapter_folder import adapter_folders, base_of
     from scirep_core.encoders.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
     from scirep_core.encoders.scimult_encoder import CheckpointEncoder, checkpoint_of

@@ -32,8 +32,6 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders import check_format
 from scirep_core.encoders.adapter_folder import BIN, CONFIG, SAFE, check_config, weights_of
-from scirep_core.encoders.adapter_folder import adapter_folders as adapter_folders
-from scirep_core.encoders.adapter_folder import base_of as base_of
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.model_folder import allow_bin, find
 from scirep_core.errors import ConfigError

@@ -84,13 +84,7 @@ class ByLibrary:
 
     def hidden(self, input_ids: Any, attention_mask: Any, format: Format) -> Any:
         """Return (n, length, dim) float32 last hidden states of padded token ids; zeros at padding."""
-        import torch
-
-        ids = torch.as_tensor(input_ids).to(self.base.device)
-        mask = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask).to(self.base.device)
-        with torch.inference_mode():
-            states = self.forward(format)(input_ids=ids, attention_mask=mask).last_hidden_state
-        return (states * mask.unsqueeze(-1)).float().cpu()
+        return self.base.states(self.forward(format), self.model, input_ids, attention_mask)
 
     def bare(self, texts: list[str]) -> NDArray[np.float32]:
         """Return (n, dim) vectors of the base model, no adapter active."""

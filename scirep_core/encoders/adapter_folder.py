@@ -2,7 +2,8 @@
 
     FOLDER/[CLF]/adapter_config.json          what kind of adapter, for which width and kind of model, under which name
     FOLDER/[CLF]/adapter.safetensors          per layer: adapter_down.0 and adapter_up, weight and bias
-    FOLDER/CLF_fusion/adapter_fusion_config.json, model_adapter_fusion.safetensors     query, key, value per layer (fusion)
+    FOLDER/CLF_fusion/adapter_fusion_config.json, model_adapter_fusion.safetensors     query, key, value per layer (fusion):
+                                              written beside a model of ours, and refused where nothing else tells of it
 
 A folder's name, or else the name in its configuration, tells the task format: CLF, RGN, PRX, QRY (in brackets or not) or
 classification, regression, proximity, adhoc_query; as `specter2` says [PRX]. The hub's pages of SPECTER2 carry pickles
@@ -23,11 +24,7 @@ from scirep_core.records import read_object
 from scirep_core.store import atomic
 
 CONFIG, SAFE, BIN = "adapter_config.json", "adapter.safetensors", "pytorch_adapter.bin"
-FUSION, FUSED, FUSED_BIN = (
-    "adapter_fusion_config.json",
-    "model_adapter_fusion.safetensors",
-    "pytorch_model_adapter_fusion.bin",
-)
+FUSION, FUSED = "adapter_fusion_config.json", "model_adapter_fusion.safetensors"
 WORDS: dict[Format, tuple[str, ...]] = {
     "CLF": ("clf", "classification"),
     "RGN": ("rgn", "regression"),
@@ -50,8 +47,13 @@ def formats_named(name: str) -> set[Format]:
 def adapter_folders(folder: Path) -> dict[Format, str]:
     """Return format -> subfolder of the adapters saved in a folder; {} where there are none.
 
-    Raises ConfigError for an adapter that names no format, or one that another has.
+    Raises ConfigError for an adapter that names no format, or one that another has, and for fusion layers.
     """
+    if fused := sorted(folder.glob(f"*/{FUSION}")):
+        raise ConfigError(
+            f"{fused[0].parent}: fusion layers are read of models that scirep train or export saved, not of others. "
+            "Move them elsewhere to use the adapters alone"
+        )
     found: dict[Format, str] = {}
     for path in sorted(folder.glob(f"*/{CONFIG}")):
         named = formats_named(path.parent.name) or formats_named(str(read_object(path).get("name") or ""))
@@ -112,22 +114,10 @@ def weights_of(folder: Path) -> Path:
 
 def tensors_of(folder: Path) -> dict[str, Any]:
     """Return an adapter file's tensors; a pickle is read weights-only. Raises ConfigError for a file that is neither."""
-    return _read(weights_of(folder))
-
-
-def fusion_tensors_of(folder: Path) -> dict[str, Any]:
-    """Return a fusion file's tensors, read as an adapter's. Raises ConfigError where there is none that may be read."""
-    if (folder / FUSED).is_file():
-        return _read(folder / FUSED)
-    if (folder / FUSED_BIN).is_file() and allow_bin():
-        return _read(folder / FUSED_BIN)
-    raise ConfigError(f"{folder}: no {FUSED}. Save the fusion layers so, or set SCIREP_ALLOW_BIN=1 to read {FUSED_BIN}")
-
-
-def _read(path: Path) -> dict[str, Any]:
     import torch
     from safetensors.torch import load_file
 
+    path = weights_of(folder)
     safe = path.suffix == ".safetensors"
     try:
         found = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)

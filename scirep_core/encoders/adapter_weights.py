@@ -1,10 +1,10 @@
-"""Weights of adapters and of their fusion, out of the `adapters` library's folders into the trunk's modules, and back.
+"""Weights of adapters, out of the `adapters` library's folders into the trunk's modules, and back; of fusion, back alone.
 
     encoder.layer.3.output.adapters.NAME.adapter_down.0.weight          adapters[3][route].down.weight
     encoder.layer.3.output.adapter_fusion_layer.A,B,C,D.query.bias      mixers[3][route of A].query.bias
 
 What a file says of layers, widths and names must be exactly what the trunk has: a tensor too many, too few or of another
-shape is an error. Folders written here load in the library, and the other way round, with the same vectors.
+shape is an error. Folders written here load in the library, and adapters' the other way round, with the same vectors.
 A fusion's name lists its adapters, its own format's first; SciRepEval's code calls its folder [CLF]_fusion.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scirep_core.encoders.adapter_folder import CONFIG, FUSED, FUSION, SAFE, fusion_tensors_of, tensors_of
+from scirep_core.encoders.adapter_folder import CONFIG, FUSED, FUSION, SAFE, tensors_of
 from scirep_core.encoders.bert import Trunk
 from scirep_core.encoders.bottleneck import Bottleneck
 from scirep_core.encoders.fusion import Fusion
@@ -35,15 +35,13 @@ SEQ_BN: dict[str, Any] = {
 """What an adapter's configuration says where the trunk computes it (bottleneck.py), beside reduction_factor and leave_out."""
 DYNAMIC: dict[str, Any] = {
     "key": True, "query": True, "value": True, "query_before_ln": False, "residual_before": False, "temperature": False,
+    "dropout_prob": None, "regularization": True, "value_before_softmax": True, "value_initialized": True,
 }  # fmt: skip
-"""The same of a fusion (fusion.py)."""
+"""What a fusion's configuration says where fusion.py computes it."""
 UNUSED = {"init_weights": "bert", "init_weights_seed": None}
-FUSION_UNUSED = {"dropout_prob": None, "regularization": True, "value_before_softmax": True, "value_initialized": True}
 NAMES = {"down.weight": "adapter_down.0.weight", "down.bias": "adapter_down.0.bias", "up.weight": "adapter_up.weight",
          "up.bias": "adapter_up.bias"}  # fmt: skip
-INSIDE = re.compile(
-    r"^(?:bert\.)?encoder\.layer\.(\d+)\.output\.(?:adapters|adapter_fusion_layer)\.(.+?)\.((?:adapter|query|key|value)[\w.]*)$"
-)
+INSIDE = re.compile(r"^(?:bert\.)?encoder\.layer\.(\d+)\.output\.adapters\.(.+?)\.(adapter[\w.]*)$")
 
 
 def size_of(folder: Path) -> tuple[int, tuple[int, ...]] | None:
@@ -84,28 +82,6 @@ def load_adapters(trunk: Trunk, folders: Mapping[Any, Path]) -> Bottleneck:
     made = Bottleneck(trunk, tuple(folders), *size)
     for route, folder in folders.items():
         _fill(_adapter(made, made.routes.index(route)), tensors_of(folder), folder)
-    return made
-
-
-def load_fusions(adapters: Bottleneck, trunk: Trunk, folders: Mapping[Any, Path]) -> Fusion:
-    """Return the fusion of a trunk's adapters by the layers in folders (route -> folder); the adapters are shared.
-
-    Raises ConfigError for a route without a folder, a fusion of another kind, of other adapters, or that does not fit.
-    """
-    if set(folders) != set(adapters.routes):
-        raise ConfigError(f"fusion layers for {', '.join(sorted(folders))}, adapters for {', '.join(adapters.routes)}")
-    made = Fusion(trunk, adapters.routes, **adapters.options)
-    made.adapters = adapters.adapters
-    for route, folder in folders.items():
-        config = read_object(folder / FUSION)
-        unlike = _unlike(config.get("config") or {}, DYNAMIC)
-        names = config.get("adapter_names") or str(config.get("name")).split(",")
-        if unlike or len(names) != len(made.routes):
-            raise ConfigError(
-                f"{folder / FUSION}: not the fusion of the {len(made.routes)} adapters that the trunk has: "
-                f"{unlike or names}"
-            )
-        _fill(_mixer(made, made.routes.index(route)), fusion_tensors_of(folder), folder)
     return made
 
 
@@ -174,7 +150,7 @@ def save_fusions(model: Fusion, trunk: Trunk, folder: Path, base: str = "") -> l
         names = [route, *(other for other in model.routes if other != route)]
         place, name = folder / f"{route}_fusion", ",".join(names)
         write_bytes(place / FUSED, _bytes(_mixer(model, number), f"output.adapter_fusion_layer.{name}"))
-        about = _about(trunk, {**DYNAMIC, **FUSION_UNUSED}, name, base)
+        about = _about(trunk, DYNAMIC, name, base)
         write_json(place / FUSION, about | {"adapter_names": names})
         made.append(place)
     return made

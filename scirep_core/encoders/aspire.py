@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.encoders import ENCODERS, check_format, load_encoder
+from scirep_core.encoders import check_format, load_encoder
 from scirep_core.encoders.hub import TransformersEncoder, token_batches
+from scirep_core.encoders.model_folder import clean
 from scirep_core.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.formats import Format
 from scirep_core.records import Paper
@@ -201,8 +202,7 @@ class SentenceEncoder:
         return Plan(tokenizer.build_inputs_with_special_tokens(pieces), tuple(spans))
 
     def _ids(self, text: str) -> list[int]:
-        clean = text.encode("utf-8", "replace").decode("utf-8")
-        found: list[int] = self.base.tokenizer(clean, add_special_tokens=False, verbose=False)["input_ids"]
+        found: list[int] = self.base.tokenizer(clean(text), add_special_tokens=False, verbose=False)["input_ids"]
         return found
 
 
@@ -221,7 +221,7 @@ def key(document: Document, number: int) -> str:
 def sentence_encoder(name: str) -> SentenceEncoder:
     """Return the sentence encoder behind a system's name. Raises ConfigError for an encoder that has no tokens."""
     model = resolve(name).model
-    base = load_encoder(model if model in ENCODERS or "/" not in model else model.partition("@")[0])
+    base = load_encoder(model)
     if not isinstance(base, TransformersEncoder):
         raise ConfigError(f"{name}: {model} is not a single transformers model, so its sentences have no vectors")
     return SentenceEncoder(base)

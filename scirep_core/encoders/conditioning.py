@@ -46,11 +46,15 @@ class Conditioning(nn.Module):
         super().__init__()
         self.routes, self.options = tuple(routes), options
 
-    def route(self, format: Format) -> int:
+    def route(self, format: str) -> int:
         """Return the route of a task format. Raises ConfigError where there is none."""
         if format not in self.routes:
             raise ConfigError(f"{self.kind} has no {format}; it has {', '.join(self.routes)}")
         return self.routes.index(format)
+
+    def words(self, trunk: Trunk) -> int:
+        """Return how many token ids there are: the trunk's, and behind them its own."""
+        return trunk.shape.vocab_size
 
     def added(self) -> int:
         """Return how many tokens it puts into a document."""
@@ -84,6 +88,11 @@ class Conditioned(nn.Module):
         if conditioning.shared_pass and pooling != "cls":
             raise ConfigError(f"{conditioning.kind} reads one token a route: pooling is cls, not {pooling}")
         self.trunk, self.conditioning, self.pooling = trunk, conditioning, pooling
+
+    @property
+    def apart(self) -> bool:
+        """Whether a document is encoded once for each format, as where formats are told and share no pass."""
+        return self.conditioning.kind != "plain" and not self.conditioning.shared_pass
 
     def pack(self, documents: Sequence[list[int]], formats: Sequence[Format]) -> Packed:
         """Return documents (token ids with [CLS] and [SEP]) under their formats as one batch."""

@@ -51,6 +51,10 @@ class ControlCodes(Conditioning):
                 same = trunk.words.weight[cls]
                 self.codes.weight.copy_(same + (self.codes.weight if start == "cls_and_noise" else 0))
 
+    def words(self, trunk: Trunk) -> int:
+        """Return how many token ids there are: the trunk's, and the codes."""
+        return self.vocabulary + len(self.routes)
+
     def added(self) -> int:
         """Return 1: the code."""
         return 1

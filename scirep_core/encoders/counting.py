@@ -53,12 +53,15 @@ def parameters(model: Conditioned) -> Counts:
     every = {key: p for found in used for key, p in found.items()}
     added = {id(p) for p in model.conditioning.parameters()} & set(every)
     trained = {id(p) for p in model.conditioning.trained(model.trunk)} & set(every)
+    # of its own, not of a part of it, whose rows may happen to be as many
+    tables = {id(p) for name, p in model.conditioning.named_parameters()
+              if name.count(".") < 2 and p.ndim == 2 and len(p) == len(routes)}  # fmt: skip
     per_route = dict.fromkeys(routes, 0)
     for key in added:
         users = [name for name, found in zip(routes, used, strict=True) if key in found]
         if len(users) == 1:
             per_route[users[0]] += every[key].numel()
-        elif every[key].ndim == 2 and len(every[key]) == len(routes):  # a table with a row for each route
+        elif key in tables:  # a row for each route
             for name in users:
                 per_route[name] += every[key].shape[1]
     total = count(every.values())

@@ -37,10 +37,8 @@ class Mixer(nn.Module):
     def forward(self, z: Tensor, ups: Tensor) -> Tensor:
         """Return (rows, dim): adapters' outputs `ups` (rows, adapters, dim), weighted for tokens z (rows, dim)."""
         q = self.query(z)
-        key, bias = (
-            self.key.weight.to(q.dtype),
-            self.key.bias.to(q.dtype),
-        )  # a layer laid out for bfloat16 keeps these in float32
+        # a layer laid out for bfloat16 keeps these two in float32
+        key, bias = self.key.weight.to(q.dtype), self.key.bias.to(q.dtype)
         scores = torch.einsum("rd,rad->ra", q @ key, ups) + (q @ bias)[:, None]
         mixed = torch.einsum("ra,rad->rd", F.softmax(self.dropout(scores), -1), ups)
         return self.value(mixed)  # type: ignore[no-any-return]

@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders import MINILM, check_format, model_folder
 from scirep_core.encoders.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
-from scirep_core.errors import ConfigError, NumericError, nearest
-from scirep_core.formats import Format
+from scirep_core.errors import ConfigError, NumericError
+from scirep_core.formats import FORMATS, Format
 from scirep_core.store import stable_hash
 from scirep_core.text import Recipe
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.speed import Speed
     from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -58,7 +57,7 @@ class Settings(NamedTuple):
 class TransformersEncoder:
     """A transformers model read from a folder, the bundled package or the hub; weights load at the first encode."""
 
-    formats: tuple[Format, ...] = ("CLF", "RGN", "PRX", "QRY")
+    formats: tuple[Format, ...] = FORMATS
     by_format = False
     """Vectors do not depend on the task format: what was encoded for one serves the others."""
 
@@ -74,8 +73,6 @@ class TransformersEncoder:
         """Name the model; nothing is read yet. What is not given is what the model's folder states."""
         self.name, self.model, self.settings = name, model, settings or Settings()
         self._pooling, self._recipe, self._normalised = pooling, recipe, normalised
-        if self.settings.dtype not in DTYPES:
-            raise ConfigError(f"unknown dtype {self.settings.dtype!r}; {nearest(self.settings.dtype, DTYPES)}")
 
     @cached_property
     def folder(self) -> Path:
@@ -105,12 +102,8 @@ class TransformersEncoder:
     @cached_property
     def length(self) -> int:
         """Tokens kept of a text, the special ones included: as asked, else the model's own statement, at most 512."""
-        asked, limit = self.settings.max_length, model_folder.positions(self.folder)
-        if asked is None:
-            return self.stated.length
-        if not 2 < asked <= limit:
-            raise ConfigError(f"{self.name}: max_length {asked} is outside 3-{limit}, the positions the model has")
-        return asked
+        asked, most = self.settings.max_length, model_folder.positions(self.folder)
+        return model_folder.length_of(self.name, asked, self.stated.length, most)
 
     @cached_property
     def normalised(self) -> bool:
@@ -184,11 +177,6 @@ class TransformersEncoder:
         trunk = read_trunk(self.folder)
         return Conditioned(trunk, Conditioning(trunk), self.pooling), read_tokens(self.folder, self.stated.lower)
 
-    @property
-    def speed(self) -> Speed | None:
-        """What the last encode did; None through transformers."""
-        return self.trunk.speed if self.on_trunk else None
-
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors. Raises NumericError naming the text whose vector is not finite."""
         check_format(format)
@@ -198,19 +186,24 @@ class TransformersEncoder:
     def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Any:
         """Return (n, length, dim) float32 last hidden states of padded token ids (a tensor), for numerical comparison.
 
-        The model knows no routes: `route`, a task format, changes nothing. Rows where the mask is 0 are zeros.
+        The model knows no routes: `route`, a task format, changes nothing. Rows where the mask is 0 are zeros. Raises
+        ConfigError for what is no such ids.
         """
         if route is not None:
             check_format(route)
         if self.on_trunk:
             return self.trunk.hidden(input_ids, attention_mask, route)
+        return self.states(self._loaded, self._loaded, input_ids, attention_mask)
+
+    def states(self, forward: Callable[..., Any], model: Any, input_ids: Any, attention_mask: Any) -> Any:
+        """Return (n, length, dim) float32 last hidden states by a forward function of a transformers model."""
         import torch
 
-        ids = torch.as_tensor(input_ids)
-        mask = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
+        words, most = model.get_input_embeddings().num_embeddings, model_folder.positions(self.folder)
+        ids, seen = checked(input_ids, attention_mask, words, most)
         with torch.inference_mode():
-            output = self._loaded(input_ids=ids.to(self.device), attention_mask=mask.to(self.device))
-        return output.last_hidden_state.float().cpu() * mask.unsqueeze(-1)
+            output = forward(input_ids=ids.to(self.device), attention_mask=seen.long().to(self.device))
+        return output.last_hidden_state.float().cpu() * seen.unsqueeze(-1)
 
     def run(self, model: Callable[..., Any], texts: list[str]) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
@@ -232,6 +225,35 @@ class TransformersEncoder:
             bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
             raise NumericError(f"{self.name}: the vector of text {texts[bad][:60]!r} is not finite")
         return vectors
+
+
+def checked(input_ids: Any, attention_mask: Any, words: int, most: int) -> tuple[Any, Any]:
+    """Return token ids and which of them are tokens, (n, length) tensors of integers and of booleans.
+
+    Args:
+        attention_mask: 1 for a token, 0 for padding; all ones where None.
+        words: ids are 0 to words - 1.
+        most: tokens that a row may have, padding included.
+
+    Raises ConfigError for another shape, a row without a token, too long a row, and an id that the model does not know.
+    """
+    import torch
+
+    ids = torch.as_tensor(input_ids)
+    seen = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
+    if ids.ndim != 2 or not ids.numel() or seen.shape != ids.shape or ids.is_floating_point():
+        raise ConfigError(
+            f"input_ids {tuple(ids.shape)} of {ids.dtype}, attention_mask {tuple(seen.shape)}: both are tables "
+            "(documents, tokens) of one shape, of integers"
+        )
+    if not (seen := seen.bool()).any(1).all():
+        raise ConfigError("attention_mask: every document needs a token")
+    if ids.shape[1] > most:
+        raise ConfigError(f"input_ids: rows of {ids.shape[1]} tokens, and there is room for {most}. Cut them")
+    wrong = ids[seen & ((ids < 0) | (ids >= words))]
+    if len(wrong):
+        raise ConfigError(f"input_ids: the model has no token {int(wrong[0])}; its ids are 0 to {words - 1}")
+    return ids, seen
 
 
 def quiet_transformers() -> Any:

@@ -33,7 +33,9 @@ class Latent:
     """An encoder of latent dimensions, fitted to a corpus at the first text.
 
     Args:
-        name: lsa or characters. corpus: the texts it is fitted to. dims: at most; fewer where the corpus has fewer.
+        name: lsa or characters.
+        corpus: the texts it is fitted to; ConfigError at the first text where no two of them share two terms.
+        dims: at most; fewer where the corpus has fewer.
     """
 
     recipe = Recipe(" ")
@@ -54,7 +56,13 @@ class Latent:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         terms = TfidfVectorizer(min_df=2, sublinear_tf=True, max_features=MOST, dtype=np.float32, **TERMS[self.name])
-        rows: Any = terms.fit_transform(self._corpus)
+        try:
+            rows: Any = terms.fit_transform(self._corpus)
+        except ValueError:
+            rows = np.empty((0, 0))
+        if min(rows.shape) < 2:
+            found = f"{rows.shape[1]} terms stand in two of {len(self._corpus)} different texts"
+            raise ConfigError(f"{self.name}: {found}, which has no dimensions. Give more texts")
         model = TruncatedSVD(min(self.dims, min(rows.shape) - 1), random_state=self.seed)
         with threadpool_limits(1):  # the same dimensions on any number of cores: kept vectors and new ones meet
             return terms, model.fit(rows)

@@ -98,10 +98,12 @@ def bm25(corpus: Sequence[str]) -> Lexical:
     idf = _idf(corpus)
 
     def scores(pool: Pool) -> NDArray[np.float64]:
-        index = BM25Okapi([tokens(text) for text in pool.candidates])
-        return np.asarray(index.get_scores(tokens(pool.query)), dtype=np.float64)
+        documents = [tokens(text) for text in pool.candidates]
+        if not any(documents):  # rank_bm25 divides by the number of words
+            return np.zeros(len(documents))
+        return np.asarray(BM25Okapi(documents).get_scores(tokens(pool.query)), dtype=np.float64)
 
-    return Lexical(scores, lambda q, c: _shared(q, c, idf), stable_hash(["bm25 per pool", 1.5, 0.75, 0.25])[:16])
+    return Lexical(scores, lambda q, c: _shared(q, c, idf), stable_hash(["bm25 per pool", K1, B, EPSILON])[:16])
 
 
 def cbow(corpus: Sequence[str], seed: int = 0, weighted: bool = False) -> Lexical:
@@ -171,12 +173,18 @@ class Bm25:
         return key in self.texts
 
     def scores(self, query_id: str, cand_ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return the (candidates,) BM25 scores of one query. Raises DataError for a paper that is no candidate."""
+        """Return the (candidates,) BM25 scores of one query.
+
+        Raises DataError for a paper that is no candidate, and a query without text.
+        """
         foreign = next((key for key in cand_ids if key not in self.row), None)
         if foreign is not None:
             raise DataError("bm25", None, f"paper {foreign} is no candidate of this task, or has no text")
+        text = self.texts.get(f"{query_id}/q", self.texts.get(query_id))
+        if text is None:
+            raise DataError("bm25", None, f"query {query_id} has no text")
         query = np.zeros(len(self.column))
-        for word, count in Counter(tokens(self.texts.get(f"{query_id}/q", self.texts[query_id]))).items():
+        for word, count in Counter(tokens(text)).items():
             if word in self.column:
                 query[self.column[word]] = count
         return np.asarray(self.weights[[self.row[key] for key in cand_ids]] @ query, dtype=np.float64)

@@ -159,16 +159,23 @@ def positions(folder: Path) -> int:
     return int(limit) - offset if limit > 0 else 1 << 30
 
 
+def length_of(name: str, asked: int | None, own: int, most: int) -> int:
+    """Return the tokens kept of a text: as asked, else the model's own. Raises ConfigError outside 3 to `most` positions."""
+    length = own if asked is None else asked
+    if not 2 < length <= most:
+        raise ConfigError(f"{name}: max_length {length} is outside 3-{most}, the positions the model has")
+    return length
+
+
 def stated(folder: Path) -> Stated:
-    """Return what a folder says. Raises ConfigError for a pipeline that is not pooling and normalising."""
-    tokenizer = _optional(folder / "tokenizer_config.json")
-    config = next((_optional(path) for path in sorted(folder.glob("sentence_*_config.json"))), {})
-    pooling, normalised = _pipeline(folder)
-    own = config.get("max_seq_length") or tokenizer.get("model_max_length") or MAX_LENGTH
-    length = min(int(own), MAX_LENGTH, positions(folder))
-    return Stated(
-        pooling, length, normalised, bool(config.get("do_lower_case")), _separator(folder, tokenizer), _prompts(folder)
-    )
+    """Return what a folder says. Raises ConfigError for a pipeline that is not pooling and normalising, or damaged files."""
+    with reading(folder, "configuration"):
+        tokenizer = _optional(folder / "tokenizer_config.json")
+        config = next((_optional(path) for path in sorted(folder.glob("sentence_*_config.json"))), {})
+        pooling, normalised = _pipeline(folder)
+        own = config.get("max_seq_length") or tokenizer.get("model_max_length") or MAX_LENGTH
+        length, lower = min(int(own), MAX_LENGTH, positions(folder)), bool(config.get("do_lower_case"))
+        return Stated(pooling, length, normalised, lower, _separator(folder, tokenizer), _prompts(folder))
 
 
 def _optional(path: Path) -> dict[str, Any]:

@@ -110,8 +110,6 @@ def save_model(
 
     refuse(folder)
     told = model.conditioning
-    if told.shared_pass and model.pooling != "cls":
-        raise ConfigError(f"{told.kind}: each format has a token of its own, whose state is its vector; pooling is cls")
     trunk, tokens = _told(model.trunk, told, tokens)
     own, rows = told.state_dict(), len(trunk["embeddings.word_embeddings.weight"])
     _fits(tokens, rows)

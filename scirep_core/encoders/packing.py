@@ -5,8 +5,8 @@
 
 Documents lie in order of route (the way of conditioning each takes: a task format, an expert), then of length. So each
 route is one slice of rows, and documents of equal length lie side by side: a run, attended as one dense block.
-A GPU, which would wait for each run, gets all documents at once: in half precision by torch's variable-length attention,
-which drops no weights (training's dropout is then that of the hidden states alone), else padded.
+A GPU, which would wait for each run, gets all documents at once: in half precision by torch's variable-length attention;
+in float32, and where training drops weights, which that attention cannot, padded.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def at_once(
         kept = sorted(before)
         k = torch.cat([k, *(before[route][0].to(k) for route in kept)])[rows]
         v = torch.cat([v, *(before[route][1].to(v) for route in kept)])[rows]
-    if q.dtype in (torch.float16, torch.bfloat16):
+    if q.dtype in (torch.float16, torch.bfloat16) and not dropout:
         return variable_length(q, k, v, asks, sees)
     places = torch.arange(sees.longest, device=q.device)
     there = places < sees.starts.diff()[:, None]  # (docs, longest)
@@ -241,7 +241,7 @@ def spread(x: Tensor, of: Span) -> Tensor:
 
 
 def variable_length(q: Tensor, k: Tensor, v: Tensor, asks: Span, sees: Span) -> Tensor:
-    """Return (rows, heads, d) by torch's variable-length attention: half precision, on a GPU."""
+    """Return (rows, heads, d) by torch's variable-length attention: half precision, on a GPU, no dropout."""
     from torch.nn.attention.varlen import varlen_attn
 
     out = varlen_attn(q, k, v, asks.starts, sees.starts, asks.longest, sees.longest)

@@ -6,7 +6,7 @@ packing can be done once: the same sums, hence the same vectors up to rounding (
 they are missing, or answer something else than the plain layer on a first trial, float32 stays as it is.
 
 In bfloat16 only these products and attention are rounded, not what is added up from layer to layer nor its norms: twice as
-fast as float32 on a CPU with AVX512-BF16 or AMX, cosines within 1e-4. On a CPU without, it is slow (`fast_bfloat16`).
+fast as float32 on a CPU with AVX512-BF16 or AMX, cosines within 1e-4. On a CPU without, it is slow.
 """
 
 from __future__ import annotations
@@ -90,13 +90,6 @@ def prepack(model: torch.nn.Module, dtype: torch.dtype = torch.float32) -> torch
         if fused:
             parent.intermediate_act_fn = torch.nn.Identity()
     return model
-
-
-def fast_bfloat16() -> bool:
-    """Whether this CPU multiplies in bfloat16 faster than in float32: it has AVX512-BF16 or AMX."""
-    cpu: Any = torch.cpu
-    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(bool(getattr(cpu, name, bool)()) for name in asked)
 
 
 def _is_gelu(act: Any) -> bool:

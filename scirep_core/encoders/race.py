@@ -41,8 +41,6 @@ from scirep_core.store import stable_hash, write_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scirep_core.encoders.speed import Speed
-
 Vectors = NDArray[np.float32]
 TASK = "encoders/race"
 BATCH = 32
@@ -74,13 +72,13 @@ class Lane(NamedTuple):
         encode: texts -> (n, dim).
         batches: lengths (characters, tokens) of texts -> batches of places, as this way cuts them; None: nothing is padded.
         dtype: in which matrix products are computed.
-        speed: what the last call did without tokenizing, where the way tells.
+        forward: seconds of the last call without tokenizing, where the way tells.
     """
 
     encode: Callable[[list[str]], Vectors]
     batches: Callable[[Sequence[str], Sequence[int]], list[list[int]]] | None
     dtype: str
-    speed: Callable[[], Speed | None] = lambda: None
+    forward: Callable[[], float | None] = lambda: None
 
 
 def _ours(dtype: str, compiled: bool = False) -> Callable[[Runner], Lane]:
@@ -90,7 +88,7 @@ def _ours(dtype: str, compiled: bool = False) -> Callable[[Runner], Lane]:
             from scirep_core.encoders.trunk_encoder import compile_layers
 
             compile_layers(trunk_of(encoder).loaded[0])
-        return Lane(lambda texts: encoder.encode(texts, "PRX"), None, dtype, lambda: trunk_of(encoder).speed)
+        return Lane(lambda texts: encoder.encode(texts, "PRX"), None, dtype, lambda: trunk_of(encoder).seconds)
 
     return make
 
@@ -206,9 +204,8 @@ def run(
             wall, cpu = now(device), time.process_time()
             found[name] = lane.encode(texts)
             spent, busy = now(device) - wall, time.process_time() - cpu
-            told = lane.speed()
             if number:
-                laps[name].append(Lap(spent, busy, told.seconds if told else None))
+                laps[name].append(Lap(spent, busy, lane.forward()))
     return laps, found
 
 
@@ -269,10 +266,8 @@ def _raced(
     loaded, tokens = trunk_of(load_encoder(runner.name, max_length=runner.max_length, device=runner.device)).loaded
     lengths = [len(ids) for ids in tokens.ids(texts, runner.max_length)]
     work = flops(loaded.trunk.shape, lengths, loaded.pooling == "cls")
-    lanes, alone = (
-        {name: LANES[name].make(runner) for name in names},
-        runner.device == "cpu" and torch.get_num_threads() == 1,
-    )
+    lanes = {name: LANES[name].make(runner) for name in names}
+    alone = runner.device == "cpu" and torch.get_num_threads() == 1
     number_types = {lane.dtype for lane in lanes.values()}
     bound = cpu_rate if alone else lambda dtype: matrix_rate(runner.device, dtype)
     before = {dtype: bound(dtype) for dtype in number_types}
@@ -300,12 +295,8 @@ def _raced(
         if not alone and all(lap.forward for lap in mine):
             row(name, FORWARD, [100 * work / lap.forward / rate for lap in mine if lap.forward])
         row(name, PADDING, [100 * padding(lane.batches(texts, lengths), lengths) if lane.batches else 0.0])
-        row(
-            name,
-            TIMES,
-            [other.wall / lap.wall for other, lap in zip(laps[first], mine, strict=True)],
-            note=f"against {first}",
-        )
+        row(name, TIMES, [other.wall / lap.wall for other, lap in zip(laps[first], mine, strict=True)],
+            note=f"against {first}")  # fmt: skip
         row(name, CPU_TIMES, [other.cpu / lap.cpu for other, lap in zip(laps[first], mine, strict=True)],
             note=f"against {first}")  # fmt: skip
         row(name, APART, [apart(vectors[name], vectors[first])], note=f"greatest over texts, against {first}")
@@ -368,11 +359,12 @@ def abstracts(every: int = 24) -> list[str]:
     """
     from scirep_core.datasets import load_task
 
-    recipe, found = load_encoder("minilm").recipe, set()
+    recipe, found = load_encoder("minilm").recipe, set[str]()
     for name in ("fos", "mesh_descriptors", "cite_prediction", "same_author", "search"):
         task: Any = load_task(f"sample/{name}", "real")
         found |= {recipe.of_paper(paper) for paper in task.texts() if paper.abstract}
-    batches = cut(sorted(range(len(found)), key=lambda i: -len(ordered[i]))) if (ordered := sorted(found)) else []
+    ordered = sorted(found)
+    batches = cut(sorted(range(len(ordered)), key=lambda i: -len(ordered[i])))
     chosen = [ordered[i] for batch in batches[every // 2 :: every] for i in batch]
     return [chosen[i] for i in np.random.default_rng(0).permutation(len(chosen))]
 

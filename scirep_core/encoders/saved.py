@@ -35,9 +35,7 @@ def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
     told = describe(folder)
-    length, most = settings.max_length or told.max_length, model_folder.positions(folder)
-    if not 2 < length <= most:
-        raise ConfigError(f"{name}: max_length {length} is outside 3-{most}, the positions the model has")
+    length = model_folder.length_of(name, settings.max_length, told.max_length, model_folder.positions(folder))
     key: list[Any] = [told.fingerprint, length, settings.dtype]
     key += [] if settings.dtype == "float32" else [pick_device(settings.device).partition(":")[0]]
     about = About(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from scirep_core.encoders.conditioning import Conditioned
     from scirep_core.encoders.hub import Settings
     from scirep_core.encoders.scimult import Checkpoint, Report
-    from scirep_core.encoders.speed import Speed
     from scirep_core.encoders.tokens import Tokens
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
@@ -152,10 +151,8 @@ class CheckpointEncoder:
     @cached_property
     def length(self) -> int:
         """Tokens kept of a text: as asked, else 512, or as many as the model has positions."""
-        asked, most = self.settings.max_length, self.shape.max_position_embeddings
-        if asked is not None and not 2 < asked <= most:
-            raise ConfigError(f"{self.name}: max_length {asked} is outside 3-{most}, the positions the model has")
-        return asked or min(MAX_LENGTH, most)
+        most = self.shape.max_position_embeddings
+        return model_folder.length_of(self.name, self.settings.max_length, min(MAX_LENGTH, most), most)
 
     @cached_property
     def trunk(self) -> TrunkEncoder:
@@ -186,11 +183,6 @@ class CheckpointEncoder:
     """Queries and candidates of one task take the same expert."""
     device = property(lambda self: self.trunk.device, doc="Where the model runs.")
 
-    @property
-    def speed(self) -> Speed | None:
-        """What the last encode did."""
-        return self.trunk.speed
-
     def read(self) -> tuple[Conditioned, Tokens]:
         """Return the model and its tokenizer. Raises ConfigError for a tokenizer with more words than the model."""
         from scirep_core.encoders.scimult import build
@@ -219,5 +211,5 @@ class CheckpointEncoder:
         return self.trunk.encode(texts, format)
 
     def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Any:
-        """Return (n, length, dim) float32 last hidden states of padded token ids; `route` is search, link, classification."""
+        """Return (n, length, dim) float32 last hidden states of padded token ids; `route` is a task, or a format for it."""
         return self.trunk.hidden(input_ids, attention_mask, route)

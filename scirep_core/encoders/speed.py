@@ -1,4 +1,4 @@
-"""How fast an encoder ran, and how near to what the machine can do.
+"""How fast an encoder ran, and how near that is to what the machine can do.
 
     MFU = floating-point operations of the model's matrix products / seconds / measured rate of a large matrix product
 
@@ -23,44 +23,34 @@ from scirep_core.encoders.prepacked import prepack
 
 
 class Speed(NamedTuple):
-    """What one call of encode did.
+    """What an encoder's forward passes have done since it was made.
 
     Attributes:
-        tokens: of all documents, special ones included.
-        seconds: of the forward passes, packing included, tokenizing excluded.
-        padding: share of the computed rows that are padding.
-        flops: floating-point operations of the matrix products.
-        device, dtype: where and in which number type they ran.
+        tokens: of all documents, special ones included; rows are computed for no others, so the padding share is 0.
+        seconds: of the passes, packing included, tokenizing excluded.
+        operations: floating-point operations of the matrix products.
     """
 
-    documents: int
-    tokens: int
-    seconds: float
-    padding: float
-    flops: float
-    device: str
-    dtype: str
+    documents: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    operations: float = 0.0
 
-    @property
-    def documents_per_second(self) -> float:
-        """Documents / seconds."""
-        return self.documents / max(self.seconds, 1e-9)
+    def plus(self, more: Speed) -> Speed:
+        """Return the sum of both."""
+        return Speed(
+            self.documents + more.documents,
+            self.tokens + more.tokens,
+            self.seconds + more.seconds,
+            self.operations + more.operations,
+        )
 
-    @property
-    def tokens_per_second(self) -> float:
-        """Tokens / seconds."""
-        return self.tokens / max(self.seconds, 1e-9)
-
-    @property
-    def mfu(self) -> float:
-        """Share of the measured rate of a large matrix product; measures it at the first call."""
-        return self.flops / max(self.seconds, 1e-9) / matrix_rate(self.device, self.dtype)
-
-    def line(self) -> str:
-        """Return a line for people: documents/s, tokens/s, padding, MFU."""
+    def line(self, device: str, dtype: str) -> str:
+        """Return a line for people: documents/s, tokens/s, padding share, MFU; the machine's rate is measured now."""
+        seconds = max(self.seconds, 1e-9)
         return (
-            f"{self.documents_per_second:,.1f} documents/s, {self.tokens_per_second:,.0f} tokens/s, "
-            f"padding {100 * self.padding:.1f} %, MFU {100 * self.mfu:.0f} % ({self.dtype}, {self.device})"
+            f"{self.documents / seconds:,.1f} documents/s, {self.tokens / seconds:,.0f} tokens/s, padding 0 %, "
+            f"MFU {100 * self.operations / seconds / matrix_rate(device, dtype):.0f} % ({dtype}, {device})"
         )
 
 

@@ -135,7 +135,7 @@ def read_tokens(folder: Path, lower: bool = False) -> Tokens:
         elif berts and (folder / "vocab.txt").is_file():
             words = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
             words = words[:-1] if words[-1] == "" else words
-            made = of_words({word.rstrip("\n"): i for i, word in enumerate(words)}, names, **stated)
+            made = of_words({word: i for i, word in enumerate(words)}, names, **stated)
         else:
             raise ConfigError(f"{folder}: no tokenizer.json or vocab.txt of a BERT. Save the tokenizer there once more")
         made.tokenizer.no_padding()

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning import Conditioned, Conditioning
-from scirep_core.encoders.hub import Settings, pick_device
+from scirep_core.encoders.hub import Settings, checked, pick_device
 from scirep_core.encoders.packing import pack
 from scirep_core.encoders.prepacked import prepack
 from scirep_core.encoders.speed import Speed, flops, now
@@ -69,8 +69,10 @@ class TrunkEncoder:
     def __init__(self, name: str, load: Callable[[], Loaded], about: About, settings: Settings | None = None) -> None:
         """Name the encoder; nothing is read yet."""
         self.name, self.about, self.settings, self._load = name, about, settings or Settings(), load
-        self.speed: Speed | None = None
-        """What the last encode did."""
+        self.seconds: float | None = None
+        """Of the last encode's forward passes, packing included, tokenizing excluded."""
+        self.speed = Speed()
+        """What all of them have done."""
 
     fingerprint = property(lambda self: self.about.fingerprint, doc="Content hash of all that decides the vectors.")
     dim = property(lambda self: self.about.dim, doc="Length of a vector.")
@@ -125,9 +127,9 @@ class TrunkEncoder:
         if vectors is None:
             routes = (len(model.conditioning.routes),) if self.about.shared_pass else ()
             return np.empty((0, *routes, self.dim), dtype=np.float32)
+        self.seconds = now(self.device) - began
         work = flops(model.trunk.shape, lengths, model.pooling == "cls")
-        seconds = now(self.device) - began
-        self.speed = Speed(len(texts), sum(lengths), seconds, 0.0, work, self.device, self.settings.dtype)
+        self.speed = self.speed.plus(Speed(len(texts), sum(lengths), self.seconds, work))
         return self._checked(vectors, texts)
 
     def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
@@ -145,17 +147,15 @@ class TrunkEncoder:
         Args:
             input_ids: (n, length) integers.
             attention_mask: (n, length), 1 for a token, 0 for padding; every row has a token. All ones where not given.
-            route: a route (task format) of the conditioning. What it adds to a document is added, so length grows by it.
-                None runs the tokens as they are, which only layers without conditioning can do.
+            route: a route of the conditioning, or a task format that stands for one. What it adds to a document is added, so
+                length grows by it. None runs the tokens as they are, which only layers without conditioning can do.
 
-        Raises ConfigError for an unknown route, and for None where layers ask for one.
+        Raises ConfigError for an unknown route, for None where layers ask for one, and for what is no such ids.
         """
         model, _ = self.loaded
-        ids = torch.as_tensor(input_ids)
-        seen = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
-        if not seen.bool().any(1).all():
-            raise ConfigError("attention_mask: every document needs a token")
-        return padded(model, ids, seen.bool(), route)
+        added = 0 if route is None else model.conditioning.added()
+        words, most = model.conditioning.words(model.trunk), model.trunk.shape.max_position_embeddings - added
+        return padded(model, *checked(input_ids, attention_mask, words, most), route)
 
 
 def ready(model: Conditioned, dtype: str, device: str, compiled: bool = False) -> Conditioned:
@@ -196,9 +196,7 @@ def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> 
     plain = type(way).layer is Conditioning.layer
     if route is None and not plain:
         raise ConfigError(f"{way.kind}: state a route: {', '.join(way.routes)}")
-    if route is not None and route not in way.routes:
-        raise ConfigError(f"{way.kind} has no route {route!r}; it has {', '.join(way.routes)}")
-    number = 0 if route is None else way.routes.index(route)
+    number = 0 if route is None else way.route(route)
     rows = [row[keep].tolist() for row, keep in zip(ids, seen, strict=True)]
     told = rows if route is None else [way.tokens(row, number) for row in rows]
     batch = pack(told, [number] * len(told), str(model.trunk.words.weight.device), way.read_at)

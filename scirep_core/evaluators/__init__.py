@@ -8,9 +8,8 @@ Faceted collections are scored by `facets`, which also takes rankings.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from scirep_core.datasets.task import Task, TaskType
+from scirep_core.datasets.task import TaskType
 from scirep_core.evaluators import authors, labels, neighbours, probes, ranking, retrieval, reviewers, triplets
 from scirep_core.results import Result
 
@@ -28,8 +27,3 @@ EVALUATORS: dict[TaskType, Evaluator] = {
     "alternative_self": neighbours.evaluate,
     "triplets": triplets.evaluate,
 }
-
-
-def evaluate(task: Task, *arguments: Any) -> list[Result]:
-    """Return the rows of a task from the evaluator of its type."""
-    return EVALUATORS[task.type](task, *arguments)

@@ -51,8 +51,9 @@ def label_rows(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: La
     """Return the rows of one set of predictions, with replicates and interval from resampled test rows."""
     if asked.task.type == "regression":
         score, replicates = correlation, correlation_replicates
-        constant = "constant predictions" if len(np.unique(predicted)) == 1 else ""
-        more["note"] = sentence(str(more.get("note", "")), constant)
+        constant = ("constant predictions" if len(np.unique(predicted)) == 1 else "",
+                    "constant targets" if len(np.unique(gold)) == 1 else "")  # fmt: skip
+        more["note"] = sentence(str(more.get("note", "")), *constant)
     else:
         score, replicates = label_score, label_replicates
     spread = replicates(asked, metrics, gold, predicted)

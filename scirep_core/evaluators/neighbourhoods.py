@@ -66,7 +66,7 @@ def overlaps(
     Args:
         altered: (m, dim) f(X). pool: (n, dim) X. own: (m,) which of X an altered text comes from.
         chosen: which altered texts are queries.
-        ks: at most the number of candidates count.
+        ks: numbers of nearest; a k above the number of candidates cannot give a share of 1.
     """
     everything = Pool(np.concatenate([pool, altered]))
     both = [(altered[chosen], len(pool) + chosen), (pool[own[chosen]], own[chosen])]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scirep_core.datasets.task import Task
 from scirep_core.embed import Progress, embed
 from scirep_core.encoders import aspire
-from scirep_core.errors import ConfigError
+from scirep_core.errors import ConfigError, NumericError
 from scirep_core.evaluators.facets import similarities
 from scirep_core.evaluators.inputs import QUERY
 from scirep_core.evaluators.rows import Asked, Floats, Vectors, similarity_of
@@ -76,9 +76,16 @@ def own(vectors: object, query_id: str) -> str:
 
 
 def scores(asked: Asked, query_id: str, cand_ids: Sequence[str]) -> Floats:
-    """Return the (candidates,) scores of one query, higher is nearer, in double precision."""
+    """Return the (candidates,) scores of one query, higher is nearer, in double precision.
+
+    Raises NumericError for a scorer's score that is not finite, naming query and candidate.
+    """
     if isinstance(asked.vectors, PairScorer):
-        return np.asarray(asked.vectors.scores(query_id, cand_ids), dtype=np.float64)
+        found = np.asarray(asked.vectors.scores(query_id, cand_ids), dtype=np.float64)
+        if not (fine := np.isfinite(found)).all():
+            bad = cand_ids[int(np.argmin(fine))]
+            raise NumericError(f"{asked.vectors.name}: the score of query {query_id} and candidate {bad} is not finite")
+        return found
     matrix = asked.matrix([own(asked.vectors, query_id), *cand_ids]).astype(np.float64)
     return similarities(matrix[0], matrix[1:], asked.similarity)
 

@@ -1,8 +1,9 @@
-"""Linear probes on frozen vectors: classification and regression (SciRepEval A.3, A.4; SciMult's linear column).
+"""Linear probes on frozen vectors: classification and regression (SciRepEval A.3, A.4).
 
 A linear SVM learns the task's labels from the training rows' vectors; what it predicts for the test rows is scored: F1,
 accuracy, Kendall's tau. `paper_probes` is the published code, oddities kept; `sound_probes` what one would do today;
-`few_shot` repeats either on a few examples; `label_scores` has the metrics and their bootstrap.
+`few_shot` repeats either on a few examples; `label_scores` has the metrics and their bootstrap. SciMult's linear column
+(4.4, Table 4) follows SciDocs instead, whose script tries seven C from 1e-4 to 1e2 where SciRepEval's tries five.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import numpy as np
 
 from scirep_core.datasets.task import Task
 from scirep_core.encoders import SENTENCES
+from scirep_core.errors import DataError
 from scirep_core.evaluators.inputs import Vectors, inputs
 
 MOST_WORDS = 8_000
@@ -24,14 +25,21 @@ papers has as many words; of the real samples the largest do (years, citations, 
 
 
 def tfidf_vectors(task: Task, most_words: int = MOST_WORDS, protocol: str = "paper") -> Vectors:
-    """Return dense float32 TF-IDF rows of a task's texts, from the `most_words` most frequent words."""
+    """Return dense float32 TF-IDF rows of a task's texts, from the `most_words` most frequent words.
+
+    Raises DataError where no word but stop words stands in two texts.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = {key: given.text for key, given in inputs(task, SENTENCES, protocol).items()}
     model = TfidfVectorizer(
         stop_words="english", min_df=2, sublinear_tf=True, max_features=most_words, dtype=np.float32
     )
-    rows: Any = model.fit_transform(texts.values())
+    try:
+        rows: Any = model.fit_transform(texts.values())
+    except ValueError:  # an empty vocabulary
+        said = f"no word but stop words stands in two of its {len(texts)} texts"
+        raise DataError(task.name, None, said, "Give more texts, or score another encoder") from None
     return dict(zip(texts, rows.toarray(), strict=True))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.task import Task, Triple, Triples
 from scirep_core.errors import DataError
-from scirep_core.evaluators.pairs import PairScorer, ask
+from scirep_core.evaluators.pairs import PairScorer, ask, scores
 from scirep_core.evaluators.rows import Asked, Vectors, counted, sentence, spread_of, unit
 from scirep_core.results import Result
 
@@ -69,7 +69,7 @@ def _chunks(rows: Iterator[Triple], size: int = 4096) -> Iterator[list[Triple]]:
 def nearer(asked: Asked, triples: Sequence[Triple]) -> NDArray[np.bool_]:
     """Return whether each query is more similar to its positive than to its negative."""
     if isinstance(asked.vectors, PairScorer):
-        both = np.array([asked.vectors.scores(query, (positive, negative)) for query, positive, negative in triples])
+        both = np.array([scores(asked, query, (positive, negative)) for query, positive, negative in triples])
         return np.asarray(both[:, 0] > both[:, 1])
     query, positive, negative = (asked.matrix(ids).astype(np.float64) for ids in zip(*triples, strict=True))
     if asked.similarity == "l2":

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.published import Printed
-from scirep_core.results import Result, recorded
+from scirep_core.results import Result
 
 Key = tuple[str, str, str]
 """(task, encoder, metric): what a cell of a table is about."""
@@ -21,17 +21,6 @@ def by_key(rows: Iterable[Result], protocol: str = "paper", split: str = "test")
     """Return the scores of systems by (task, encoder, metric), one protocol and split; differences of two are left out."""
     kept = (r for r in rows if r.protocol == protocol and r.split == split and "difference of" not in r.metric)
     return {(r.task, r.encoder, r.metric): r for r in kept}
-
-
-def both_kinds(chapter: Chapter, name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]]]:
-    """Return what a figure is drawn for: our recorded run on real data if there is one, then this run.
-
-    A run on the very data that were recorded shows them once.
-    """
-    kept = recorded(name)
-    if kept and kept[0].data_hash == rows[0].data_hash:
-        return [("live", rows)]
-    return [*([("recorded", kept)] if kept else []), ("live", rows)]
 
 
 def three_kinds(
@@ -66,6 +55,18 @@ def three_kinds(
         rows.append(cells)
         classes.append(names)
     return report.table(header, rows, caption, classes, groups)
+
+
+def sign(row: Result) -> int:
+    """Return 1 where the whole interval lies above 0, -1 below, 0 where it holds 0 or there is none."""
+    return 0 if row.low is None or row.high is None else int(row.low > 0) - int(row.high < 0)
+
+
+def cell(chapter: Chapter, row: Result | None, decimals: int = 1, signed: bool = False) -> str:
+    """Return a number with its interval, "" for none."""
+    if row is None:
+        return ""
+    return f"{chapter.number(row, decimals, sign=signed)} {report.interval(row.low, row.high, decimals)}".strip()
 
 
 def agrees(row: Result, printed: Printed) -> bool:

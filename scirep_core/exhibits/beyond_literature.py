@@ -79,7 +79,7 @@ def kept() -> list[Result]:
 
 
 def _which(rows: Sequence[Result]) -> str:
-    return f"{rows[0].kind} run, {rows[0].parameters.get('papers', '?')} papers, seed {rows[0].parameters.get('seed', '?')}"
+    return f"{rows[0].kind} run, {rows[0].parameters['papers']:,} papers, seed {rows[0].parameters['seed']}"
 
 
 def main_metric(task: str) -> str:
@@ -121,7 +121,7 @@ def room_table(chapter: Chapter, rows: Sequence[Result]) -> None:
     header = ["task", "floor", "TF-IDF", "room", "MiniLM", "room", "ceiling", "clear"]
     caption = (
         f"{_which(rows).capitalize()}: floor (random vectors), TF-IDF, MiniLM and ceiling (oracle) of the {len(body)} scored "
-        f"tasks; clear: both take {CLEAR[0]:.0%} to {CLEAR[1]:.0%} of the room."
+        f"tasks; clear: both take {100 * CLEAR[0]:g} to {100 * CLEAR[1]:g} % of the room."
     )
     chapter.show(report.table(header, body, caption))
 
@@ -143,7 +143,7 @@ def verdict(chapter: Chapter, rows: Sequence[Result]) -> None:
                 f"{TASKS[str(line['task'])].title} fails: there is no room, the floor is not below the ceiling."
             )
             continue
-        where = [f"{label} takes {100 * line[f'{system} room']:.0f} % of the room"
+        where = [f"{label} takes {100 * line[f'{system} room']:.1f} % of the room"
                  for system, label in (("tfidf", "TF-IDF"), ("minilm", "MiniLM"))
                  if not CLEAR[0] <= line[f"{system} room"] <= CLEAR[1]]  # fmt: skip
         chapter.say(f"{TASKS[str(line['task'])].title} fails: {' and '.join(where)}.")
@@ -221,15 +221,15 @@ def tree(chapter: Chapter, papers: int, seed: int) -> None:
     people, cites = found.people, found.cites
     names = [people.name(a) for a in range(len(people))]
     lines = [
-        ["papers", f"{len(found)}"],
-        ["authors", f"{len(people)}"],
+        ["papers", f"{len(found):,}"],
+        ["authors", f"{len(people):,}"],
         ["authors who share their name", f"{100 * (1 - len(set(names)) / len(names)):.1f} %"],
         ["references per paper", f"{cites.counts().mean():.1f}"],
         ["papers with a second field", f"{100 * (found.latents.second_field != NONE).mean():.1f} %"],
         ["words per abstract", f"{sum(len(p.abstract.split()) for p in found.papers) / len(found):.0f}"],
-        ["different abstract skeletons", f"{len({found.writer.skeleton(i) for i in range(len(found))})}"],
+        ["different abstract skeletons", f"{len({found.writer.skeleton(i) for i in range(len(found))}):,}"],
     ]
-    chapter.show(report.table(["of this literature", ""], lines, f"The literature of {papers} papers, seed {seed}."))
+    chapter.show(report.table(["of this literature", ""], lines, f"The literature of {papers:,} papers, seed {seed}."))
 
 
 def example(chapter: Chapter, papers: int, seed: int, number: int) -> None:
@@ -289,7 +289,7 @@ def dials(chapter: Chapter) -> None:
     """Show the dials with their defaults."""
     defaults = Dials()
     body = [[field.name, html.escape(str(getattr(defaults, field.name)) or "all")] for field in fields(Dials)]
-    chapter.show(report.table(["dial", "default"], body, "The dials; what each does is said in `Dials`."))
+    chapter.show(report.table(["dial", "default"], body, "The dials; <code>Dials</code> says what each does."))
 
 
 def explorer(papers: int, seed: int) -> TaskExplorer:

@@ -86,7 +86,7 @@ def _without(table: str) -> dict[str, Result]:
 
 
 def _all_tasks() -> Evidence:
-    up = {table: interference.ahead(table, interference.MHA) for table in shared.TASKS}
+    up = {table: interference.ahead(table) for table in shared.TASKS}
     every = [p for table in shared.TASKS for p in numbers(table, [MHA, VANILLA], list(shared.TABLES[table].values()))]
     total = sum(len(shared.TABLES[table]) for table in shared.TASKS)
     made = {

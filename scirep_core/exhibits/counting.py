@@ -93,6 +93,15 @@ def gather(chapter: Chapter, wanted: Sequence[str]) -> Gathered:
     return Gathered(tasks, absent)
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names that a comma-separated parameter lists, each once.
+
+    >>> names_in("tfidf, minilm,,tfidf")
+    ['tfidf', 'minilm']
+    """
+    return list(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+
+
 def samples(wanted: Sequence[str]) -> list[str]:
     """Return the real samples that are like some tasks."""
     return [name for name, sample in SAMPLES.items() if sample.like in wanted]

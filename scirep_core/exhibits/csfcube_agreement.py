@@ -14,7 +14,8 @@ from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.errors import ConfigError
 from scirep_core.evaluators import facet_collection as facts
-from scirep_core.exhibits import both_kinds, three_kinds
+from scirep_core.exhibits import three_kinds
+from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.csfcube_collection import compare_with_print
 from scirep_core.formats import FACETS
 from scirep_core.published import lookup
@@ -93,7 +94,7 @@ def _relabel(table: Mapping[tuple[str, str], T], names: Mapping[str, str]) -> di
 
 def distribution(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Spearman of every query before and after adjudication: what a median of 16 or 17 values hides."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         found = {
             (r.task.partition("/")[2], r.metric.partition("/")[0]): r for r in of if "spearman of each" in r.metric
         }
@@ -149,15 +150,13 @@ def not_given(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say which facet the annotators agree on least and most before adjudication, recorded and live."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         pre = {r.task.partition("/")[2]: r for r in of if r.metric == "pre/spearman"}
         worst, best = (f(pre, key=lambda facet: pre[facet].value) for f in (min, max))
-        low, high = pre[worst], pre[best]
-        overlap = (low.high or 0) >= (high.low or 0)
+        least, most = pre[worst], pre[best]
+        meet = "overlap" if (least.high or 0) >= (most.low or 0) else "do not overlap"
         chapter.say(
-            f"{kind.capitalize()} ({low.source} data), the annotators agree least on <strong>{worst}</strong> "
-            f"(ρ = {chapter.number(low)}) and most on <strong>{best}</strong> (ρ = {chapter.number(high)}); the intervals",
-            "of the two overlap, so this many queries do not settle the order."
-            if overlap
-            else "of the two do not overlap.",
+            f"{kind.capitalize()} ({least.source} data), the annotators agree least on <strong>{worst}</strong> "
+            f"(ρ = {chapter.number(least)}) and most on <strong>{best}</strong> (ρ = {chapter.number(most)}); the 95 % intervals "
+            f"of these two medians {meet}."
         )

@@ -15,7 +15,8 @@ from scirep_core.errors import ConfigError
 from scirep_core.evaluators import facet_systems, facets
 from scirep_core.evaluators.facet_systems import SYSTEMS, Ranked
 from scirep_core.evaluators.facets import System
-from scirep_core.exhibits import Key, agrees, both_kinds, by_key, three_kinds
+from scirep_core.exhibits import Key, agrees, by_key, three_kinds
+from scirep_core.exhibits.counting import kinds
 from scirep_core.formats import FACETS
 from scirep_core.metrics import FACET_METRICS
 from scirep_core.published import Printed, lookup
@@ -213,7 +214,7 @@ def _dots(
 
 def figure3(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Figure 3 (CS-F3): per-query NDCG%20 of papers rated under two facets; SPECTER recorded, the best system live."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         found = {r.encoder: r for r in of if (r.task, r.metric, r.protocol) == ("csfcube/all", "ndcg%20", "paper")}
         system = "specter_pools" if "specter_pools" in found else best_system(of)
         scores = found[system].by_query
@@ -299,7 +300,7 @@ def order_of_systems(chapter: Chapter, rows: Sequence[Result]) -> None:
                 (r.encoder, f"{r.task.partition('/')[2]}/{r.metric}"): r.value
                 for r in by_key(of, split=rows[0].split).values()
             }
-            for kind, of in both_kinds(chapter, CHAPTER, rows)
+            for kind, of in kinds(CHAPTER, rows)
         },
     }
     sentences = []

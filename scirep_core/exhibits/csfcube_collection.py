@@ -13,7 +13,8 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.evaluators import facet_collection as facts
-from scirep_core.exhibits import agrees, both_kinds, cut_not_rounded, three_kinds
+from scirep_core.exhibits import agrees, cut_not_rounded, three_kinds
+from scirep_core.exhibits.counting import kinds
 from scirep_core.formats import FACET_OF_LABEL, FACETS
 from scirep_core.published import Printed, lookup
 from scirep_core.records import Query
@@ -148,7 +149,7 @@ def figure1(chapter: Chapter, collection: FacetCollection) -> None:
 
 def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each; recorded, then live."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         counts = [r for r in of if r.metric.startswith("rated ") and "+" in r.task]
         tables: dict[str, np.ndarray] = {}
         for row in counts:
@@ -178,7 +179,7 @@ def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def pooling(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw how often a candidate listed for one pooling method is listed for another too (CS-C5, in part)."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         shares = [r for r in of if r.metric.startswith("listed for ")]
         if not shares:
             chapter.note(f"The {kind} data do not say which methods brought a candidate in.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from itertools import product, zip_longest
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facet_systems import Ranked
-from scirep_core.exhibits import both_kinds
+from scirep_core.exhibits.counting import kinds
 from scirep_core.explore.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
 from scirep_core.formats import FACETS
 from scirep_core.published import table as printed_table
@@ -39,27 +40,29 @@ def measure(collection: FacetCollection, ranked: dict[str, Ranked], resamples: i
     rows = [*_difficulty(collection, ranked, resamples, seed), *_quoted(collection, ranked, seed)]
     for name, system in ranked.items():
         table = np.array([_failures(collection, q, system.system.rankings[q]) for q in collection.queries]).T
-        for facet in FACETS:
-            columns = np.array([i for i, q in enumerate(collection.queries) if q.facet == facet])
-            low, high = bootstrap_folds(table, [columns], resamples, seed)
-            rows += [
+        for facet, (i, metric) in product(FACETS, enumerate(FAILURES)):
+            asked = [at for at, q in enumerate(collection.queries) if q.facet == facet and not np.isnan(table[i, at])]
+            if not asked:
+                continue
+            low, high = bootstrap_folds(table, [np.array(asked)], resamples, seed)
+            rows.append(
                 Result(
                     task=f"csfcube/{facet}", split="all", metric=metric, protocol="sound",
-                    value=100 * float(table[i, columns].mean()), low=100 * float(low[i]), high=100 * float(high[i]),
-                    n=len(columns), encoder=name, fingerprint=system.system.fingerprint, source=collection.source,
+                    value=100 * float(table[i, asked].mean()), low=100 * float(low[i]), high=100 * float(high[i]),
+                    n=len(asked), encoder=name, fingerprint=system.system.fingerprint, source=collection.source,
                     data_hash=collection.data_hash, similarity=system.system.similarity, ties=facets.TIES, seed=seed,
                     provenance=provenance(),
                 )
-                for i, metric in enumerate(FAILURES)
-            ]  # fmt: skip
+            )  # fmt: skip
     return rows
 
 
 def _failures(collection: FacetCollection, query: Query, ranking: Sequence[str]) -> tuple[float, float]:
+    """Return the shares of FAILURES; NaN for what is lost of a query that has nothing to lose."""
     rating = {j.candidate: j.rating for j in collection.judgements[query]}
     ordered = np.array([rating[candidate] for candidate in ranking])
     relevant = np.flatnonzero(ordered >= 2)
-    lost = float(np.mean(relevant >= LOST * len(ordered))) if len(relevant) else 0.0
+    lost = float(np.mean(relevant >= LOST * len(ordered))) if len(relevant) else float("nan")
     return float(np.mean(ordered[:TOP] == 0)), lost
 
 
@@ -82,7 +85,9 @@ def _difficulty(collection: FacetCollection, ranked: dict[str, Ranked], resample
             sum("cited" in j.sources for j in collection.judgements[q]) for q in collection.queries
         ],
     }
-    tests = {name: spearmanr(values, mean) for name, values in properties.items() if len(set(values)) > 1}
+    tests = {
+        name: spearmanr(values, mean) for name, values in properties.items() if len(set(values)) > 1 < len(set(mean))
+    }
     adjusted = holm([float(test.pvalue) for test in tests.values()])
     for (name, test), p in zip(tests.items(), adjusted, strict=True):
         for metric, value in ((RHO, test.statistic), (RHO_P, p)):
@@ -138,7 +143,7 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     for ax in axes[-1]:
         ax.set_xlabel("% (mean over queries)")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-    n = {facet: live["lost", facet, names[0]].n for facet in FACETS}
+    asked = {facet: row.n for facet in FACETS if (row := live.get(("false positives", facet, names[0])))}
     frame = pd.DataFrame(
         [{"failure": r.metric, "task": r.task, "system": r.encoder, "kind": r.kind, "percent": r.value, "low": r.low,
           "high": r.high, "n": r.n} for r in (*(k for k in recorded(CHAPTER) if k.metric in FAILURES), *rows)]
@@ -147,14 +152,15 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     chapter.figure(
         "failures", figure, frame,
         caption=f"Two kinds of failure. {meanings[0].upper()}{meanings[1:]}. Means over n = "
-        f"{', '.join(f'{n[f]} {f}' for f in FACETS)} queries with 95 % bootstrap intervals; recorded: the real collection.",
+        f"{', '.join(f'{n} {facet}' for facet, n in asked.items())} queries with 95 % bootstrap intervals; recorded: the real "
+        "collection.",
         alt=f"Dot plots of false positives and lost relevant papers for {len(names)} systems, one panel a facet.",
     )  # fmt: skip
 
 
 def shared_difficulty(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw NDCG%20 of every query, mean and range over systems, and give how alike two systems order the queries."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         systems = {r.encoder: r.by_query for r in of if r.metric == "ndcg%20"}
         queries = list(next(iter(systems.values())))
         table = np.array([[scores[q] for q in queries] for scores in systems.values()])
@@ -194,9 +200,14 @@ def _off(matrix: np.ndarray) -> float:
 
 def what_makes_it_hard(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show rank correlations of query properties with NDCG%20, Holm-corrected, recorded and live."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         found = {r.metric: r for r in of}
         names = [m.removeprefix(RHO.format(name="")) for m in found if m.startswith(RHO.format(name=""))]
+        if not names:
+            chapter.note(
+                f"The queries of the {kind} data, or their scores, do not differ: there is nothing to correlate."
+            )
+            continue
         cells = [
             [
                 name,
@@ -218,7 +229,7 @@ def what_makes_it_hard(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def appendix_g(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show where systems put the candidates that appendix G quotes as errors (CS-C12): recorded, or live on real data."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         ranks = {
             (r.split, r.metric.removeprefix("rank of "), r.encoder): r for r in of if r.metric.startswith("rank of ")
         }
@@ -286,14 +297,13 @@ def _spread(queries: Sequence[Query], count: int) -> list[Query]:
     """Return `count` queries, facets in turn, two-facet papers first so that a reader can switch the facet."""
     papers = [q.paper_id for q in queries]
     by_facet = [sorted((q for q in queries if q.facet == f), key=lambda q: -papers.count(q.paper_id)) for f in FACETS]
-    turns = [q for row in zip(*by_facet, strict=False) for q in row]
-    picked = turns[:count]
+    picked = [q for turn in zip_longest(*by_facet) for q in turn if q][:count]
     return [q for q in queries if q in picked]
 
 
 def summary(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say where each failure is most and least frequent, recorded and live."""
-    for kind, of in both_kinds(chapter, CHAPTER, rows):
+    for kind, of in kinds(CHAPTER, rows):
         for metric in FAILURES:
             worst, best = (f((r for r in of if r.metric == metric), key=lambda r: r.value) for f in (max, min))
             chapter.say(

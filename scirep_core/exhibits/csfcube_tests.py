@@ -93,10 +93,16 @@ def sentence_or_abstract(chapter: Chapter, rows: Sequence[Result], metric: str) 
     for kind, of in (("recorded, real data", recorded(CHAPTER)), ("live", rows)):
         for (pair, task), (points, _, holm) in _by_pair(of, metric).items():
             if pair == "minilm_sentences - minilm_abstract":
-                side = "sentences" if points.value > 0 else "abstracts"
+                side = (
+                    "sentences better"
+                    if points.value > 0
+                    else "abstracts better"
+                    if points.value < 0
+                    else "neither better"
+                )
                 sure = "settled" if holm.value < 0.05 else "not settled"
                 items.append(
-                    f"<li>{kind}, {task}: {side} by {chapter.number(points, 2, sign=True)} points "
+                    f"<li>{kind}, {task}: {side}, sentences − abstracts {chapter.number(points, 2, sign=True)} points "
                     f"({sure}; p = {chapter.number(holm, 3)} after Holm, n = {points.n})</li>"
                 )
     chapter.show(f"<ul>{''.join(items)}</ul>" if items else "<p>MiniLM was not run both ways here.</p>")

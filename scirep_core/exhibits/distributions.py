@@ -77,8 +77,9 @@ def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
         chapter.figure(
             f"labels-{kind}", figure, pd.DataFrame(data),
             caption=f"{kind.capitalize()}, {of[0].source} data: how often each label occurs (one dot a label, their number in "
-            f"brackets; the line is where all would lie if they were equally frequent). Most uneven: {title(worst)}, where the "
-            f"commonest label is {skew[worst]:.0f} times as frequent as the rarest.",
+            f"brackets; the line is where all would lie if they were equally frequent); "
+            f"{counting.of_how_many([r for s in shares.values() for r in s], 'papers a task')}. Most uneven: {title(worst)}, "
+            f"where the commonest label is {skew[worst]:.0f} times as frequent as the rarest.",
             alt=f"Dots of label frequencies for {len(shares)} classification tasks, from balanced to very uneven.",
         )  # fmt: skip
 
@@ -88,7 +89,8 @@ def draw_scores(chapter: Chapter, rows: Sequence[Result]) -> None:
     pattern = re.compile(r"pairs with score (-?\d+), %")
     for kind, of in counting.kinds(chapter.name, [r for r in rows if pattern.fullmatch(r.metric)]):
         shares: dict[str, Counter[int]] = {}
-        for r in of:
+        pairs = [r for r in of if pattern.fullmatch(r.metric)]
+        for r in pairs:
             if match := pattern.fullmatch(r.metric):
                 shares.setdefault(r.task, Counter())[min(3, max(0, int(match[1])))] += r.value  # type: ignore[assignment]
         if not shares:
@@ -110,6 +112,7 @@ def draw_scores(chapter: Chapter, rows: Sequence[Result]) -> None:
         chapter.figure(
             f"scores-{kind}", figure, pd.DataFrame(data),
             caption=f"{kind.capitalize()}, {of[0].source} data: judged query-candidate pairs by score (darker is higher; 3 stands "
-            f"for 3 and more). Fewest relevant pairs: {title(few)}, {100 - shares[few][0]:.0f} %.",
+            f"for 3 and more); {counting.of_how_many(pairs, 'pairs a task')}. Fewest relevant pairs: {title(few)}, "
+            f"{100 - shares[few][0]:.0f} %.",
             alt=f"Stacked bars of score shares for {len(shares)} ranking tasks.",
         )  # fmt: skip

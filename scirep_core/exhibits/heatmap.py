@@ -18,13 +18,13 @@ LEAST = 0.1
 """Smallest side of a square, so that r near 0 still has a mark."""
 
 
-def draw(values: NDArray[np.float64], names: list[str], diagonal: bool = False, size: float = 6.0) -> Any:
+def draw(values: NDArray[np.float64], names: list[str]) -> Any:
     """Return a figure of a symmetric matrix with values in [-1, 1], NaN left empty.
 
     Args:
         names: of rows and columns, in order.
-        diagonal: whether cells of a task with itself get a mark.
-        size: points of the numbers, which are hundredths and stand below the diagonal.
+
+    Numbers are hundredths and stand below the diagonal; a task with itself has no mark.
     """
     import matplotlib.patches as patches
 
@@ -33,14 +33,14 @@ def draw(values: NDArray[np.float64], names: list[str], diagonal: bool = False, 
     figure, axes = report.subplots(figsize=(side, side))
     for i, j in np.ndindex(values.shape):
         r = float(values[i, j])
-        if r != r or (i == j and not diagonal):
+        if r != r or i == j:
             continue
         edge = max(LEAST, 0.94 * abs(r) ** 0.5)
         axes.add_patch(patches.Rectangle(
             (j - edge / 2, i - edge / 2), edge, edge, facecolor=POSITIVE if r >= 0 else NEGATIVE, alpha=0.38, linewidth=0
         ))  # fmt: skip
-        if i >= j:  # the other half has the same numbers
-            axes.text(j, i, f"{100 * r:.0f}", ha="center", va="center", fontsize=size)
+        if i > j:  # the other half has the same numbers
+            axes.text(j, i, f"{100 * r:.0f}", ha="center", va="center", fontsize=6.0)
     axes.set_xlim(-0.5, count - 0.5)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xticks(range(count), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=7)

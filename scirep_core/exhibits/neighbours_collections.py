@@ -2,7 +2,7 @@
 
 A paper is asked for by its own title (section 4), so what matters beyond the count: is there an abstract, how many
 sentences has it (seven of the 32 neighbours move or drop sentences; thirds need three), and does another paper have
-the same text (then only one of the two can come first).
+the same text (then the two tie, and a title cannot tell them apart).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import pandas as pd
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
-from scirep_core.datasets import TASKS
 from scirep_core.datasets.task import Task
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
+from scirep_core.exhibits.neighbours_shared import COLLECTIONS
 from scirep_core.published import lookup
 from scirep_core.results import Result, recorded
 
 CHAPTER = "neighbours/collections"
-WANTED = tuple(name for name, spec in TASKS.items() if spec.paper == "neighbours")
+WANTED = COLLECTIONS
 THIRDS = 3
 """Sentences an abstract needs for the neighbours that drop a third of it."""
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
@@ -132,11 +132,12 @@ def show_facts(chapter: Chapter, rows: Sequence[Result]) -> None:
         worst = max(twice.values(), key=lambda r: r.value / r.n)
         chapter.say(
             f"{len(twice)} of the collections at hand hold papers whose whole text another paper has, {title(worst.task)} most: "
-            f"{number(chapter, worst)} of {worst.n:,}. Of such a pair only one can come first."
+            f"{number(chapter, worst)} of {worst.n:,}. A title cannot tell such a pair apart: the two tie, and a rank that counts "
+            "strictly nearer papers lets both be first."
         )
     elif rows:
         chapter.say(
-            "No paper of the collections at hand has the same title and abstract as another: rank 1 is possible for all."
+            "No paper of the collections at hand has the same title and abstract as another: a first place needs no tie."
         )
     short = [r for (_, metric), r in found.items() if metric.startswith("abstracts under")]
     if short and (most := max(short, key=lambda r: r.value)).value:

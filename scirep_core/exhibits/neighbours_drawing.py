@@ -124,31 +124,40 @@ CODE_LINES = [
 """Every category as a heading (no split), then its codes."""
 
 
+def grid(names: Sequence[str], height: float) -> tuple[Any, list[Any]]:
+    """Return a figure and its titled panels, one a name, each `height` inches; the lowest of a column has the numbers."""
+    columns = min(PANELS, len(names))
+    rows = math.ceil(len(names) / columns)
+    figure, axes = report.subplots(
+        rows, columns, figsize=(report.WIDTH, rows * height + 0.4), sharex=True, sharey=True, squeeze=False
+    )
+    for ax in list(axes.flat)[len(names) :]:
+        ax.set_visible(False)
+    shown = list(axes.flat)[: len(names)]
+    for ax, name in zip(shown, names, strict=True):
+        ax.set_title(name)
+    for ax in shown[-columns:]:  # matplotlib numbers the last row alone, which may end before the last column
+        ax.tick_params(axis="x", labelbottom=True)
+    return figure, shown
+
+
 def panels(names: Sequence[str], lines: Sequence[tuple[str, str]], step: float) -> tuple[Any, list[Any]]:
     """Return a figure and its panels, one a name: lines from top to bottom, those without a split as headings.
 
     Args:
         step: inches a line takes.
     """
-    columns = min(PANELS, len(names))
-    rows = math.ceil(len(names) / columns)
-    height = rows * (step * len(lines) + 0.75) + 0.4
-    figure, grid = report.subplots(
-        rows, columns, figsize=(report.WIDTH, height), sharex=True, sharey=True, squeeze=False
-    )
+    figure, axes = grid(names, step * len(lines) + 0.75)
     places = np.arange(len(lines))[::-1]
     small = {"fontsize": 7.5} if step < 0.2 else {}
-    for ax, name in zip(grid.flat, names, strict=False):
-        ax.set_title(name)
+    for ax in axes:
         ax.set_yticks(places, [label for label, _ in lines], **small)
         for tick, (_, split) in zip(ax.get_yticklabels(), lines, strict=False):  # inner panels have none
             tick.set_fontweight("normal" if split else "bold")
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.7, len(lines) - 0.3)
-    for ax in list(grid.flat)[len(names) :]:
-        ax.set_visible(False)
-    return figure, list(grid.flat)[: len(names)]
+    return figure, axes
 
 
 def draw_marks(

@@ -74,9 +74,8 @@ def _codes(view: View, metric: str, at: float) -> str:
     if not sides:
         return ""
     up, down, unsure = (sides.count(way) for way in (1, -1, 0))
-    verdict = "holds" if up == len(sides) or (metric == ABOVE and up > len(sides) / 2) else "does not hold"
-    if verdict == "does not hold" and (not down if metric == MEAN else up + unsure > len(sides) / 2):
-        verdict = "open"
+    needed = len(sides) // 2 + 1 if metric == ABOVE else len(sides)  # "for most types", or for all
+    verdict = "holds" if up >= needed else "open" if up + unsure >= needed else "does not hold"
     return f"<strong>{verdict}</strong>: of {len(sides)} codes {up} are above, {down} below, {unsure} open"
 
 

@@ -24,7 +24,7 @@ from scirep_core.exhibits import neighbours_drawing as drawing
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.counting import of_how_many, title
 from scirep_core.exhibits.neighbours_shared import Subject, named
-from scirep_core.exhibits.neighbours_views import Run, listed, settled, told, value
+from scirep_core.exhibits.neighbours_views import AS_WRITTEN, SPACE, THIRDS, Run, listed, settled, told, value
 from scirep_core.perturbations import CATEGORIES, LL_HS, LL_PS, LO_DS, LO_HS, LO_PS, PERTURBATIONS
 from scirep_core.published import lookup
 from scirep_core.results import Result
@@ -35,10 +35,8 @@ LABELS = {TEN: "AOP-10", TWENTY: "AOP-20"}
 MODELS = ("SciBERT", "SPECTER", "OAG-BERT")
 STEPS = ((LL_HS, LO_HS), (LO_HS, LL_PS), (LL_PS, LO_PS), (LO_PS, LO_DS))
 """The order that the paper expects: of the first pair at least as much, of the others more."""
-THIRDS = ("T_ADelQ1", "T_ADelQ2", "T_ADelQ3")
 TURNED, GONE = "T_ARepADJ", "T_ADelADJ"
 """Adjectives turned into their opposites, and deleted."""
-SPACE, AS_WRITTEN = "T_A_WS", ", literal"
 WORDS, RANKS = "words kept", "rank correlation with words kept"
 WIDER = f"{TWENTY} and {TEN}"
 WITH, WITHOUT = "with_self", "without_self"
@@ -267,13 +265,9 @@ MEANINGS = {"HS": ("o", report.SERIES[2], "highly similar"), "PS": ("s", report.
 
 
 def _scatter(chapter: Chapter, run: Run, collection: str, found: Sequence[views.View]) -> None:
-    columns = min(drawing.PANELS, len(found))
-    deep = -(-len(found) // columns)
-    figure, grid = report.subplots(
-        deep, columns, figsize=(report.WIDTH, 2.5 * deep + 0.5), sharex=True, sharey=True, squeeze=False
-    )
+    figure, axes = drawing.grid([named(view.encoder) for view in found], 2.5)
     data = []
-    for ax, view in zip(grid.flat, found, strict=False):
+    for ax, view in zip(axes, found, strict=True):
         overlap = view.rows(TEN, PERTURBATIONS)
         kept = {code: row for code in overlap if (row := view.row(WORDS, code, encoder=""))}
         for meaning, (marker, colour, label) in MEANINGS.items():
@@ -284,12 +278,9 @@ def _scatter(chapter: Chapter, run: Run, collection: str, found: Sequence[views.
                 {"collection": collection, "encoder": view.encoder, "kind": run.kind, "neighbour": c, "words kept": kept[c].value,
                  "value": overlap[c].value, "n": overlap[c].n} for c in codes
             ]  # fmt: skip
-        ax.set_title(named(view.encoder))
         ax.set_xlabel("words kept, %")
-    for ax in list(grid.flat)[len(found) :]:
-        ax.set_visible(False)
-    grid[0, 0].set_ylabel("AOP-10, %")
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=9)
+    axes[0].set_ylabel("AOP-10, %")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=9)
     task = next(row.task for row in run.rows if row.task.endswith(f"/{collection}"))
     chapter.figure(
         f"form-{collection}-{run.kind}", figure, pd.DataFrame(data),

@@ -28,7 +28,6 @@ from scirep_core.embed import embed
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.model_folder import clean
 from scirep_core.evaluators.rows import Asked, spread_of
-from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, signed
 from scirep_core.exhibits.neighbours_tools import drawn
 from scirep_core.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
@@ -124,14 +123,10 @@ def _count(asked: Asked, metric: str, split: str, count: float, n: int, note: st
     return asked.row(metric, float(count), n, split, similarity="", note=note)
 
 
-def _mean(
-    asked: Asked, metric: str, split: str, values: Floats, note: str = "", scale: float = 100, **more: Any
-) -> Result:
+def _mean(asked: Asked, metric: str, split: str, values: Floats, note: str = "", scale: float = 100) -> Result:
     spread = spread_of(asked, values, "perturbations")
     given = {key: value * scale / 100 for key, value in spread.items()}
-    return asked.row(
-        metric, scale * float(values.mean()), len(values), split, **({"similarity": "", "note": note} | given | more)
-    )
+    return asked.row(metric, scale * float(values.mean()), len(values), split, similarity="", note=note, **given)
 
 
 # ---- where code and paper differ -------------------------------------------------------------------------------------
@@ -176,7 +171,8 @@ def _readings(asked: Asked, split: str, texts: Mapping[Paper, Text]) -> list[Res
         old, new = _words(Text(paper.title, paper.abstract)), _words(text)
         lengths.append(len(new) / len(old) if old else 1.0)
         intact.append(old == new)
-        broken.append(sum(word not in set(old) for word in new) / len(new) if new else 0.0)
+        known = set(old)
+        broken.append(sum(word not in known for word in new) / len(new) if new else 0.0)
     return [
         _mean(asked, "length", split, np.array(lengths), "words of the neighbour for each of the original", 1),
         _mean(asked, "intact", split, np.array(intact, float), "neighbours with every word in its place"),
@@ -244,7 +240,7 @@ def _most(pairs: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
 
 
 def seen(subject: Subject, encoder: Encoder, whole: NDArray[np.float32]) -> list[Result]:
-    """Return by code of LOSSLESS how many neighbours an encoder reads as their original, and whether a garbled text finds its own.
+    """Return by code of LOSSLESS how many neighbours an encoder reads as their original.
 
     Inputs are compared as token ids after cutting; of an encoder without a tokenizer, vectors are, to six digits.
     """
@@ -264,17 +260,6 @@ def seen(subject: Subject, encoder: Encoder, whole: NDArray[np.float32]) -> list
             found = vectors_of(subject, encoder, papers, code)
             same, how = np.all(np.abs(found - originals) < 1e-6, axis=1).tolist(), "vectors, to six digits"
         rows.append(_mean(asked, "same_input", code, np.array(same, float), f"by {how}"))
-    parsed = {key: (Parsed(p.title, subject.made.tools), Parsed(p.abstract, subject.made.tools))
-              for key, p in ((key, subject.task.papers[key]) for key in drawn(subject))}  # fmt: skip
-    for variant in VARIANTS:
-        texts = literal([subject.task.papers[key] for key in parsed], parsed, SPACES, subject.seed, variant)
-        if not texts:
-            continue
-        read = [Paper(paper.paper_id, *text) for paper, text in texts.items()]
-        vectors = vectors_of(subject, encoder, read, f"{SPACES} {variant}")
-        own_places = np.array([place[paper.paper_id] for paper in texts], dtype=np.int64)
-        ranks, _ = Pool(whole).ranks(vectors, own_places)
-        rows.append(_mean(asked, "nn1_ret", f"{SPACES} {variant}", (ranks <= 1).astype(float), similarity="cosine"))
     return rows
 
 

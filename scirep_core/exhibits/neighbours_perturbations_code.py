@@ -25,7 +25,8 @@ from scirep_core.exhibits.neighbours_perturbations import (
 )
 from scirep_core.exhibits.neighbours_perturbations_tables import opening, where
 from scirep_core.exhibits.neighbours_shared import named
-from scirep_core.exhibits.neighbours_tools import cell, left, listed
+from scirep_core.exhibits.neighbours_tools import cell, left
+from scirep_core.exhibits.neighbours_views import listed
 from scirep_core.perturbations import VARIANTS
 from scirep_core.results import Result
 
@@ -36,7 +37,7 @@ READINGS = (("length", "length", 2), ("intact", "intact, %", 1), ("broken", "for
 
 
 def readings(chapter: Chapter, found: Sequence[Column]) -> None:
-    """Show what the two readings of T_A_WS and T_ADelRand do, and whether encoders still find the original."""
+    """Show what the two readings of T_A_WS and T_ADelRand do to texts."""
     if not found:
         return
     cells, classes = [], []
@@ -44,28 +45,18 @@ def readings(chapter: Chapter, found: Sequence[Column]) -> None:
         row, names = [line], [""]
         for column in found:
             row += [cell(chapter, column.at.get((line, metric, "")), places) for metric, _, places in READINGS]
-            hits = [f"{_name(r)} {chapter.number(r, 1)}" for r in _hits(column, line)]
-            row.append("; ".join(hits))
-            names += [*[column.kind] * len(READINGS), f"{column.kind} text"]
+            names += [column.kind] * len(READINGS)
         cells.append(row)
         classes.append(names)
-    per = [*(heading for _, heading, _ in READINGS), left("original nearest, %")]
+    per = [heading for _, heading, _ in READINGS]
     caption = (
         "Two readings of two codes: words of the neighbour for each of the original; neighbours with every word in its place; "
-        "words of the neighbour that the original does not have; neighbours whose original is the nearest of all papers, by encoder"
+        "words of the neighbour that the original does not have"
     )
     header = ["Code and reading", *(per * len(found))]
     chapter.show(report.table(header, cells, caption, classes, [where(column) for column in found]))
     for column in found:
         chapter.say(*_said_of_readings(chapter, column))
-
-
-def _hits(column: Column, line: str) -> list[Result]:
-    return [r for (split, metric, _), r in column.at.items() if split == line and metric == "nn1_ret"]
-
-
-def _name(row: Result) -> str:
-    return html.escape(named(row.encoder))
 
 
 def _said_of_readings(chapter: Chapter, column: Column) -> list[str]:
@@ -79,7 +70,6 @@ def _said_of_readings(chapter: Chapter, column: Column) -> list[str]:
             f"{opening(column)}: under the public code’s {SPACES} {chapter.number(whole, 1)} % of the texts keep every word in its "
             f"place, and a text has on average {chapter.number(long, 1)} words for each of the original’s."
         )
-        said.append(_said_of_hits(chapter, _hits(column, f"{SPACES} literal")))
     code, broken, ours = (
         of(RANDOM, "literal", "length"),
         of(RANDOM, "literal", "broken"),
@@ -91,21 +81,6 @@ def _said_of_readings(chapter: Chapter, column: Column) -> list[str]:
             f"them fragments; deleting the sampled tokens themselves leaves {chapter.number(ours, 2)}."
         )
     return said
-
-
-def _said_of_hits(chapter: Chapter, hits: Sequence[Result]) -> str:
-    """Return in words how many repeated texts still find their original."""
-    if not hits:
-        return ""
-    least, most = (pick(hits, key=lambda r: r.value) for pick in (min, max))
-    still = "still " if least.value >= 50 else ""
-    if least.value == most.value:
-        who = f"By {_name(least)}" if len(hits) == 1 else "By each encoder"
-        return f"{who} the original is {still}the nearest paper for {chapter.number(least, 1)} % of them."
-    return (
-        f"The original is {still}the nearest paper for {chapter.number(least, 1)} % ({_name(least)}) to "
-        f"{chapter.number(most, 1)} % of them ({_name(most)})."
-    )
 
 
 # ---- four more -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 from scirep_core import report
@@ -19,7 +20,8 @@ from scirep_core.chapter import Chapter, anchor
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_perturbations import CODES, LETTERS, RANDOM, SPACES
 from scirep_core.exhibits.neighbours_shared import named
-from scirep_core.exhibits.neighbours_tools import left, listed
+from scirep_core.exhibits.neighbours_tools import left
+from scirep_core.exhibits.neighbours_views import listed
 from scirep_core.explore.perturbations import edits, marked
 from scirep_core.linguistics import NOUN, Tools, find_tools
 from scirep_core.perturbations import LITERAL, PERTURBATIONS, VARIANTS, Neighbour, perturb
@@ -122,11 +124,9 @@ def _difference(field: str, print_: str, ours: str) -> str:
 def possible(code: str, printed: Mapping[str, Printed], title: Parsed, abstract: Parsed) -> tuple[bool, str]:
     """Return whether a random code can give what is printed, and how that is seen."""
     if code == "T_AShuff":
-        text = printed["abstract"].value
-        fits = sorted(abstract.sentences) == sorted(sentence for sentence in abstract.sentences if sentence in text)
-        return fits, "the order it had, one of the possible ones" if squeezed(
-            text
-        ) == ABSTRACT else "an order of the sentences"
+        text = squeezed(printed["abstract"].value)
+        said = "the order it had, one of the possible ones" if text == ABSTRACT else "an order of the sentences"
+        return any(text == " ".join(order) for order in permutations(abstract.sentences)), said
     if code == RANDOM:
         rest = Counter(re.findall(r"\w+|[^\w\s]", printed["abstract"].value))
         gone, due = (Counter(abstract.tokens) - rest).total(), int(0.3 * len(abstract.tokens))

@@ -24,6 +24,7 @@ from scirep_core.evaluators.rows import unit
 from scirep_core.exhibits.neighbours_perturbations import vectors_of
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
 from scirep_core.exhibits.neighbours_tools import drawn
+from scirep_core.explore.common import View, clip
 from scirep_core.explore.perturbations import (
     CODES,
     HEADING,
@@ -34,11 +35,9 @@ from scirep_core.explore.perturbations import (
     PerturbationExplorer,
     Placed,
     Shown,
-    View,
     paper_data,
     perturbation_data,
 )
-from scirep_core.explore.task_examples import clip
 from scirep_core.perturbations import perturb, top_phrases, words_kept
 from scirep_core.records import Paper
 

@@ -16,7 +16,8 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_perturbations import CODES, LEFT_OUT, LINES, Column, Judged, judge
-from scirep_core.exhibits.neighbours_tools import cell, left, listed
+from scirep_core.exhibits.neighbours_tools import cell, left
+from scirep_core.exhibits.neighbours_views import listed
 from scirep_core.perturbations import CATEGORIES, KEPT, LITERAL, PERTURBATIONS
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
@@ -233,7 +234,7 @@ def draw(chapter: Chapter, found: Sequence[Column]) -> None:
         f"names at the right: the printed category. Dashed: section 3’s lines, {LINES[0]:.0f} % for highly, {LINES[1]:.0f} % for "
         "partially similar neighbours. Hollow: the rules give another category, or none.",
         alt=f"Dot plot of {len(shown[0][1])} codes in five groups; {len(other)} of them are hollow, since section 3’s rules do not "
-        f"give the printed category: {listed(other) or NONE}.",
+        f"give the printed category: {listed(other)}.",
     )  # fmt: skip
 
 

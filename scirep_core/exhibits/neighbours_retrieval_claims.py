@@ -20,11 +20,9 @@ from scirep_core.exhibits.neighbours_retrieval import (
     HIERARCHY,
     NN1,
     NN10,
-    SPACE,
-    THIRDS,
 )
 from scirep_core.exhibits.neighbours_shared import named
-from scirep_core.exhibits.neighbours_views import Run, View, coded, listed, settled, told
+from scirep_core.exhibits.neighbours_views import SPACE, THIRDS, Run, View, coded, listed, settled, told
 from scirep_core.perturbations import CATEGORIES, LL_PS, LO_DS, LO_PS, PERTURBATIONS
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result

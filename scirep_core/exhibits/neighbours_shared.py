@@ -126,7 +126,7 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
 
 def encoders(chapter: Chapter, subject: Subject) -> Iterator[Encoder]:
     """Yield the encoders that the parameter `encoders` names, latent ones fitted to the collection's titles and abstracts."""
-    for name in [one.strip() for one in chapter.parameters["encoders"].split(",") if one.strip()]:
+    for name in dict.fromkeys(one.strip() for one in chapter.parameters["encoders"].split(",") if one.strip()):
         if name in TERMS:
             corpus = [SENTENCES.of_paper(paper) for paper in subject.task.papers.values()]
             yield Latent(name, corpus, seed=subject.seed)

@@ -31,10 +31,10 @@ from scirep_core.exhibits.neighbours_short_queries import (
     CHAPTER,
     Texts,
     about,
+    bullets,
     calls,
     cell,
     cells_of,
-    listed,
     on,
     set_of,
     starts,
@@ -223,12 +223,12 @@ def _say_overlaps(chapter: Chapter, found: dict[tuple[str, str, str, str], Resul
             number, letter, other = (found[task, name, OVERLAP, form] for form in FORMS)
             worse = (
                 "the letter hurts more"
-                if _apart(letter, number)
+                if apart(letter, number)
                 else "the number hurts more"
-                if _apart(number, letter)
+                if apart(number, letter)
                 else "which hurts more is not settled"
             )
-            floor = " (then no better than an unrelated phrase)" if not _apart(other, letter) else ""
+            floor = " (then no better than an unrelated phrase)" if not apart(other, letter) else ""
             told.append(
                 f"{starts(name)} keeps {cell(chapter, number, 1)} % of its results when the number changes and "
                 f"{cell(chapter, letter, 1)} % when a letter is lost{floor}; {worse}"
@@ -236,7 +236,7 @@ def _say_overlaps(chapter: Chapter, found: dict[tuple[str, str, str, str], Resul
         chapter.say(f"{html.escape(set_of(task))}: {'. '.join(told)}.")
 
 
-def _apart(lower: Result, higher: Result) -> bool:
+def apart(lower: Result, higher: Result) -> bool:
     """Return whether one interval lies below the other."""
     return lower.high is not None and higher.low is not None and lower.high < higher.low
 
@@ -308,4 +308,4 @@ def _say_introduction(chapter: Chapter, found: dict[tuple[str, str, str, str], R
         general = found.get((task, name, WRONG, LETTER))
         tail = f"; of all phrases {cell(chapter, general, 1)} % go astray so" if general else ""
         items.append(f"{starts(name)}{on(found, task)} {verdict} ({shown}){tail}")
-    listed(chapter, f"Nearer to “{VIRUS}” than to “{CLEAN}”", items)
+    bullets(chapter, f"Nearer to “{VIRUS}” than to “{CLEAN}”", items)

@@ -32,17 +32,17 @@ from scirep_core.exhibits.neighbours_short_queries import (
     CHAPTER,
     Texts,
     about,
+    bullets,
     calls,
     cell,
     cells_of,
-    listed,
     on,
     set_of,
     slug,
     starts,
     systems_of,
 )
-from scirep_core.exhibits.scirepeval_compared import side
+from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.results import Result
 
 DRAWN = 200
@@ -333,6 +333,6 @@ def _say_length(chapter: Chapter, found: dict[tuple[str, str, str, str], Result]
         share = found.get((task, name, f"{SPEARMAN}{LENGTHS[2]}", "length"))
         near = {1: "the nearer the larger its share of the words", -1: "the farther the larger its share of the words",
                 0: "no nearer or farther for its share of the words"}  # fmt: skip
-        tail = f"; a title is {near[side(share)]} ({cell(chapter, share, 2)})" if share else ""
+        tail = f"; a title is {near[settled(share)]} ({cell(chapter, share, 2)})" if share else ""
         items.append(f"{starts(name)}{on(found, task)}: {which} ({cell(chapter, row, 1)} %){tail}")
-    listed(chapter, "What follows", items)
+    bullets(chapter, "What follows", items)

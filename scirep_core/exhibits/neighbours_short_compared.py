@@ -14,7 +14,7 @@ from dataclasses import replace
 from scirep_core.chapter import Chapter
 from scirep_core.encoders.latent import TERMS
 from scirep_core.exhibits.counting import kinds
-from scirep_core.exhibits.neighbours_short_brittle import FORMS, LETTER, NUMBER, OVERLAP
+from scirep_core.exhibits.neighbours_short_brittle import FORMS, LETTER, NUMBER, OVERLAP, apart
 from scirep_core.exhibits.neighbours_short_clusters import LINE, TITLES
 from scirep_core.exhibits.neighbours_short_queries import (
     CHAPTER,
@@ -31,6 +31,7 @@ from scirep_core.exhibits.neighbours_short_queries import (
     starts,
     systems_of,
 )
+from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference
 from scirep_core.explore.scores import Gap, Run, ScoreExplorer, score_data
 from scirep_core.published import lookup
@@ -43,8 +44,7 @@ SHARES = {
     TITLES: ("mixing",),
 }
 """Metric, a share of queries in %, and the splits it has."""
-
-
+STANDS = {1: "above", -1: "below", 0: "not told apart from"}
 Found = dict[tuple[str, str, str, str], Result]
 
 # ---- what encoders that are not in the paper change ------------------------------------------------------------------
@@ -70,17 +70,17 @@ def _modern(chapter: Chapter, found: Found, task: str, name: str, counted: Seque
     scaled = found.get((task, name, f"{T100}{SCALED}", ONE))
     if scaled:
         best = lookup("TN-T3")[set_of(task), "Task I/SPECTER/T100"]
+        stands = STANDS[settled(scaled, best.number)]
         told.append(
-            f"stretched to the printed size {cell(chapter, scaled, 1)} % are in the top 100, {_stands(scaled, best.number)} the "
+            f"stretched to the printed size {cell(chapter, scaled, 1)} % are in the top 100, {stands} the "
             f"{chapter.number(best)} of SPECTER"
         )
-    for better in (True, False):
-        which = [s for s in counted if _settled(found[task, s, MRR, ONE], mrr, better)]
-        shown = ", ".join(f"{cell(chapter, found[task, s, MRR, ONE])} ({calls(s)})" for s in which)
-        if which and better:
-            told.append(f"counting terms does better, MRR {shown}: a title’s words are words of its text")
-        elif which:
-            told.append(f"counting terms does worse, MRR {shown}")
+    own = {s: found[task, s, MRR, ONE] for s in counted}
+    better, worse = [s for s in own if apart(mrr, own[s])], [s for s in own if apart(own[s], mrr)]
+    for which, says in ((better, "better, MRR {}: a title’s words are words of its text"), (worse, "worse, MRR {}")):
+        if which:
+            shown = ", ".join(f"{cell(chapter, own[s])} ({calls(s)})" for s in which)
+            told.append(f"counting terms does {says.format(shown)}")
     titles, line = found.get((task, name, TITLES, "mixing")), found.get((task, name, LINE, "line"))
     if titles and titles.low is not None:
         keep = "titles keep to titles" if titles.low > 50 else "titles do not keep to titles"
@@ -98,19 +98,6 @@ def _modern(chapter: Chapter, found: Found, task: str, name: str, counted: Seque
             f"{cell(chapter, letter, 1)} % when it loses a letter"
         )
     return "; ".join(told) + "."
-
-
-def _stands(row: Result, printed: float) -> str:
-    if row.low is not None and row.low > printed:
-        return "above"
-    return "below" if row.high is not None and row.high < printed else "not told apart from"
-
-
-def _settled(one: Result, other: Result, better: bool) -> bool:
-    """Return whether one interval lies above (better) or below that of another encoder."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return False
-    return one.low > other.high if better else one.high < other.low
 
 
 # ---- two side by side ------------------------------------------------------------------------------------------------

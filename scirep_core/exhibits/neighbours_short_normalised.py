@@ -40,11 +40,11 @@ from scirep_core.exhibits.neighbours_short_queries import (
     T100,
     Texts,
     about,
+    bullets,
     calls,
     cell,
     cells_of,
     difference,
-    listed,
     on,
     print_table,
     rank_rows,
@@ -52,7 +52,8 @@ from scirep_core.exhibits.neighbours_short_queries import (
     starts,
     systems_of,
 )
-from scirep_core.exhibits.scirepeval_compared import side
+from scirep_core.exhibits.neighbours_short_table3 import noise_of_shares
+from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.published import lookup
 from scirep_core.results import Result
 
@@ -148,14 +149,13 @@ def noises(ratio: float) -> list[Noise]:
     Args:
         ratio: of the standard deviation of inverse ranks to the most it can be with its mean; shares need none.
     """
-    three, nine, sizes = lookup("TN-T3"), lookup("TN-T9"), lookup("TN-T2")
+    three, nine = lookup("TN-T3"), lookup("TN-T9")
     found = []
     for metric, scale in (("MRR", 1.0), ("T100", 100.0)):
         for name in SETS:
             for model in MODELS:
                 a, b = three[name, f"Task I/{model}/{metric}"].number, nine[name, f"L2/{model}/{metric}"].number
-                m, size = (a + b) / 2 / scale, sizes[name, "#Papers"].number
-                most = 1.96 * scale * float(np.sqrt(2 * (1 - QUERIES / size) * m * (1 - m) / QUERIES))
+                most = noise_of_shares([100 * a / scale, 100 * b / scale], name) * scale / 100
                 found.append(Noise(model, name, metric, b - a, most * (ratio if metric == "MRR" else 1.0), most))
     return found
 
@@ -262,11 +262,11 @@ def _say_variants(chapter: Chapter, found: Mapping[tuple[str, str, str, str], Re
         if metric != CHANGED:
             continue
         gaps = {v: found[task, name, f"{MRR}, minus as they are", CHAPTER_SPLIT.format(v)] for v in STANDARDISED}
-        told = [f"{variant} {cell(chapter, row, 3, sign=True)}, {words[side(row)]}" for variant, row in gaps.items()]
+        told = [f"{variant} {cell(chapter, row, 3, sign=True)}, {words[settled(row)]}" for variant, row in gaps.items()]
         most = max(found[task, name, MRR, CHAPTER_SPLIT.format(v)].value for v in STANDARDISED)
         below = "None of them reaches 1." if most < 0.9995 else "One of them reaches 1."
         items.append(f"{starts(name)} ({html.escape(set_of(task))}, {first.kind}): {'; '.join(told)}. {below}")
-    listed(chapter, "MRR, standardised minus as they are", items)
+    bullets(chapter, "MRR, standardised minus as they are", items)
 
 
 def self_retrieval(chapter: Chapter, rows: Sequence[Result]) -> None:

@@ -247,7 +247,7 @@ def on(found: Iterable[tuple[str, str, str, str]], task: str) -> str:
     return f" on {html.escape(set_of(task))}" if len({key[0] for key in found}) > 1 else ""
 
 
-def listed(chapter: Chapter, lead: str, items: Sequence[str]) -> None:
+def bullets(chapter: Chapter, lead: str, items: Sequence[str]) -> None:
     """Show sentences as a list under a lead; nothing where there are none."""
     if items:
         chapter.show(f"<p>{lead}:</p><ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")

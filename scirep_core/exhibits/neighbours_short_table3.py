@@ -38,17 +38,17 @@ from scirep_core.exhibits.neighbours_short_queries import (
     TWO,
     WITHIN,
     about,
+    bullets,
     calls,
     cell,
     cells_of,
-    listed,
     printed_papers,
     set_of,
     slug,
     starts,
     systems_of,
 )
-from scirep_core.exhibits.scirepeval_compared import side
+from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.published import lookup
 from scirep_core.results import Result
 
@@ -140,7 +140,7 @@ def say_table3(chapter: Chapter, rows: Sequence[Result]) -> None:
         found = cells_of(of)
         for task in dict.fromkeys(r.task for r in of if r.split in TASKS_OF):
             items = [_line(chapter, found, task, name) for name in systems_of(of, task)]
-            listed(chapter, f"{html.escape(set_of(task))} ({about(of)})", items)
+            bullets(chapter, f"{html.escape(set_of(task))} ({about(of)})", items)
             _say_chance(chapter, found, task)
             _against_print(chapter, found, task, systems_of(of, task))
 
@@ -151,7 +151,7 @@ def _line(chapter: Chapter, found: dict[tuple[str, str, str, str], Result], task
     gap = found[task, name, f"{MRR}, Task II minus Task I", TWO]
     lost = (
         f"the other titles cost it {cell(chapter, gap, 3, sign=True)} MRR"
-        if side(gap) < 0
+        if settled(gap) < 0
         else f"the other titles cost it nothing that is settled ({cell(chapter, gap, 3, sign=True)} MRR)"
     )
     return (

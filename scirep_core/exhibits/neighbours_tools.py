@@ -221,11 +221,6 @@ def left(heading: str) -> str:
     return f'<span style="display: block; text-align: left">{heading}</span>'
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else "".join(words)
-
-
 class Column(NamedTuple):
     """One kind of number on one collection."""
 

@@ -33,6 +33,9 @@ Key = tuple[str, str, str, str]
 """(collection, encoder, metric, split)."""
 DIFFERENCE, BETWEEN = "difference of ", " - "
 EXACT = "all alike: exact bound"
+THIRDS = ("T_ADelQ1", "T_ADelQ2", "T_ADelQ3")
+SPACE, AS_WRITTEN = "T_A_WS", ", literal"
+"""White space, and what follows a code in a split where it is the public code's own reading."""
 SHARES = ("nn1_ret", "nn10_ret", "aop@")
 """Metrics that are percentages of papers, or means of such."""
 
@@ -56,11 +59,17 @@ class Run(NamedTuple):
 
     @property
     def named(self) -> str:
-        """`Live run, embedded data (1,000 papers, seed 0), 60 papers altered`."""
+        """`Live run, embedded data (1,000 papers, seed 0), up to 60 papers of a collection altered`."""
         given, first = self.rows[0].parameters, self.rows[0]
         size = f" ({given['papers']:,} papers, seed {given['seed']})" if given.get("data") == "embedded" else ""
         altered = given.get("queries")
-        told = "" if altered is None else f", {altered or 'all':{',' if altered else ''}} papers altered"
+        told = (
+            ""
+            if altered is None
+            else f", up to {altered:,} papers of a collection altered"
+            if altered
+            else ", all papers altered"
+        )
         return f"{self.kind.capitalize()} run, {first.source} data{size}{told}"
 
 

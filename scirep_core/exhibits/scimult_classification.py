@@ -190,12 +190,13 @@ def draw_gains(chapter: Chapter) -> None:
             frame.append({"data set": name, "line": line, "without": a, "with": b, "adds": b - a})
         axes.set_title(name.partition("/")[0], fontsize=9)
         axes.set_yticks(range(len(lines)), [line.removeprefix(pr.OWN) for line in reversed(lines)])
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-2)  # room for rings at 0
         axes.grid(axis="y", visible=False)
     figure.supxlabel("Recall@20", fontsize=10)
     chapter.figure(
         "name-matching", figure, pd.DataFrame(frame),
-        caption="Published. Recall@20 in Table A3 (ring: similarity alone) and in Table 3 (arrow: with name matching).",
+        caption=f"Published, {len(lines)} systems: Recall@20 in Table A3 (ring: similarity alone) and in Table 3 (arrow: with name "
+        "matching).",
         alt=f"Recall at 20 of {len(lines)} systems on {len(names)} data sets, without and with name matching.",
     )  # fmt: skip
 
@@ -216,7 +217,7 @@ def fine(chapter: Chapter, kinds: Kinds, added: Sequence[Result]) -> None:
     metrics = [f"name matching adds, {line}, {pr.AVERAGE}" for line in pr.VARIANTS]
     quoted = sorted((row for row in added if row.metric in metrics), key=lambda row: row.value)
     for kind, rows in kinds.items():
-        found = _added(rows)
+        found = _added(rows, kind)
         if found:
             made = sorted(studies.record(chapter, found), key=lambda row: row.value)
             low, high = made[0], made[-1]
@@ -227,14 +228,14 @@ def fine(chapter: Chapter, kinds: Kinds, added: Sequence[Result]) -> None:
             )
 
 
-def _added(rows: Sequence[Result]) -> list[Result]:
-    """Return by line the average with name matching minus the one without, of means over trainings."""
+def _added(rows: Sequence[Result], kind: str) -> list[Result]:
+    """Return by line the average with name matching minus the one without, of means over trainings; `kind` names the run."""
     if not rows:
         return []
     one, other = shared.values(rows, WITH), shared.values(rows, WITHOUT)
     keys = [key for key in one if key[1] == pr.AVERAGE and key in other and key[0] != studies.CEILING]
     return [
-        replace(one[key], task=f"scimult/{WITH}", metric=f"name matching adds ({one[key].kind})", low=None, high=None,
+        replace(one[key], task=f"scimult/{WITH}", metric=f"name matching adds ({kind})", low=None, high=None,
                 value=one[key].value - other[key].value, note="Table 3 minus A3", by_query={}, replicates=None)
         for key in keys
     ]  # fmt: skip

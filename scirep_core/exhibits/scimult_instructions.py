@@ -279,7 +279,7 @@ def _beside(
 
 def _say_links(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
     gaps = [row for (task, _, metric), row in cells.items() if task in tasks and metric == f"{DIFFERENCE}map, {GAP}"]
-    up, down = (sum(scimult_systems.side(row) == way for row in gaps) for way in (1, -1))
+    up, down = (sum(scimult_systems.sign(row) == way for row in gaps) for way in (1, -1))
     paper = [name for name in SENTENCES if f"{name} Instruction" in pr.columns(BY_LINK)]
     best = {task: max(paper, key=lambda name, t=task: cells[t, label(name), "map"].value) for task in tasks}  # type: ignore[misc]
     own = sum(best[task] == LINKS[task] for task in tasks)
@@ -295,7 +295,7 @@ def _say_averages(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
     for task in tasks:
         gaps = {name: cells[task, label(name), f"{DIFFERENCE}average, {GAP}"] for name in SENTENCES if name != TRAINED}
         low, high = _ends(gaps[name] for name in OTHERS)
-        settled = [name for name in OTHERS if scimult_systems.side(gaps[name])]
+        settled = [name for name in OTHERS if scimult_systems.sign(gaps[name])]
         chapter.say(
             f"Live, {AVERAGED[task.removeprefix('scimult/')]}: the paper’s other sentences change the average by "
             f"{chapter.number(low, sign=True)} to {chapter.number(high, sign=True)} points, "
@@ -308,7 +308,7 @@ def _say_averages(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
 
 def _verdict(gaps: Sequence[Result]) -> str:
     """Return what the sentence about tea shows, by the settled signs of its differences on the averages."""
-    sides = [scimult_systems.side(gap) for gap in gaps]
+    sides = [scimult_systems.sign(gap) for gap in gaps]
     if not any(sides):
         most = max(abs(end) for gap in gaps for end in (gap.low, gap.high) if end is not None)
         return (

@@ -17,15 +17,14 @@ import pandas as pd
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
+from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits import scimult_shared as shared
-from scirep_core.exhibits import studies
 from scirep_core.exhibits.scimult_interference_print import MHA, OTHERS, VANILLA
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
 from scirep_core.training.pairs import SOURCES
 from scirep_core.training.variants import ALONE, sources_of
 
-LONG = "SciMult Vanilla, as long"
 CHOICES = "scimult-choices"
 ALONE_ON = {what: f"SciMult Vanilla on {what} alone" for what in ALONE}
 OWN = {"classification": ("SM-T3", "SM-T4"), "link prediction": ("SM-T5", "SM-T7"), "search": ("SM-T8",)}
@@ -42,7 +41,7 @@ T = TypeVar("T")
 
 def told(chapter: Chapter, row: Result | None) -> str:
     """Return a change with its interval, "" for none."""
-    return "" if row is None else f"{chapter.number(row, 2, sign=True)} {report.interval(row.low, row.high, 2)}"
+    return cell(chapter, row, 2, signed=True)
 
 
 def single(rows: Mapping[T, Result]) -> bool:
@@ -53,7 +52,7 @@ def single(rows: Mapping[T, Result]) -> bool:
 def signs_of(rows: Mapping[T, Result]) -> dict[T, int]:
     """Return the sign of each change by its interval; where none has one, of the numbers as they stand."""
     bare = single(rows)
-    return {key: int(np.sign(row.value)) if bare else studies.sign(row) for key, row in rows.items()}
+    return {key: int(np.sign(row.value)) if bare else sign(row) for key, row in rows.items()}
 
 
 def ways(chapter: Chapter, rows: Mapping[str, Result], up: str, down: str, unit: str = "") -> str:
@@ -80,21 +79,17 @@ def facts(kinds: Mapping[str, Sequence[Result]]) -> str:
     return "; ".join(f"{kind.capitalize()}: {studies.facts(rows)}" for kind, rows in kinds.items() if rows)
 
 
-ENDS = (studies.FLOOR, studies.CEILING)
-"""Systems that are not trained: what an average is worth lies between them."""
-
-
 def ends(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> None:
     """Say Vanilla's average in every group of tasks, and the floor and ceiling it lies between, as far as they were scored.
 
     Args:
-        kinds: recorded, live -> rows with averages, `ENDS` among the systems.
+        kinds: recorded, live -> rows with averages, `shared.ENDS` among the systems.
     """
     for kind, rows in kinds.items():
         shown = []
         for table, task in shared.TASKS.items():
             found = shared.values(rows, table) if rows else {}
-            three = [found.get((line, shared.AVERAGE)) for line in (VANILLA, *ENDS)]
+            three = [found.get((line, shared.AVERAGE)) for line in (VANILLA, *shared.ENDS)]
             if all(three):
                 own, low, high = (chapter.number(row, 1) for row in three if row)
                 shown.append(f"{task.lower()} {own} ({low} to {high})")
@@ -127,9 +122,9 @@ def ours(chapter: Chapter, kinds: Mapping[str, Sequence[Result]]) -> dict[str, C
     Args:
         kinds: recorded, live -> rows with averages.
     """
-    made = {kind: changes(chapter, rows, (*OTHERS, LONG), kind) for kind, rows in kinds.items() if rows}
+    made = {kind: changes(chapter, rows, (*OTHERS, shared.LONG), kind) for kind, rows in kinds.items() if rows}
     quoted, body = lookup("SM-T9"), []
-    for line in (*OTHERS, LONG):
+    for line in (*OTHERS, shared.LONG):
         name = shared.CALLED.get(line, line.removeprefix("SciMult "))
         if name not in shared.CALLED.values() and not any(
             (line, table) in found for found in made.values() for table in shared.TASKS
@@ -168,9 +163,9 @@ def _agreement(chapter: Chapter, kind: str, found: Changes) -> None:
     tried = {key: row for key, row in found.items() if key[0] in shared.CALLED and row.low is not None}
     if not tried:
         return
-    settled = [key for key, row in tried.items() if studies.sign(row)]
+    settled = [key for key, row in tried.items() if sign(row)]
     same = [(line, table) for line, table in settled
-            if studies.sign(tried[line, table]) * quoted[shared.TASKS[table], shared.CALLED[line]].number > 0]  # fmt: skip
+            if sign(tried[line, table]) * quoted[shared.TASKS[table], shared.CALLED[line]].number > 0]  # fmt: skip
     chapter.say(
         f"Of {len(tried)} changes {len(settled)} are settled in the {kind} run"
         + (f", {len(same)} of these with the sign that is printed" if settled else "")
@@ -186,7 +181,7 @@ def by_chance(rows: Mapping[T, Result]) -> str:
 
 def length(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show the four variants against Vanilla trained as long as both their stages; only as far as recorded."""
-    found = changes(chapter, rows, OTHERS, "recorded, as long", LONG)
+    found = changes(chapter, rows, OTHERS, "recorded, as long", shared.LONG)
     if not found:
         return
     body = [[shared.CALLED[line], *(told(chapter, found.get((line, table))) for table in shared.TASKS)]
@@ -202,7 +197,7 @@ def length(chapter: Chapter, rows: Sequence[Result]) -> None:
     if single(found):
         chapter.say("Against Vanilla of equal length no change has an interval yet, so none is settled.")
         return
-    settled = [studies.sign(row) for row in found.values()]
+    settled = [sign(row) for row in found.values()]
     chapter.say(
         f"Against Vanilla of equal length {settled.count(1)} of {len(settled)} changes are settled above 0 and "
         f"{settled.count(-1)} below; {by_chance(found)}. A gain over the shorter Vanilla that is not found here may be "
@@ -254,7 +249,7 @@ def exposure() -> dict[str, float]:
 def _say_company(chapter: Chapter, kind: str, found: Changes) -> None:
     signs, of = signs_of(found), {line: what for what, line in ALONE_ON.items()}
     own = {shared.TASKS[table].lower(): row for (line, table), row in found.items() if table in OWN[of[line]]}
-    away = [sign for (line, table), sign in signs.items() if table not in OWN[of[line]]]
+    away = [way for (line, table), way in signs.items() if table not in OWN[of[line]]]
     word = "" if single(found) else "settled "
     chapter.say(
         f"{kind.capitalize()}, on a task’s own tables: "

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
-from scirep_core.exhibits import studies
+from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.scimult_training_figure import PARTS
 from scirep_core.exhibits.scimult_training_loss import VANILLA, Trained, drawn, trained
 from scirep_core.results import Result, provenance
@@ -90,10 +90,7 @@ def angles(chapter: Chapter) -> None:
     }
     body = []
     for a, b in dict.fromkeys(key[:2] for key in rows):
-        cells = [
-            f"{chapter.number(rows[a, b, part], 2)} {report.interval(rows[a, b, part].low, rows[a, b, part].high, 2)}"
-            for part in SHOWN
-        ]
+        cells = [cell(chapter, rows[a, b, part], 2) for part in SHOWN]
         body.append([f"{a}, twice" if a == b else f"{a} and {b}", *cells])
     chapter.show(
         report.table(
@@ -104,8 +101,8 @@ def angles(chapter: Chapter) -> None:
         )
     )  # fmt: skip
     between = {key: row for key, row in rows.items() if key[0] != key[1]}
-    against = [key for key, row in between.items() if studies.sign(row) < 0]
-    along = [key for key, row in between.items() if studies.sign(row) > 0]
+    against = [key for key, row in between.items() if sign(row) < 0]
+    along = [key for key, row in between.items() if sign(row) > 0]
     low = min(between, key=lambda key: between[key].value)
     chapter.say(
         f"Of {len(between)} cosines between two tasks {len(against)} are settled below 0, where one task undoes what the other "
@@ -124,10 +121,10 @@ def _means(chapter: Chapter, found: Mapping[tuple[str, str, str], list[float]], 
         _row("mean cosine between two tasks", apart, hashed), _row("mean cosine within a task", same, hashed),
         _row("mean cosine between two tasks minus within a task", apart - same, hashed),
     ])  # fmt: skip
-    way = {1: "settled above", -1: "settled below", 0: "not told from"}[studies.sign(made[2])]
+    way = {1: "settled above", -1: "settled below", 0: "not told from"}[sign(made[2])]
     return (
         f"On average they are {chapter.number(made[0], 2)}, {way} the {chapter.number(made[1], 2)} within a task (difference "
-        f"{chapter.number(made[2], 2, sign=True)} {report.interval(made[2].low, made[2].high, 2)} over draws)."
+        f"{cell(chapter, made[2], 2, signed=True)} over draws)."
     )
 
 

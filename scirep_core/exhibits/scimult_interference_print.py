@@ -14,6 +14,7 @@ import pandas as pd
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
+from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits.counting import arithmetic
 from scirep_core.published import lookup
@@ -109,30 +110,20 @@ def _other_vanilla(chapter: Chapter) -> None:
 # ---- what carries a gain ---------------------------------------------------------------------------------------------
 
 
-def ahead(table: str, line: str, against: str = VANILLA) -> list[str]:
-    """Return the printed columns of a table in which a line is above another."""
-    printed = shared.printed(table)
-    return [
-        column
-        for column in shared.TABLES[table].values()
-        if printed[line, column].number > printed[against, column].number
-    ]
+def ahead(table: str) -> list[str]:
+    """Return the printed columns of a table in which MHAExpert is above Vanilla."""
+    return pr.ahead(table, pr.MHA, pr.VANILLA, pr.columns(table))
 
 
-def carriers(table: str, line: str, against: str = VANILLA) -> list[str]:
-    """Return the data sets of a table without which the sign of a line's difference in the mean of columns turns."""
-    printed = shared.printed(table)
-    gaps = {
-        column: printed[line, column].number - printed[against, column].number
-        for column in shared.TABLES[table].values()
-    }
-    sets = dict.fromkeys(column.partition("/")[0] for column in gaps)
-    whole = sum(gaps.values())
-    return [
-        name
-        for name in sets
-        if whole * sum(gap for column, gap in gaps.items() if column.partition("/")[0] != name) < 0
-    ]
+def carriers(table: str) -> list[str]:
+    """Return the data sets of a table without which the sign of MHAExpert minus Vanilla in the mean of columns turns."""
+    printed, columns = lookup(table), pr.columns(table)
+    gaps = {name: printed[pr.MHA, name].number - printed[pr.VANILLA, name].number for name in columns}
+
+    def without(data: str) -> float:
+        return sum(gap for name, gap in gaps.items() if name.partition("/")[0] != data)
+
+    return [data for data in pr.data_sets(table) if without(data) * sum(gaps.values()) < 0]
 
 
 def claims(chapter: Chapter) -> None:
@@ -145,9 +136,9 @@ def claims(chapter: Chapter) -> None:
         gap = both[0].number - both[1].number
         made[table], count = chapter.record([
             arithmetic("SM-C5", f"{task}: MHAExpert minus Vanilla", gap, 2, both),
-            arithmetic("SM-C5", f"{task}: columns with MHAExpert ahead", len(ahead(table, MHA)), len(columns), cells),
+            arithmetic("SM-C5", f"{task}: columns with MHAExpert ahead", len(ahead(table)), len(columns), cells),
         ])  # fmt: skip
-        alone = carriers(table, MHA)
+        alone = carriers(table)
         without = _without(chapter, table, alone[0]) if alone else ""
         body.append(
             [task, chapter.number(made[table], 2, sign=True), f"{chapter.number(count, 0)} of {len(columns)}", without]
@@ -162,8 +153,8 @@ def claims(chapter: Chapter) -> None:
     )  # fmt: skip
     up = [table for table, row in made.items() if row.value > 0]
     cells_ahead, cells_all = (sum(len(found) for found in every) for every in (
-        [ahead(table, MHA) for table in shared.TASKS], [shared.TABLES[table] for table in shared.TASKS]))  # fmt: skip
-    frail = [shared.TASKS[table].lower() for table in up if carriers(table, MHA)]
+        [ahead(table) for table in shared.TASKS], [shared.TABLES[table] for table in shared.TASKS]))  # fmt: skip
+    frail = [shared.TASKS[table].lower() for table in up if carriers(table)]
     chapter.say(
         f"Section 4.7 says that MHAExpert improves on Vanilla in all tasks: true of {len(up)} of {len(shared.TASKS)} "
         f"averages, and of {cells_ahead} of the {cells_all} columns that they are means of."
@@ -190,20 +181,15 @@ def baselines(chapter: Chapter) -> None:
     said = lookup("SM-C4")["all variants but SciMult-FFNExpert", "beat all baselines on average in Tables"]
     told: dict[str, list[str]] = {}
     for table in shared.TASKS:
-        averages = {row: one for (row, column), one in shared.printed(table).items() if column == shared.AVERAGE}
-        best = max((one for row, one in averages.items() if row not in shared.FIVE), key=lambda one: one.number)
-        behind = [shared.CALLED[v] for v in shared.FIVE if averages[v].number <= best.number]
-        which = "none of the five" if len(behind) == len(shared.FIVE) else f"all but {' and '.join(behind)}"
+        best = pr.bar(table, pr.AVERAGE)
+        behind = [pr.short(line) for line in pr.VARIANTS if not pr.beaten(table, line, [pr.AVERAGE])]
+        which = "none of the five" if len(behind) == len(pr.VARIANTS) else f"all but {pr.named(behind, str)}"
         which = f"{which} (best baseline {best.row} {chapter.number(best)})" if behind else "all five"
-        told.setdefault(which, []).append(f"Table {table.removeprefix('SM-T')}")
+        told.setdefault(which, []).append(pr.label_of(table))
     chapter.say(
         f"It also says that all variants but FFNExpert beat all baselines on average in Tables {html.escape(said.value)}. "
-        f"By the averages these do: {'; '.join(f'{which} in {_and(tables)}' for which, tables in told.items())}."
+        f"By the averages these do: {'; '.join(f'{which} in {pr.named(tables, str)}' for which, tables in told.items())}."
     )
-
-
-def _and(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _draw_columns(chapter: Chapter) -> None:
@@ -225,6 +211,7 @@ def _draw_columns(chapter: Chapter) -> None:
     axes.grid(axis="y", visible=False)
     chapter.figure(
         "columns", figure, pd.DataFrame(frame),
-        "Published: MHAExpert minus Vanilla in every column of Tables 3, 4, 5, 7 and 8 (circles) and in the averages (bars).",
+        f"Published: MHAExpert minus Vanilla in the {len(frame) - len(shared.TASKS)} columns of Tables 3, 4, 5, 7 and 8 (circles) "
+        "and in their averages (bars).",
         f"Differences in {len(frame) - len(shared.TASKS)} columns, in five rows, around a line at 0.",
     )  # fmt: skip

@@ -20,15 +20,14 @@ from typing import cast
 
 from scirep_core import report, scoring
 from scirep_core.chapter import Chapter
-from scirep_core.datasets import load_task, samples_scimult
+from scirep_core.datasets import load_task
 from scirep_core.datasets.task import Labelled, LabelSpace, LabelText, Task
-from scirep_core.errors import CacheError, ConfigError, DataError
+from scirep_core.errors import DataError
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits import scimult_tasks as tasks
 from scirep_core.exhibits.counting import by_count, number
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
-from scirep_core.manifests import fetch
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
 from scirep_core.systems import load_system
@@ -95,12 +94,8 @@ def real_tasks() -> dict[str, Task]:
     assert isinstance(fields, Task)
     test = [example.paper_id for example in cast(Labelled, mesh.payload).splits["test"]]
     found = [label_space(mesh, DESCRIPTORS), label_space(mesh, HELD_OUT, papers=test), label_space(fields, FIELDS)]
-    try:
-        folder = fetch("mesh")
-    except (DataError, CacheError, ConfigError):
-        return {task.name: task for task in found}  # neither in the mirror nor to be downloaded
-    every = [LabelText(key, name) for key, name in samples_scimult.mesh_terms(folder / "terms.tsv").items()]
-    found.append(replace(label_space(mesh, ALL_MESH, every), metrics=CUTS))
+    if every := tasks.mesh_labels():
+        found.append(replace(label_space(mesh, ALL_MESH, [*every.values()]), metrics=CUTS))
     return {task.name: task for task in found}
 
 
@@ -183,10 +178,11 @@ def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Res
 
 def _linear(task: Task, name: str, names: Sequence[str], seed: int) -> Iterator[Result]:
     """Yield the macro F1 of the linear classifier on the same labels, under the name of the bi-encoder's task."""
-    for system in names:
-        if not load_system(system).ranks_only:
-            vectors = load_system(system).on(task)
-            rows = scoring.evaluate(task, vectors, metrics=("f1_macro",), split="test", name=system, seed=seed)
+    for system in map(load_system, names):
+        if not system.ranks_only:
+            rows = scoring.evaluate(
+                task, system.on(task), metrics=("f1_macro",), split="test", name=system.name, seed=seed
+            )
             yield from (replace(row, task=name, metric="f1_macro (linear)", replicates=None) for row in rows)
 
 
@@ -243,11 +239,11 @@ def ranked(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]], name
 
 
 def say_alone(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> None:
-    """Say what part of each system's recall with name matching the rule reaches alone, at the first cut-off."""
+    """Say the rule's own Recall@20 beside that of each system without and with it."""
     for kind, rows in kinds:
         cells = scimult_systems.by_cell(rows)
         for (task, name, metric), alone in cells.items():
-            if name != ALONE or metric not in ("recall@20_name_match",):
+            if (name, metric) != (ALONE, "recall@20_name_match"):
                 continue
             plain = metric.removesuffix("_name_match")
             systems = [
@@ -308,7 +304,7 @@ def pooling(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> 
             for r in rows
             if r.encoder == between and r.metric.removeprefix(scimult_systems.DIFFERENCE) in ("recall@1", "recall@20")
         ]
-        ahead, behind = (sum(scimult_systems.side(r) == way for r in gaps) for way in (1, -1))
+        ahead, behind = (sum(scimult_systems.sign(r) == way for r in gaps) for way in (1, -1))
         if gaps:
             told = "; ".join(f"{html.escape(title(r.task))} {scimult_systems.points(chapter, r)}" for r in gaps)
             chapter.say(

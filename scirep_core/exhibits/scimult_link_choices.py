@@ -108,8 +108,8 @@ def own_paper(task: Task, label: str, vectors: Vectors, similarity: str, seed: i
     itself = replace(
         task, payload=replace(data, relevant={q: {q: 1} for q, found in data.relevant.items() if found and q in inside})
     )
-    yield from kept
-    yield from (replace(row, metric=f"{row.metric} (own paper dropped)") for row in dropped)
+    for how, rows in (("kept", kept), ("dropped", dropped)):
+        yield from (replace(row, metric=f"{row.metric} (own paper {how})") for row in rows)
     yield from changed(dropped, kept, KEPT_OR_NOT)
     yield from (
         replace(row, metric=OWN_FIRST) for row in _rows(itself, vectors, ("recall@1",), similarity, label, seed)
@@ -134,7 +134,7 @@ def _rows(task: Task, vectors: Vectors, metrics: Sequence[str], how: str, label:
 
 def show_own_paper(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show recall with the own paper kept and dropped, and say what dropping it does."""
-    columns = [(task, f"{cut}{how}") for task in POOLS for cut in CUTS[:1] for how in ("", " (own paper dropped)")]
+    columns = [(task, f"{CUTS[0]} (own paper {how})") for task in POOLS for how in ("kept", "dropped")]
     columns += [(task, OWN_FIRST) for task in POOLS]
     labels = {
         (t, m): f"{html.escape(title(t))}, whole pool<br>{html.escape(m.replace('recall@', 'R@'))}" for t, m in columns
@@ -145,7 +145,7 @@ def show_own_paper(chapter: Chapter, rows: Sequence[Result]) -> None:
         _unmeasured(chapter)
         return
     gaps = [row for row in rows if row.metric.endswith(KEPT_OR_NOT)]
-    up = sum(scimult_systems.side(row) == 1 for row in gaps)
+    up = sum(scimult_systems.sign(row) == 1 for row in gaps)
     at_20 = [row for row in gaps if f"recall@20, {KEPT_OR_NOT}" in row.metric]
     told = "; ".join(
         f"{scimult_systems.called(r.encoder)} on {html.escape(title(r.task))} {scimult_systems.points(chapter, r)}"
@@ -176,7 +176,7 @@ def show_similarities(chapter: Chapter, rows: Sequence[Result]) -> None:
         return
     gaps = [row for row in rows if row.metric.endswith("minus inner product")]
     low, high = min(gaps, key=lambda r: r.value), max(gaps, key=lambda r: r.value)
-    settled = sum(scimult_systems.side(row) != 0 for row in gaps)
+    settled = sum(scimult_systems.sign(row) != 0 for row in gaps)
     chapter.say(
         f"Against the inner product the choice moves MAP by {scimult_systems.points(chapter, low)} ({_choice(low)}) to "
         f"{scimult_systems.points(chapter, high)} ({_choice(high)}); {settled} of {len(gaps)} differences are settled."

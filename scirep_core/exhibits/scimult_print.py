@@ -22,7 +22,7 @@ from scirep_core.results import Result
 OWN = "SciMult-"
 AVERAGE = "Average"
 VARIANTS = tuple(f"{OWN}{name}" for name in ("Vanilla", "MHAExpert", "FFNExpert", "Prefix", "Instruction"))
-VANILLA, MHA, FFN, PREFIX, INSTRUCTION = VARIANTS
+VANILLA, MHA, FFN = VARIANTS[:3]
 Cells = dict[tuple[str, str], Printed]
 
 
@@ -49,7 +49,7 @@ def data_sets(exhibit: str) -> list[str]:
 
 
 def show(chapter: Chapter, exhibit: str, caption: str, lines: Sequence[str] = ()) -> None:
-    """Show a printed table whole; the highest number of each column is bold (by us: the print's own marks are lost)."""
+    """Show a printed table whole; the highest number of each column is bold, by us: the text at hand has lost most marks."""
     printed = lookup(exhibit)
     names = [*columns(exhibit), *([AVERAGE] if any(column == AVERAGE for _, column in printed) else [])]
     shown = list(lines) or systems(exhibit)
@@ -63,7 +63,8 @@ def show(chapter: Chapter, exhibit: str, caption: str, lines: Sequence[str] = ()
             cells.append(f"<strong>{text}</strong>" if p and p.number == best[name] else text)
         body.append(cells)
     heads = ["<br>".join(map(html.escape, name.split("/"))) for name in names]
-    chapter.show(report.table(["", *heads], body, caption, [["", *["published"] * len(names)]] * len(body)))
+    told = f"{caption}. Bold, by us: the highest of a column"
+    chapter.show(report.table(["", *heads], body, told, [["", *["published"] * len(names)]] * len(body)))
 
 
 def say_averages(chapter: Chapter, exhibit: str) -> list[Result]:
@@ -150,7 +151,7 @@ def named(lines: Iterable[str], name: Callable[[str], str] = short) -> str:
 
 # ---- ours beside them ------------------------------------------------------------------------------------------------
 
-LINES = ("Base", *shared.FIVE, "SciMult Vanilla, as long")
+LINES = ("Base", *shared.FIVE, shared.LONG)
 """Lines of the study, in the order shown."""
 
 
@@ -175,7 +176,9 @@ def ours(
         chapter.note(f"There are no numbers of our own for {label_of(exhibit)} in this run.")
         return
     quoted = {(line, name): p for (line, name), p in shared.printed(exhibit).items() if line in LINES and name in names}
-    called = shared.CALLED | {name: "<br>".join(map(html.escape, name.split("/"))) for name in names}
+    called = {line: line.removeprefix("SciMult ") for line in LINES} | {
+        name: "<br>".join(map(html.escape, name.split("/"))) for name in names
+    }
     facts = "; ".join(f"{kind}: {studies.facts(rows)}" for kind, rows in there.items())
     chapter.show(
         studies.study_table(

@@ -25,6 +25,7 @@ from scirep_core.datasets import recommendation
 from scirep_core.datasets.recommendation import StudyRow
 from scirep_core.datasets.task import Judged, Qrel, Task
 from scirep_core.evaluators.rows import Asked, mean_row
+from scirep_core.exhibits import cell
 from scirep_core.exhibits.counting import row
 from scirep_core.metrics import from_ranks
 from scirep_core.published import Printed, lookup
@@ -167,8 +168,7 @@ def show(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> Non
             continue
         for said in [*READINGS, SUBSET]:
             line = [found[f"{metric}, {said}"] for metric in METRICS]
-            cells = [f"{chapter.number(one)} {report.interval(one.low, one.high)}" for one in line]
-            body.append([f"{said} <small>{kind}</small>", *cells, str(line[0].n)])
+            body.append([f"{said} <small>{kind}</small>", *(cell(chapter, one, 2) for one in line), str(line[0].n)])
             classes.append(["", *[kind] * 3, ""])
         told += _sentences(chapter, kind, found, _gaps(chapter, kind, found, quoted))
     if len(body) == 1:

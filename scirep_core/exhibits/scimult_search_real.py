@@ -245,7 +245,7 @@ def two_covids(chapter: Chapter, kinds: Shown) -> None:
                 f"{kind.capitalize()}: a topic has three texts, of {', '.join(words)} words on average. {number(chapter, same)} of "
                 f"{same.n} queries of BEIR are the question alone; SciRepEval joins several. BEIR has "
                 f"{number(chapter, count[TOPICS, 'judgements per query'])} judgements a query, {', '.join(graded)}; SciRepEval, in "
-                f"print, {chapter.number(theirs)}."
+                f"print, {number(chapter, theirs)}."
             )
         if (COVID, "words of a query, mean") in count:
             cells = [(name, count[name, "words of a query, mean"]) for name in (COVID, COVID_BEIR)]

@@ -21,10 +21,13 @@ from scirep_core.store import stable_hash
 
 FIVE = tuple(f"SciMult {name}" for name in study_tables.FIVE)
 """The five variants, as the study calls them."""
+LONG = "SciMult Vanilla, as long"
+"""Vanilla in as many steps as two stages have, a control of ours."""
 CALLED = dict(zip(FIVE, study_tables.FIVE, strict=True))
 """How tables and sentences call them."""
 AVERAGE = "Average"
-REFERENCES = (studies.FLOOR, studies.LEXICAL, studies.CEILING)
+ENDS = (studies.FLOOR, studies.CEILING)
+"""Systems that are not trained: what an average is worth lies between them."""
 Columns = Mapping[tuple[str, str], str]
 """(task, metric) -> column as printed, in print's order."""
 
@@ -71,21 +74,16 @@ TASKS = {"SM-T3": "Classification (Fine)", "SM-T4": "Classification (Coarse)", "
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def live(
-    chapter: Chapter,
-    variants: Sequence[str] = ("SciMult Vanilla", "SciMult MHAExpert"),
-    references: Sequence[str] = REFERENCES,
-) -> list[Result]:
+def live(chapter: Chapter, variants: Sequence[str] = ("SciMult Vanilla", "SciMult MHAExpert")) -> list[Result]:
     """Train and score some variants in this build, small; return and record the rows, averages of all tables among them.
 
     Chapters with equal parameters `papers`, `steps` and `seed` share models, vectors and scores: the second trains nothing. All
-    five have 1000, 60 and 0 by default. With a parameter `seeds` there are as many trainings; one otherwise.
+    five have 1000, 60 and 0 by default. With a parameter `seeds` there are as many trainings; one otherwise. Words alone are not
+    among the systems: chapters measure them by rules of their own (`scimult_systems.by_words`).
     """
     seeds = range(chapter.parameters.get("seeds", 1))
-    rows = studies.live_study(
-        chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=tuple(references)
-    )
-    return [*rows, *record_averages(chapter, rows, "live")]  # fmt: skip
+    rows = studies.live_study(chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=ENDS)
+    return [*rows, *record_averages(chapter, rows, "live")]
 
 
 def recorded(chapter: Chapter, name: str = "scimult") -> list[Result]:
@@ -131,7 +129,7 @@ def change(
         of: tells in the name one run's from another's.
         relative: in percent of the other's average (Table 9), in place of points.
 
-    None where no seed has both. A single training has no interval.
+    None where no seed has both; an average of 0 has no percent. A single training has no interval.
     """
     found: dict[str, dict[int, Result]] = {line: {}, against: {}}
     for row in studied.trainings(rows):
@@ -140,6 +138,8 @@ def change(
     what, made = "over" if relative else "minus", []
     for seed in sorted(found[line].keys() & found[against].keys()):
         row, other = found[line][seed], found[against][seed]
+        if relative and not other.value:
+            continue
         value = 100 * (row.value / other.value - 1) if relative else row.value - other.value
         name, both = f"average {what} that of {against} ({of})", stable_hash([row.data_hash, other.data_hash])[:16]
         made.append(replace(row, metric=name, value=value, data_hash=both))

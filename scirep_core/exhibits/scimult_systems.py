@@ -25,14 +25,15 @@ from scirep_core.datasets.task import Judged, LabelSpace, Pooled, Qrel, Task, Tr
 from scirep_core.encoders import SENTENCES, lexical
 from scirep_core.errors import DataError
 from scirep_core.evaluators.inputs import inputs
-from scirep_core.exhibits.counting import title
-from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference, side
+from scirep_core.exhibits import cell, sign
+from scirep_core.exhibits.counting import names_in, title
+from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
 from scirep_core.systems import load_system
 
 __all__ = ["BETWEEN", "BOUNDS", "DIFFERENCE", "WORDS", "bare", "by_cell", "by_words", "called", "changed", "differences",
-           "names_of", "points", "renamed", "say_differences", "score", "side", "systems_table"]  # fmt: skip
+           "names_of", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
 
 Floats = NDArray[np.floating]
 BOUNDS = {"random": "floor: random vectors", "oracle": "ceiling: oracle"}
@@ -42,7 +43,7 @@ WORDS = ("tfidf", "bm25")
 
 def names_of(chapter: Chapter) -> list[str]:
     """Return the systems that the chapter's parameter `encoders` names."""
-    return [name.strip() for name in chapter.parameters["encoders"].split(",") if name.strip()]
+    return names_in(chapter.parameters["encoders"])
 
 
 def called(system: str) -> str:
@@ -86,7 +87,8 @@ def by_words(task: Task, name: str) -> dict[str, Floats]:
     """Return unit vectors of queries and columns of scores of candidates, so that inner products are the scores of words.
 
     Args:
-        name: tfidf (scikit-learn, lower case, English stop words, sublinear counts, length 1) or bm25 (`lexical`).
+        name: tfidf (as `reference.tfidf_vectors`, but of all words: in a whole pool a word of one paper may be what a query
+            asks for) or bm25 (`lexical`).
     """
     texts = {key: one.text for key, one in inputs(task, SENTENCES).items()}
     if isinstance(task.payload, LabelSpace):
@@ -124,7 +126,7 @@ def differences(rows: Sequence[Result], pairs: Sequence[tuple[str, str]] = ()) -
     """Return the paired differences of systems on every task and metric.
 
     Args:
-        pairs: (first, second); every two systems, later minus earlier, unless given. Floor and ceiling take no part.
+        pairs: (earlier, later), for the later minus the earlier; every two systems unless given. Floor and ceiling take no part.
     """
     found: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in rows:
@@ -132,10 +134,11 @@ def differences(rows: Sequence[Result], pairs: Sequence[tuple[str, str]] = ()) -
             found.setdefault((row.task, row.split, row.metric), {})[row.encoder] = row
     made: list[Result] = []
     for systems in found.values():
-        for second, first in pairs or combinations(systems, 2):
-            if first in systems and second in systems:
+        for earlier, later in pairs or combinations(systems, 2):
+            if earlier in systems and later in systems:
                 # how vectors are compared differs by right between words and vectors: it belongs to the system
-                made += difference(replace(systems[first], similarity=""), replace(systems[second], similarity=""))
+                first, second = (replace(systems[name], similarity="") for name in (later, earlier))
+                made += difference(first, second)
     return made
 
 
@@ -200,7 +203,7 @@ def systems_table(
         for name in _lines(cells):
             found = [cells.get((task, name, metric)) for task, metric in kept]
             if any(found):
-                shown = [f"{chapter.number(r, decimals)} {report.interval(r.low, r.high)}" if r else "" for r in found]
+                shown = [cell(chapter, row, decimals) for row in found]
                 body.append([f"{called(name)} <small>{kind}</small>", *shown])
                 classes.append(["", *[kind] * len(kept)])
     if not body:
@@ -221,7 +224,7 @@ def _lines(cells: Mapping[tuple[str, str, str], Result]) -> list[str]:
 
 def points(chapter: Chapter, row: Result, decimals: int = 1) -> str:
     """Return a difference with its interval."""
-    return f"{chapter.number(row, decimals, sign=True)} {report.interval(row.low, row.high, decimals)}"
+    return cell(chapter, row, decimals, signed=True)
 
 
 def say_differences(
@@ -236,7 +239,7 @@ def say_differences(
             told = []
             for gap in gaps:
                 first, _, second = gap.encoder.partition(BETWEEN)
-                way = {1: "ahead of", -1: "behind", 0: "not told from"}[side(gap)]
+                way = {1: "ahead of", -1: "behind", 0: "not told from"}[sign(gap)]
                 told.append(f"{called(first)} {way} {called(second)}, {points(chapter, gap)}")
             name = (labels or {}).get((task, metric), f"{html.escape(title(task))}, {html.escape(metric)}")
             items += [f"<li>{name.replace('<br>', ', ')}: {'; '.join(told)}.</li>"] if told else []

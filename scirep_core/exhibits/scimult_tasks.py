@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pandas as pd
 
@@ -58,13 +59,23 @@ def measure(gathered: Gathered) -> list[Result]:
     return rows + (mesh_names(gathered.tasks[SCIFACT]) if SCIFACT in gathered.tasks else [])
 
 
+def mesh_labels() -> dict[str, LabelText]:
+    """Return MeSH's real names as labels; {} where they are neither here nor to be had. What is here must be right."""
+    try:
+        folder = fetch("mesh")
+    except (DataError, CacheError, ConfigError) as error:
+        if isinstance(error, DataError) and Path(error.path).exists():
+            raise
+        return {}
+    return {key: LabelText(key, name) for key, name in samples_scimult.mesh_terms(folder / "terms.tsv").items()}
+
+
 def mesh_names(claims: Task) -> list[Result]:
     """Return how many of MeSH's real names match the real abstracts at hand, by our rule; there are no gold labels."""
-    try:
-        terms = samples_scimult.mesh_terms(fetch("mesh") / "terms.tsv")
-    except (DataError, CacheError, ConfigError):
-        return []  # neither in the mirror nor to be downloaded: the sample is there without it
-    match = matcher({key: LabelText(key, name) for key, name in terms.items()})
+    terms = mesh_labels()
+    if not terms:
+        return []
+    match = matcher(terms)
     matches = [len(match(paper.abstract)) for paper in claims.texts()]
     without = 100 * sum(not n for n in matches) / len(matches)
     found = [
@@ -91,7 +102,8 @@ def labels(task: Task) -> Iterator[counting.Count]:
         hits = sum(len(gold[paper] & set(names)) for paper, names in matched.items())
         found, wanted = sum(map(len, matched.values())), sum(map(len, gold.values()))
         yield from counting.summary([len(names) for names in matched.values()], f"matching labels per paper ({kind})")
-        yield f"gold labels that match ({kind}), %", 100 * hits / wanted, wanted
+        if wanted:
+            yield f"gold labels that match ({kind}), %", 100 * hits / wanted, wanted
         yield (
             f"papers without a match ({kind}), %",
             100 * sum(not n for n in matched.values()) / len(matched),
@@ -224,7 +236,9 @@ def sizes(chapter: Chapter, rows: Sequence[Result]) -> None:
                 line += [number(chapter, quoted), number(chapter, ours, places)]
                 if real:
                     what = column.removeprefix("#").lower()
-                    there.append(f"{number(chapter, real, places)} of {number(chapter, quoted)} {what} of {line[0]}")
+                    there.append(
+                        f"{line[0]}, {what} {number(chapter, real, places)} (printed {number(chapter, quoted)})"
+                    )
             cells.append(line)
         second = "positive pairs" if exhibit == "SM-TA1" else "candidates (reranking: per query)"
         chapter.show(
@@ -233,9 +247,7 @@ def sizes(chapter: Chapter, rows: Sequence[Result]) -> None:
                 ["queries", second],
             )
         )  # fmt: skip
-    chapter.say(
-        f"Of the real data these are at hand: {'; '.join(there)}." if there else "None of the real data is at hand."
-    )
+    chapter.say(f"Real data at hand: {'; '.join(there)}." if there else "None of the real data is at hand.")
 
 
 def columns(name: str) -> dict[str, tuple[str, ...]]:
@@ -365,7 +377,7 @@ def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
         for ax, what, label in zip(axes, ("labels per paper", name), ("gold labels", "matching labels"), strict=True):
             counting.draw_ranges(ax, shown, what, counting.colour_of(kind))
             ax.set_xlabel(f"{label} per paper")
-            ax.set_xlim(left=0)
+            ax.set_xlim(0, 1.05 * ax.get_xlim()[1])  # room for the last dot
         known = [r for r in shown if "quartile" in r.metric]
         data = [
             {"task": r.task, "what": r.metric, "labels": r.value, "papers": r.n}

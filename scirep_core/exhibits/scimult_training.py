@@ -317,7 +317,7 @@ def rates(chapter: Chapter) -> None:
     frame = pd.DataFrame(points, columns=["what", "at", "value"])
     chapter.figure(
         "rates", figure, frame,
-        f"The learning rate. Left: up over the first {schedule.warmup_share:.0%} of the steps (appendix C), then down to 0 "
+        f"The learning rate. Left: up over the first {100 * schedule.warmup_share:g} % of the steps (appendix C), then down to 0 "
         f"in a line (its code). Right: peak rates by layer with the code’s factor of {CODE_DECAY} a layer, read from our "
         f"optimiser; the thin line is the printed peak, {peak.value}.",
         f"Left a line that rises at once and falls slowly to 0; right {len(layers)} bars that grow with the height of the layer.",

@@ -149,7 +149,7 @@ def draw_batch(chapter: Chapter, of: Trained) -> None:
     shade = (one.scores - low) / np.maximum(high - low, 1e-9)
     figure, axes = report.subplots(figsize=(report.WIDTH, 1.3 + report.WIDTH * n / m * 0.92))
     for y, x in np.ndindex(n, m):
-        colour = report.SERIES[1] if one.masked[y, x] else report.LIVE
+        colour = report.SERIES[0] if one.masked[y, x] else report.LIVE
         axes.add_patch(_square(x, y, colour, 0.08 + 0.72 * float(shade[y, x])))
         if one.own[y, x] or one.hard[y, x]:
             axes.plot([x], [y], "o" if one.own[y, x] else "x", color=report.INK, markersize=4)
@@ -161,7 +161,7 @@ def draw_batch(chapter: Chapter, of: Trained) -> None:
     axes.set_ylabel("queries")
     axes.grid(visible=False)
     axes.set_aspect("equal")
-    for colour, name in ((report.LIVE, "score"), (report.SERIES[1], "score of a context that is masked")):
+    for colour, name in ((report.LIVE, "score"), (report.SERIES[0], "score of a context that is masked")):
         axes.plot([], [], "s", color=colour, alpha=0.6, label=name)
     axes.plot([], [], "o", color=report.INK, markersize=4, label="own positive")
     axes.plot([], [], "x", color=report.INK, markersize=4, label="own hard negative")
@@ -174,9 +174,9 @@ def draw_batch(chapter: Chapter, of: Trained) -> None:
     chapter.figure(
         "scores", figure, frame,
         f"Live: inner products of one batch of coarse pairs after training, {n} papers (rows) by {n} positives and {m - n} "
-        "hard negatives (columns; not every paper has one); darker is higher within a row. With copies as negatives only the "
-        f"dot is right. {int(one.masked.sum())} of the {n * m - n} other cells are the paper’s own label again, or another "
-        "label that it has: our default masks them.",
+        "hard negatives (columns; not every paper has one); the stronger the colour, the higher within its row. With copies as "
+        f"negatives only the dot is right. {int(one.masked.sum())} of the {n * m - n} other cells are the paper’s own label "
+        "again, or another label that it has: our default masks them.",
         f"A grid of {n} by {m} squares, dots on the diagonal, {int(one.masked.sum())} squares in the second colour.",
     )  # fmt: skip
     hashed, told = hash_of(of.tasks), {

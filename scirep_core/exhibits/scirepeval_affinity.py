@@ -24,7 +24,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import Tukey
 from scirep_core.errors import ConfigError
-from scirep_core.exhibits import studies
+from scirep_core.exhibits import sign, studies
 from scirep_core.exhibits.counting import arithmetic
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
@@ -178,7 +178,7 @@ def called(column: str) -> str:
 
 def settled(row: Result) -> int:
     """Return the sign of a difference: of its interval, or of a printed one as it stands."""
-    return studies.sign(row) if row.low is not None else int(np.sign(row.value))
+    return sign(row) if row.low is not None else int(np.sign(row.value))
 
 
 # ---- as printed ------------------------------------------------------------------------------------------------------
@@ -322,7 +322,10 @@ def show_ours(chapter: Chapter, rows: Sequence[Result]) -> None:
     called_here = {VARIANTS[run]: run for run in RUNS} | {c: c.partition("/")[2] for c in COLUMNS}
     called_here |= dict.fromkeys(PARTS, "mean") | {"all": "all tasks"}
     whole = max((len(row.by_query) for row in means(rows) if row.metric == "average"), default=0)
-    over = f"; averages over {whole} of the benchmark’s {len(units('v2'))} units" if whole else ""
+    every = len(units("v2"))
+    over = (
+        f"; averages over {'all' if whole == every else f'{whole} of'} the benchmark’s {every} units" if whole else ""
+    )
     for part in PARTS:
         columns = [column for column in COLUMNS if column.startswith(f"{part}/")]
         columns += [part, *(["all"] if part == PARTS[1] else [])]

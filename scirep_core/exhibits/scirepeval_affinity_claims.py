@@ -45,6 +45,7 @@ SAID = {"V1-T9": ("V1-T9", "appendix G: "), "V2-T11": ("V2-C14", "")}
 SAME_MODEL = {"V2-T11": ("V2-T2", "SPECTER2 MTL CTRL"), "V1-T9": ("V1-T2", "SciNCL + MTL CTRL")}
 """Printed table -> where its run on all formats is printed with a spread, and as what."""
 TABLE_2 = ("In-Train", "Out-of-Train", "Average")
+WHERE = {part: part for part in PARTS} | {"all": "over all tasks"}
 Gaps = Mapping[str, Result]
 
 
@@ -293,19 +294,24 @@ def _say_spread(chapter: Chapter) -> None:
 
 
 def part_mean(table: Table, run: str, part: str) -> float:
-    """Return a run's mean of a part: of print recomputed from its formats, since v2's printed one is wrong."""
-    return mean_of(table, run, part) if table.kind == "published" and part != "all" else table.values[run, part]
+    """Return a run's mean of a part: of print recomputed from its formats, since v2's printed one is wrong.
+
+    As printed, where one of the formats is the misprint (v1) or the table lacks one of the parts (the mean of all).
+    """
+    cells = [table.numbers[run, f"{part}/{name}"] for name in FORMATS] if part != "all" else []
+    wrong = any(isinstance(one, Printed) and "misprint" in one.note for one in cells)
+    return mean_of(table, run, part) if table.kind == "published" and cells and not wrong else table.values[run, part]
 
 
 def _say_all(chapter: Chapter, table: Table, gaps: Gaps) -> str:
     means = {part: {run: part_mean(table, run, part) for run in RUNS} for part in (*PARTS, "all")}
     lead = {part: sorted(found, key=lambda run: -found[run])[:2] for part, found in means.items()}
     first = [part for part, runs in lead.items() if runs[0] == ALL]
-    text = f"{_name(table)}: All has the highest mean "
-    text += f"{', '.join(first)}" if first else "nowhere"
+    text = f"{_name(table)}: All has the highest mean {', '.join(WHERE[part] for part in first) or 'nowhere'}"
     if table.kind == "published":
-        text += " (" + "; ".join(f"{part}: next is {lead[part][1]}, {means[part][ALL] - means[part][lead[part][1]]:.1f} behind"
-                                 for part in first) + ")" if first else ""  # fmt: skip
+        behind = {part: means[part][ALL] - means[part][lead[part][1]] for part in first}
+        told = "; ".join(f"{WHERE[part]}: next is {lead[part][1]}, {gap:.1f} behind" for part, gap in behind.items())
+        text += f" ({told})" if told else ""
         quoted, bound = (
             said(table.exhibit, "All", c) for c in ("within but for", "within points of the best combination")
         )
@@ -322,7 +328,7 @@ def _say_all(chapter: Chapter, table: Table, gaps: Gaps) -> str:
         part: table.gap(chapter, next(run for run in runs if run != ALL), ALL, part) for part, runs in lead.items()
     }
     text += "; " + "; ".join(
-        f"{part}: the best other, {next(run for run in lead[part] if run != ALL)}, {table.show(chapter, row)}"
+        f"{WHERE[part]}: the best other, {next(run for run in lead[part] if run != ALL)}, {table.show(chapter, row)}"
         for part, row in others.items()
     )
     inside = [c for c in COLUMNS if (high := gaps[c].high) is not None and high <= 1]

@@ -1,7 +1,4 @@
-"""Chapter `scirepeval/affinity`: how differences of several tables are drawn side by side, and their mean over trainings.
-
-t interval    mean +- t(0.975, n - 1) sd / sqrt(n) of one value a training
-"""
+"""Chapter `scirepeval/affinity`: how differences of several tables are drawn side by side, and their mean over trainings."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scirepeval_affinity import EXHIBITS, PARTS, Table
+from scirep_core.exhibits.scirepeval_codes import over
 from scirep_core.results import Result, provenance
 
 MARKS = {"V2-T11": ("o", report.PUBLISHED, report.PAPER), "V1-T9": ("s", report.PUBLISHED, report.PAPER)}
@@ -75,13 +73,9 @@ def over_trainings(like: Result, metric: str, values: Sequence[float]) -> Result
     Args:
         like: a row of the same data, protocol and source.
     """
-    from scipy.stats import t
-
-    mean, n, low, high = float(np.mean(values)), len(values), None, None
-    if n > 1:
-        half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
-        low, high = mean - half, mean + half
+    found, n = over(values), len(values)
     return Result(
-        like.task, like.split, metric, like.protocol, mean, n, encoder="over trainings", low=low, high=high, source=like.source,
-        data_hash=like.data_hash, seed=like.seed, provenance=provenance(), note=f"mean of {n} trainings, t interval",
+        like.task, like.split, metric, like.protocol, found.value, n, encoder="over trainings", low=found.low, high=found.high,
+        source=like.source, data_hash=like.data_hash, seed=like.seed, provenance=provenance(),
+        note=f"mean of {n} trainings, t interval",
     )  # fmt: skip

@@ -18,13 +18,13 @@ import pandas as pd
 from scirep_core import report
 from scirep_core.benchmark import score
 from scirep_core.chapter import Chapter, progress
-from scirep_core.comparison import paired_bootstrap
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.encoders import aspire
 from scirep_core.evaluators import facet_systems, facets, pairs
-from scirep_core.exhibits.counting import Gathered, arithmetic, title
-from scirep_core.exhibits.scirepeval_kinds import data_of, kinds_table, sign
+from scirep_core.exhibits import sign
+from scirep_core.exhibits.counting import Gathered, arithmetic, names_in, title
+from scirep_core.exhibits.scirepeval_kinds import data_of, differences, kinds_table
 from scirep_core.published import lookup
 from scirep_core.results import Result, recorded
 from scirep_core.systems import is_sentence_matcher
@@ -59,7 +59,7 @@ BOUNDS = ("random", "oracle")
 
 def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     """Return the scores of every named system on the proximity tasks at hand, averages, differences; with real data CSFCube."""
-    names = [name.strip() for name in chapter.parameters["encoders"].split(",")]
+    names = names_in(chapter.parameters["encoders"])
     tasks = list(gathered.tasks.values())
     by_system: dict[str, list[Result]] = {}
     where = {"source": chapter.parameters["data"], "papers": chapter.parameters["papers"],
@@ -129,21 +129,6 @@ def compared(systems: Iterable[str]) -> list[tuple[str, str]]:
     return [(one, other) for one, other in found if one in names and other in names]
 
 
-def differences(first: Sequence[Result], second: Sequence[Result]) -> list[Result]:
-    """Return a row for every score two systems share: their difference with its paired interval, p in the note."""
-    others = {(row.task, row.metric): row for row in second}
-    made = []
-    for row in first:
-        other = others.get((row.task, row.metric))
-        if other is None or row.replicates is None or other.replicates is None:
-            continue
-        gap = paired_bootstrap(row, other)
-        metric = f"{row.metric}, difference of {row.encoder} and {other.encoder}"
-        made.append(replace(row, metric=metric, value=gap.value, low=gap.low, high=gap.high, note=f"p = {gap.p:.3g}",
-                            replicates=None, similarity="", encoder=f"{row.encoder} - {other.encoder}"))  # fmt: skip
-    return made
-
-
 def csfcube(chapter: Chapter, names: Sequence[str]) -> list[Result]:
     """Return CSFCube's metrics of sentence matching: the facet's sentences of the query against all of a candidate's."""
     collection = chapter.task("csfcube")
@@ -155,17 +140,12 @@ def csfcube(chapter: Chapter, names: Sequence[str]) -> list[Result]:
             rankings, fingerprint = faceted(collection, name)
             system = facets.System(name, rankings, fingerprint, aspire.SIMILARITY[aspire.resolve(name).match])
         elif name in ("tfidf", "bm25"):
-            system = replace_name(facet_systems.rank(collection, f"fabs_{name}").system, name)
+            system = facet_systems.rank(collection, f"fabs_{name}").system._replace(name=name)
         else:
-            tell = progress(name)
-            system = replace_name(facet_systems.rank(collection, f"{name}:abstract", progress=tell).system, name)
+            ranked = facet_systems.rank(collection, f"{name}:abstract", progress=progress(name))
+            system = ranked.system._replace(name=name)
         rows += facets.evaluate(collection, system, metrics=metrics, seed=chapter.parameters["seed"])
     return [replace(row, by_query={}) for row in rows]
-
-
-def replace_name(system: facets.System, name: str) -> facets.System:
-    """Return a system under the name this chapter knows it by."""
-    return system._replace(name=name)
 
 
 def faceted(collection: FacetCollection, name: str) -> tuple[facets.Rankings, str]:
@@ -357,16 +337,20 @@ def facets_table(chapter: Chapter, rows: Sequence[Result]) -> None:
         chapter.note("CSFCube was not run: it needs the real collection (<code>-p data real</code>).")
         return
     columns = ("ndcg%20", "ndcg%100", "map")
-    caption = "CSFCube, 0 to 100, aggregated over its facets; with sentence matching, queries search by their facet's sentences"
+    sizes = " or ".join(str(n) for n in sorted({row.n for of in cells.values() for row in of.values()}))
+    caption = (
+        f"CSFCube, 0 to 100, aggregated over its facets, n = {sizes} queries; with sentence matching, queries search by their "
+        "facet’s sentences"
+    )
     labels = {name: label(name) for name in names}
     chapter.show(
         kinds_table(chapter, caption, "System", names, columns, {}, cells["recorded"], cells["live"], labels, 2)
     )
 
 
-def example(chapter: Chapter, gathered: Gathered, rank: int = 0) -> None:
+def example(chapter: Chapter, gathered: Gathered) -> None:
     """Show one pair of papers, sentence by sentence: distances, the best pair, and the plan that carries one to the other."""
-    names = [n.strip() for n in chapter.parameters["encoders"].split(",") if n.strip().startswith("ot")]
+    names = [name for name in names_in(chapter.parameters["encoders"]) if name.startswith("ot")]
     task = gathered.tasks.get("scirepeval/scidocs_cite") or next(iter(gathered.tasks.values()), None)
     if not names or task is None:
         return
@@ -374,22 +358,23 @@ def example(chapter: Chapter, gathered: Gathered, rank: int = 0) -> None:
     rows = [r for r in getattr(payload, "rows", ()) if r.score > 0]
     if not rows:
         return
-    query, cand = rows[min(rank, len(rows) - 1)][:2]
+    query, cand = rows[0][:2]
     papers = {key: aspire.document(task.papers[key]) for key in (query, cand)}
     matcher = pairs.matcher_of(names[0], papers)
     costs = aspire.distances(matcher.vectors[query], matcher.vectors[cand])
     plan = 100 * aspire.transport(costs, *aspire.marginals(costs))
-    header = ["", *map(html.escape, papers[cand].sentences[: costs.shape[1]] or (papers[cand].title,))]
+    for letter, key, count in (("A", query, costs.shape[0]), ("B", cand, costs.shape[1])):
+        sentences = papers[key].sentences[:count] or (papers[key].title,)
+        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        chapter.show(f"<p><strong>{letter}</strong>: “{html.escape(papers[key].title)}”</p><ol>{items}</ol>")
+    header = ["", *(f"B{j + 1}" for j in range(costs.shape[1]))]
     body = [
-        [
-            html.escape(sentence),
-            *(_cell(d, share, d == costs.min()) for d, share in zip(costs[i], plan[i], strict=True)),
-        ]
-        for i, sentence in enumerate(papers[query].sentences[: costs.shape[0]] or (papers[query].title,))
+        [f"A{i + 1}", *(_cell(d, share, d == costs.min()) for d, share in zip(costs[i], plan[i], strict=True))]
+        for i in range(costs.shape[0])
     ]
     caption = (
-        f"“{html.escape(papers[query].title)}” (rows) and “{html.escape(papers[cand].title)}” (columns), which it cites: "
-        f"distance of each pair of sentences ({label(names[0])}), the least in bold; below it, what of the weight moves along it"
+        f"Sentences of A (rows) and of B, which it cites (columns): distance of each pair ({label(names[0])}), the least in bold; "
+        "below it, what of the weight moves along it"
     )
     chapter.show(report.table(header, body, caption))
     chapter.say(f"Best pair: {costs.min():.2f}. Transport: {float((plan * costs).sum()) / 100:.2f}.")

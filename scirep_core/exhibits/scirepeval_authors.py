@@ -18,6 +18,8 @@ from scirep_core.datasets.task import Signature, Signatures, Task
 from scirep_core.errors import ConfigError
 from scirep_core.evaluators import author_blocks, author_model, authors
 from scirep_core.evaluators.author_features import FEATURES
+from scirep_core.exhibits import sign
+from scirep_core.exhibits.counting import names_in
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result, provenance, recorded
 from scirep_core.scoring import evaluate, named_vectors
@@ -51,7 +53,7 @@ def task_of(chapter: Chapter) -> Task:
 def vectors_of(task: Task, encoders: str, protocol: str, seed: int) -> dict[str, Vectors]:
     """Return id -> vector of every system named, of random and, where the truth is known, of the oracle."""
     found: dict[str, Vectors] = {}
-    for name in (one.strip() for one in encoders.split(",")):
+    for name in names_in(encoders):
         vectors = load_system(name).on(task, protocol, progress(name))
         if not isinstance(vectors, dict):
             raise ConfigError(f"{name} ranks pairs and has no vectors: it cannot tell authors apart. Leave it out")
@@ -136,13 +138,6 @@ def _extent(run: Mapping[tuple[str, str], Result]) -> str:
     return (row.pool or f"{row.n:,} mentions") + (f", literature of {papers:,} papers" if papers else "")
 
 
-def way(row: Result) -> int:
-    """Return 1 if a difference lies above 0 with its whole interval, -1 if below, 0 if the interval holds 0 or is missing."""
-    if row.low is None or row.high is None:
-        return 0
-    return 1 if row.low > 0 else -1 if row.high < 0 else 0
-
-
 ADDS = {1: "add to metadata", -1: "take from metadata", 0: "make no clear difference to metadata"}
 LIES = {1: "above metadata alone", -1: "below metadata alone", 0: "not told apart from metadata alone"}
 
@@ -156,8 +151,8 @@ def verdict(chapter: Chapter, rows: Sequence[Result], protocol: str) -> None:
                 continue
             alone = run.get((name, ALONE))
             said.append(
-                f"vectors of {html.escape(name)} {ADDS[way(row)]} ({_points(chapter, row)})"
-                + (f"; alone they lie {LIES[way(alone)]} ({_points(chapter, alone)})" if alone else "")
+                f"vectors of {html.escape(name)} {ADDS[sign(row)]} ({_points(chapter, row)})"
+                + (f"; alone they lie {LIES[sign(alone)]} ({_points(chapter, alone)})" if alone else "")
             )
         if said:
             chapter.say(f"{word}, {_extent(run)}: {'. '.join(one[0].upper() + one[1:] for one in said)}.")
@@ -172,7 +167,7 @@ def _points(chapter: Chapter, row: Result) -> str:
 def tells(chapter: Chapter, rows: Sequence[Result], protocol: str) -> None:
     """Say for which encoders the task is more than a test of metadata, and what follows for its correlations."""
     for word, run in (("in the recorded run", kept_of(protocol)), ("in this run", by_key(rows))):
-        gains = {name: way(row) for (name, metric), row in run.items() if metric == GAIN and name not in ENDS}
+        gains = {name: sign(row) for (name, metric), row in run.items() if metric == GAIN and name not in ENDS}
         if not gains:
             continue
         blind = [html.escape(name) for name, one in gains.items() if not one]
@@ -267,9 +262,9 @@ def _mentions(
     return replace(plain, vectors=table, likeness={}), author_blocks.splits(plain.blocks, protocol, seed)[0]
 
 
-def example(chapter: Chapter, task: Task, vectors: dict[str, Vectors], encoder: str, protocol: str, seed: int) -> None:
-    """Show the test block where vectors change most: its mentions, who is who, and the groups found without and with them."""
-    data = task.payload
+def example(chapter: Chapter, task: Task, vectors: dict[str, Vectors], protocol: str, seed: int) -> None:
+    """Show the test block where the last encoder's vectors change most: who is who, and the groups without and with them."""
+    encoder, data = [name for name in vectors if name not in ENDS][-1], task.payload
     assert isinstance(data, Signatures)
     known = [row for row in data.rows if row.cluster]
     mentions, split = _mentions(task, vectors[encoder], protocol, seed)

@@ -103,10 +103,10 @@ def claims(chapter: Chapter, found: Sequence[Kind], groups: Sequence[Groups]) ->
     kinds = ["published" if one.of is None else one.of.name for one in shown]
     header = [f"{html.escape(one.heading)}<br><small>{kind}</small>" for one, kind in zip(shown, kinds, strict=True)]
     caption = (
-        "What the texts say of codes, run by run: tasks, or points in the mean of the tasks, in small. Yes and no: the 95 % "
-        "interval over trainings lies on "
-        "one side of 0; not told: it holds 0; print has no intervals: its sign. Random groups: in-train by the code of the "
-        "task’s own group, out-of-train by the mean of the four"
+        "What the texts say of codes, run by run: tasks, or points in the mean of the tasks, in small. Best of four: by means, on "
+        "all tasks (yes), some (in part) or none (no). Else yes and no: the 95 % interval over trainings lies on one side of 0; "
+        "not told: it holds 0; print has no intervals: its sign. Random groups: in-train by the code of the task’s own group, "
+        "out-of-train by the mean of the four"
     )
     chapter.show(report.table(["Claim", *header], body, caption, [["", *kinds]] * len(body)))
 

@@ -23,6 +23,7 @@ from scirep_core.datasets import TASKS, overlap
 from scirep_core.datasets.overlap import Overlap, Share
 from scirep_core.datasets.task import Labelled, Task
 from scirep_core.errors import ScirepError
+from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import SAMPLE, Gathered, title
 from scirep_core.exhibits.scirepeval_baselines import (
@@ -193,13 +194,6 @@ def _own(task: str) -> Sequence[str]:
 # ---- paired differences ----------------------------------------------------------------------------------------------
 
 
-def side(row: Result) -> int:
-    """Return 1 where a difference is settled above 0, -1 below, 0 where its interval holds 0."""
-    if row.low is None or row.high is None:
-        return 0
-    return 1 if row.low > 0 else -1 if row.high < 0 else 0
-
-
 def gaps_of(rows: Iterable[Result], protocol: str) -> dict[tuple[str, str], list[Result]]:
     """Return the differences of units by the pair of systems."""
     found: dict[tuple[str, str], list[Result]] = {}
@@ -213,7 +207,8 @@ def gaps_of(rows: Iterable[Result], protocol: str) -> dict[tuple[str, str], list
 
 def name_of(system: str) -> str:
     """Return how a system is called in a sentence."""
-    return LABELS.get(system, f"<code>{html.escape(system)}</code>") if system != FLOOR else "the floor"
+    ends = {FLOOR: "the floor", CEILING: "the ceiling"}
+    return ends.get(system) or LABELS.get(system, f"<code>{html.escape(system)}</code>")
 
 
 def say_differences(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -224,7 +219,7 @@ def say_differences(chapter: Chapter, rows: Sequence[Result]) -> None:
             continue
         items = []
         for (first, second), gaps in gaps_of(of, protocol).items():
-            ahead, behind = (sum(side(g) == s for g in gaps) for s in (1, -1))
+            ahead, behind = (sum(sign(g) == s for g in gaps) for s in (1, -1))
             open_ = len(gaps) - ahead - behind
             text = (
                 f"{name_of(first)} against {name_of(second)}: ahead on {ahead} of {len(gaps)} units, behind on {behind}, "
@@ -243,9 +238,9 @@ def say_differences(chapter: Chapter, rows: Sequence[Result]) -> None:
             chapter.show(f"<p>{which(of).capitalize()}, in points:</p><ul>{''.join(items)}</ul>")
 
 
-def points(chapter: Chapter, gap: Result) -> str:
-    """Return a difference with its interval."""
-    return f"{chapter.number(gap, 1, sign=True)} {report.interval(gap.low, gap.high)}"
+def points(chapter: Chapter, gap: Result | None) -> str:
+    """Return a difference with its interval, "" for none."""
+    return cell(chapter, gap, signed=True)
 
 
 def differences_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
@@ -266,7 +261,7 @@ def differences_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
         for ax, ((first, second), gaps) in zip(grid[0], shown.items(), strict=True):
             ax.axvline(0, color=report.FLOOR, linewidth=1)
             for gap in gaps:
-                y, settled = len(lines) - 1 - lines.index(label[id(gap)]), side(gap)
+                y, settled = len(lines) - 1 - lines.index(label[id(gap)]), sign(gap)
                 colour = report.MUTED if not settled else report.SERIES[0] if settled > 0 else report.SERIES[1]
                 ax.plot([gap.low, gap.high], [y, y], color=colour, linewidth=1.2)
                 ax.plot(gap.value, y, "o" if settled >= 0 else "s", color=colour, markersize=4.5,
@@ -281,7 +276,8 @@ def differences_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
         chapter.figure(
             f"differences-{of[0].kind}", figure, pd.DataFrame(frame),
             f"{which(of).capitalize()}: paired differences on every unit, in points, with 95 % bootstrap intervals over the same "
-            f"papers or queries (n = {least} to {most}). Filled: the interval leaves out 0.",
+            f"papers or queries (n = {least} to {most}). Filled: the interval leaves out 0."
+            + (f" The first {len(shown)} of {len(found)} pairs; all are in the list above." if len(found) > len(shown) else ""),
             f"Differences with intervals for {' and '.join(f'{a} minus {b}' for a, b in shown)} on {len(lines)} units.",
         )  # fmt: skip
 
@@ -300,26 +296,22 @@ def back_ends(chapter: Chapter, rows: Sequence[Result]) -> None:
         gaps = [r for r in of if r.metric.startswith(DIFFERENCE) and ", " in r.metric and not ranks(r.task)]
         if not gaps:
             continue
-        cell = {(r.task, r.metric, r.protocol, r.encoder): r for r in of if r.split == "test"}
+        found = {(r.task, r.metric, r.protocol, r.encoder): r for r in of if r.split == "test"}
         body, told = [], []
         for name in dict.fromkeys(g.encoder for g in gaps):
             mine = [g for g in gaps if g.encoder == name]
             for task in dict.fromkeys(g.task for g in mine):
-                metric = (
-                    TASKS[task].metrics[0]
-                    if task in TASKS
-                    else mine[0].metric.removeprefix(DIFFERENCE).partition(",")[0]
-                )
+                metric = next(g.metric for g in mine if g.task == task).removeprefix(DIFFERENCE).partition(",")[0]
                 keys = [(f"{metric}{BARE}", "paper"), (metric, "paper"), (metric, "sound")]
-                scores = [cell.get((task, m, p, name)) for m, p in keys]
+                scores = [found.get((task, m, p, name)) for m, p in keys]
                 both = [next((g for g in mine if g.task == task and g.metric.endswith(word)), None)
                         for word in ("without intercept", "sound and paper")]  # fmt: skip
                 body.append([f"{html.escape(title(task))}<br><small>{LABELS.get(name, html.escape(name))}, {metric}</small>",
                              *(chapter.number(s, 1) if s else "" for s in scores),
-                             *(points(chapter, g) if g else "" for g in both)])  # fmt: skip
+                             *(points(chapter, g) for g in both)])  # fmt: skip
             for word, label in (("without intercept", "an intercept"), ("sound and paper", "protocol sound")):
                 of_word = [g for g in mine if g.metric.endswith(word)]
-                up, down = (sum(side(g) == s for g in of_word) for s in (1, -1))
+                up, down = (sum(sign(g) == s for g in of_word) for s in (1, -1))
                 largest = max(of_word, key=lambda g: abs(g.value), default=None)
                 told.append(
                     f"<li>{name_of(name)}: {label} raises {up} of {len(of_word)} tasks and lowers {down} (intervals that leave "
@@ -407,4 +399,5 @@ def partial_run(rows: Sequence[Result]) -> Run:
         for (first, second), found in gaps_of(rows, protocol).items()
         for gap in found
     ]
-    return Run(rows[0].kind, rows[0].kind.capitalize(), which(rows), scores, gaps)
+    kind, (_, _, about) = rows[0].kind, which(rows).partition(", ")
+    return Run(kind, kind.capitalize(), f"{about.capitalize()}.", scores, gaps)

@@ -20,14 +20,14 @@ import pandas as pd
 
 from scirep_core.benchmark import Given, attempt
 from scirep_core.chapter import Chapter, progress
-from scirep_core.datasets import TASKS
 from scirep_core.datasets.task import Task
 from scirep_core.encoders import SENTENCES, load_encoder
 from scirep_core.errors import ScirepError
 from scirep_core.evaluators import inputs
 from scirep_core.evaluators.inputs import Vectors
-from scirep_core.exhibits.counting import Gathered, title
+from scirep_core.exhibits.counting import Gathered, names_in, title
 from scirep_core.exhibits.scirepeval_compared import difference
+from scirep_core.leaderboard import main_metric
 from scirep_core.published import lookup
 from scirep_core.results import Result, provenance, recorded
 from scirep_core.score_cache import Question
@@ -190,7 +190,7 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     given = chapter.parameters
     tasks = tuple(gathered.tasks.values())
     shelf, rows = Shelf(tasks, given["protocol"], given["seed"], {}), list[Result]()
-    own = [name for name in given["encoders"].split(",") if name and name not in SYSTEMS]
+    own = [name for name in names_in(given["encoders"]) if name not in SYSTEMS]
     makers: dict[str, Callable[[Shelf], Any]] = {name: functools.partial(_named, name) for name in ("random", *own)}
     makers |= {name: functools.partial(_given, name) for name, v in SYSTEMS.items() if v.quick or not given["quick"]}
     tell = progress("scores", "systems scored")
@@ -236,23 +236,15 @@ def _scores(system: Any, tasks: Sequence[Task], given: Mapping[str, Any]) -> lis
                             question=question)  # fmt: skip
             if found.failed:
                 raise ScirepError("; ".join(f"{task}: {why}" for task, why in found.failed.items()))
-            rows += [r for r in found.rows if r.metric in (main_metric(r.task, r.metric), PEARSON)]
+            rows += [r for r in found.rows if r.metric in (main_metric(r.task) or r.metric, PEARSON)]
     return rows
-
-
-def main_metric(task: str, otherwise: str = "") -> str:
-    """Return the metric a task stands for in the figure: the mean of four of reviewers, MAP of SciDocs, else its own."""
-    if task not in TASKS:
-        return otherwise
-    metrics = TASKS[task].metrics
-    return "mean_of_four" if "mean_of_four" in metrics else metrics[0]
 
 
 def score_table(rows: Sequence[Result], floor: bool = False) -> pd.DataFrame:
     """Return main scores, one row a system and one column a task; systems that lack a task are left out."""
     main = [
         r for r in rows
-        if r.split == "test" and r.metric == main_metric(r.task, r.metric) and r.metric != PEARSON
+        if r.split == "test" and r.metric == (main_metric(r.task) or r.metric) and r.metric != PEARSON
         and not r.metric.startswith("difference") and (floor or r.encoder != "random") and r.encoder != "oracle"
         and r.encoder != OVER
     ]  # fmt: skip

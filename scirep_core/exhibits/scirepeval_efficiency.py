@@ -210,7 +210,7 @@ def parameters_claims(chapter: Chapter, costs: Mapping[str, Cost]) -> None:
     ])  # fmt: skip
     chapter.say(
         f"By section 7 adapters “add and only train {chapter.number(half)} as many parameters as PALs”. What they <em>add</em> is "
-        f" {chapter.number(added)} of PALs’. What they <em>train</em> is less by far: PALs move the trunk with them, adapters do "
+        f"{chapter.number(added)} of PALs’. What they <em>train</em> is less by far: PALs move the trunk with them, adapters do "
         f"not, and train {chapter.number(trained, 1)} % as many. Of Fusion it says “{chapter.number(ten)} as many parameters as "
         f"PALs”; counted, {chapter.number(fused, 1)}x."
     )

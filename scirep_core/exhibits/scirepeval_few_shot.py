@@ -48,8 +48,9 @@ def curves(chapter: Chapter, rows: Sequence[Result], gathered: Gathered) -> None
             for j, task in enumerate(tasks):
                 _panel(grid[i][j], points[(points["task"] == task) & (points["protocol"] == protocol)], looks)
                 grid[i][j].set_title(f"{title(task)}, {protocol}", fontsize=8)
-        for ax in grid[-1]:
+        for ax, task in zip(grid[-1], tasks, strict=True):
             ax.set_xlabel("labelled examples")
+            ax.set_xticks(*_ticks(points[points["task"] == task]["examples"]))
         for row in grid:
             row[0].set_ylabel("F1")
         figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
@@ -172,13 +173,17 @@ def _panel(axes: Any, points: pd.DataFrame, looks: Mapping[str, tuple[str, str]]
         axes.plot(hollow["examples"], hollow["f1"], mark, markersize=4, color=colour, markerfacecolor=report.PAPER)
         bars = of.dropna(subset=["low", "high"])  # a percentile interval need not hold the value: no error bars
         axes.vlines(bars["examples"], bars["low"], bars["high"], color=colour, linewidth=0.8)
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.minorticks_off()
     axes.set_ylim(0, 104)
+
+
+def _ticks(examples: Sequence[float]) -> tuple[list[float], list[str]]:
+    """Return ticks of a logarithmic axis: the fewest and the most examples, and 1 and 3 times powers of ten well between."""
+    low, high = float(min(examples)), float(max(examples))
+    inner = [k * 10.0**e for e in range(7) for k in (1, 3) if 1.5 * low < k * 10.0**e < high / 1.5]
+    places = list(dict.fromkeys((low, *inner, high)))
+    return places, [f"{x:,.0f}" for x in places]
 
 
 def settings(chapter: Chapter, gathered: Gathered) -> None:

@@ -13,10 +13,9 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import cluster_order, correlations
 from scirep_core.datasets import TASKS
-from scirep_core.exhibits import heatmap
+from scirep_core.exhibits import cell, heatmap, sign
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_baselines import say_unrecorded, which
-from scirep_core.exhibits.scirepeval_compared import side
 from scirep_core.exhibits.scirepeval_correlations import (
     ABOVE,
     APART,
@@ -154,10 +153,12 @@ def scidocs_in_print(chapter: Chapter) -> None:
     for metric in ("MAP", "nDCG"):
         every, strong = ([made[a, b, metric, least] for a, b in pairs_of(NEAREST)] for least in (0.0, STRONG))
         above = sum(row.value > CLAIM for row in every)
+        whole = sum(row.low is not None and row.low > CLAIM for row in every)
         chapter.say(
             f"{metric}: over all {sizes[0]} models {above} of {len(every)} correlations are above the {said} of the text (from "
-            f"{_low(chapter, every)} to {_high(chapter, every)}); over the {sizes[1]} models that reach {STRONG:.0f} MAP on Cite "
-            f"{sum(row.value > CLAIM for row in strong)} are (from {_low(chapter, strong)} to {_high(chapter, strong)})."
+            f"{_low(chapter, every)} to {_high(chapter, every)}), {whole} with the whole interval; over the {sizes[1]} models that "
+            f"reach {STRONG:.0f} MAP on Cite {sum(row.value > CLAIM for row in strong)} are (from {_low(chapter, strong)} to "
+            f"{_high(chapter, strong)})."
         )
     _say_clouds(chapter, tables["MAP", 0.0], tables["MAP", STRONG])
 
@@ -215,10 +216,9 @@ def groups(chapter: Chapter, rows: Sequence[Result]) -> None:
             classes.append(["", "", "", *[low.kind] * 4])
         four, every = (found.get((f"group/{name}", MEDIAN, "test")) for name in ("four of SciDocs", "all tasks"))
         if four and every:
-            wider = "more alike than" if four.value > every.value else "no more alike than"
             told.append(
-                f"{which(of).capitalize()}: the four SciDocs tasks are {wider} the tasks at large (median r "
-                f"{chapter.number(four, 2)} against {chapter.number(every, 2)}, {four.n} systems)."
+                f"{which(of).capitalize()}: the median r is {chapter.number(four, 2)} among the four SciDocs tasks and "
+                f"{chapter.number(every, 2)} among all ({four.n} systems)."
             )
     if body:
         header = ["Tasks", "systems", "pairs", "lowest r", "median", "highest r", f"above {CLAIM}"]
@@ -313,12 +313,11 @@ def joined(chapter: Chapter, rows: Sequence[Result]) -> None:
                 and r.encoder == f"{JOINED} - {MEAN}"]  # fmt: skip
         if not gaps:
             continue
-        body = [[html.escape(title(g.task)), f"{chapter.number(g, 2, sign=True)} {report.interval(g.low, g.high)}", f"{g.n:,}"]
-                for g in gaps]  # fmt: skip
+        body = [[html.escape(title(g.task)), cell(chapter, g, 2, signed=True), f"{g.n:,}"] for g in gaps]
         table = report.table(["Task", "concatenation − mean", "n"], body,
                              f"{which(of).capitalize()}: two embeddings concatenated against averaged, in points",
                              [["", of[0].kind, ""]] * len(body))  # fmt: skip
-        up, down = (sum(side(g) == s for g in gaps) for s in (1, -1))
+        up, down = (sum(sign(g) == s for g in gaps) for s in (1, -1))
         largest = max(gaps, key=lambda g: abs(g.value))
         mean = sum(g.value for g in gaps) / len(gaps)
         chapter.show(f"<details><summary>{which(of).capitalize()}: task by task</summary>{table}</details>")

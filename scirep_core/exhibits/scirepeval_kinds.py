@@ -1,4 +1,4 @@
-"""What the chapters of SciRepEval's Tables 5, 7 and 10 share: which kinds of numbers there are, and the sign of an interval.
+"""What the chapters of SciRepEval's Tables 5, 7 and 10 share: which kinds of numbers there are, and paired differences.
 
     published   as printed, of the real benchmark
     recorded    our committed run, where there is one
@@ -10,9 +10,12 @@ A kind without numbers has no column, no mark and no sentence; that nothing is r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
+from scirep_core.comparison import paired_bootstrap
+from scirep_core.exhibits import cell
 from scirep_core.published import Printed
 from scirep_core.results import Result
 
@@ -20,11 +23,20 @@ Cells = Mapping[tuple[str, str], Result]
 """Our numbers by (line, column)."""
 
 
-def sign(row: Result) -> int:
-    """Return 1 where the whole interval lies above 0, -1 below, else 0."""
-    assert row.low is not None
-    assert row.high is not None
-    return int(row.low > 0) - int(row.high < 0)
+def differences(first: Sequence[Result], second: Sequence[Result]) -> list[Result]:
+    """Return a row for every score that two systems share: their difference with its paired interval, p in the note."""
+    others = {(row.task, row.split, row.metric): row for row in second}
+    made = []
+    for row in first:
+        other = others.get((row.task, row.split, row.metric))
+        if other is None or row.replicates is None or other.replicates is None:
+            continue
+        gap = paired_bootstrap(row, other)
+        made.append(replace(
+            row, metric=f"{row.metric}, difference of {row.encoder} and {other.encoder}", value=gap.value, low=gap.low,
+            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", encoder=f"{row.encoder} - {other.encoder}",
+        ))  # fmt: skip
+    return made
 
 
 def data_of(rows: Sequence[Result]) -> str:
@@ -58,7 +70,7 @@ def _shown(chapter: Chapter, number: Printed | Result | None, decimals: int) -> 
         return ""
     if isinstance(number, Printed):
         return chapter.number(number) if number.value else ""
-    return f"{chapter.number(number, decimals)} {report.interval(number.low, number.high)}"
+    return cell(chapter, number, decimals)
 
 
 def recording(chapter: Chapter, kept: Sequence[Result]) -> None:

@@ -164,8 +164,8 @@ def second_hand(chapter: Chapter, gathered: Gathered) -> None:
                    int(POSITIVES * queries.number), [said, queries])
     ])[0]  # fmt: skip
     chapter.say(
-        f"About {chapter.number(said)} positives of SciDocs Cite, the publication’s limitations say, are “in fact citations of "
-        f"citations”. With {chapter.number(queries)} queries and {POSITIVES} positives each, that is "
+        f"About {number(chapter, said)} positives of SciDocs Cite, the publication’s limitations say, are “in fact citations of "
+        f"citations”. With {number(chapter, queries)} queries and {POSITIVES} positives each, that is "
         f"{chapter.number(share, 0)} percent of them. The count is quoted: the files hold pairs and grades, and not who cites "
         "whom, so nobody can repeat it from them."
     )

@@ -17,10 +17,10 @@ import pandas as pd
 from scirep_core import report
 from scirep_core.benchmark import score
 from scirep_core.chapter import Chapter, progress
-from scirep_core.comparison import paired_bootstrap
 from scirep_core.evaluators import pairs
-from scirep_core.exhibits.counting import Gathered, arithmetic
-from scirep_core.exhibits.scirepeval_kinds import data_of, kinds_table, sign
+from scirep_core.exhibits import sign
+from scirep_core.exhibits.counting import Gathered, arithmetic, names_in
+from scirep_core.exhibits.scirepeval_kinds import data_of, differences, kinds_table
 from scirep_core.published import Printed, lookup, table
 from scirep_core.results import Result, recorded
 from scirep_core.systems import is_sentence_matcher
@@ -51,7 +51,7 @@ LEAST = 10
 
 def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     """Return MAP and Recall@5 of every named system, field by field and over fields, and differences from BM25."""
-    names = [name.strip() for name in chapter.parameters["encoders"].split(",")]
+    names = names_in(chapter.parameters["encoders"])
     tasks = [task for task in gathered.tasks.values() if task.name == TASK]
     seed = chapter.parameters["seed"]
     where = {
@@ -73,25 +73,12 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     return chapter.record(rows)
 
 
-def differences(first: Sequence[Result], second: Sequence[Result]) -> list[Result]:
-    """Return, for every field and metric, the difference of two systems with its paired interval; p in the note."""
-    others = {(row.split, row.metric): row for row in second}
-    made = []
-    for row in first:
-        gap = paired_bootstrap(row, other := others[row.split, row.metric])
-        made.append(replace(
-            row, metric=f"{row.metric}, difference of {row.encoder} and {other.encoder}", value=gap.value, low=gap.low,
-            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", encoder=f"{row.encoder} - {other.encoder}",
-        ))  # fmt: skip
-    return made
-
-
 # ---- the printed tables ----------------------------------------------------------------------------------------------
 
 
-def fields(exhibit: str = "V2-T10") -> list[str]:
+def fields() -> list[str]:
     """Return the printed fields of study, without the average."""
-    return [row for row in dict.fromkeys(row for row, _ in lookup(exhibit)) if row != "Avg"]
+    return [row for row in dict.fromkeys(row for row, _ in lookup("V2-T10")) if row != "Avg"]
 
 
 def systems() -> list[str]:
@@ -156,10 +143,10 @@ def table10(chapter: Chapter) -> None:
         chapter.note(f"The print’s bold marks differ from the highest number in {len(wrong)} cells: {listed}.")
 
 
-def below(name: str, metric: str, baseline: str = "BM25") -> list[str]:
-    """Return the fields in which a system's printed number is below the baseline's."""
+def below(name: str, metric: str) -> list[str]:
+    """Return the fields in which a system's printed number is below BM25's."""
     ten = lookup("V2-T10")
-    return [f for f in fields() if ten[f, f"{name}/{metric}"].number < ten[f, f"{baseline}/{metric}"].number]
+    return [f for f in fields() if ten[f, f"{name}/{metric}"].number < ten[f, f"BM25/{metric}"].number]
 
 
 def claim(chapter: Chapter) -> None:

@@ -19,11 +19,11 @@ from scirep_core import report, studied
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
-from scirep_core.exhibits import studies
+from scirep_core.exhibits import sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_multi_format import CONTROL, ENSEMBLE, LABELS, listed
 from scirep_core.exhibits.scirepeval_print import AVERAGE, rows_of
-from scirep_core.exhibits.studies import SPLITS, average_column, difference, sign
+from scirep_core.exhibits.studies import SPLITS, average_column, difference
 from scirep_core.published import lookup
 from scirep_core.results import Result, provenance
 
@@ -86,7 +86,8 @@ def bases(chapter: Chapter) -> None:
             name = made.encoder.removesuffix(f" on {base}")
             told.append(f"{html.escape(name)} {difference(chapter, made)}")
             ahead.get(name, []).extend([base] if sign(made) > 0 else [])
-        chapter.say(f"Average minus MTL CLS: {'; '.join(told)}." if told else "")
+        if told:
+            chapter.say(f"Average minus MTL CLS: {'; '.join(told)}.")
     if there:
         counts = "; ".join(f"{name} on {len(found)} of {len(there)}" for name, found in ahead.items())
         chapter.say(f"Settled ahead of MTL CLS on its own base: {counts}.")

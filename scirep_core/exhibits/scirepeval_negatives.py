@@ -23,8 +23,9 @@ import pandas as pd
 from scirep_core import report, studied, study
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.scirepeval import PaperTriple, TrainExample, training
-from scirep_core.exhibits import studies
+from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import number as count_of
 from scirep_core.exhibits.scirepeval_affinity import CHAPTER
 from scirep_core.exhibits.scirepeval_affinity_figure import over_trainings
 from scirep_core.published import lookup
@@ -120,8 +121,8 @@ def in_print(chapter: Chapter) -> None:
     )
     near = abs(times.value / claimed.number - 1) < 0.05
     chapter.say(
-        f"The text says {chapter.number(claimed)} times the data of SPECTER. Table 1 counts {chapter.number(before)} triplets of "
-        f"SPECTER, training and validation together; of the new ones there are "
+        f"The text says {chapter.number(claimed)} times the data of SPECTER. Table 1 counts {count_of(chapter, before)} triplets "
+        f"of SPECTER, training and validation together; of the new ones there are "
         f"{'as many' if near else f'{chapter.number(times, 1)} times as many'}. It says {quoted['fields of study']} fields of "
         f"study; Table 9 of the same paper lists {len(table)}, the published code has {FIELDS_CODE} classes. That code "
         "draws easy negatives otherwise than the text: 2 of exactly the query’s fields, 2 that share a field, 2 that share "
@@ -278,12 +279,16 @@ def _say_nearness(chapter: Chapter, rows: Mapping[str, Result]) -> None:
     for above, kind in pairwise(order):
         apart = (rows[kind].high or 0) < (rows[above].low or 0)
         text += f"{', then ' if apart else ', not told apart from '}{kind} {chapter.number(rows[kind], 3)}"
-    planned = order == [POSITIVE, *KINDS]
-    chapter.say(
-        f"From the nearest: {text}. "
-        + ("So a hard negative is hard in words too: nearer to its query than a paper of the same field." if planned else
-           "By words alone this is not the order that the names suggest.")
-    )  # fmt: skip
+    hard, same = rows["hard"], rows["same field"]
+    chapter.say(f"From the nearest: {text}.")
+    if (hard.low or 0) > (same.high or 0):
+        chapter.say("So a hard negative is hard in words too: nearer to its query than a paper of the same field.")
+    elif (hard.high or 0) < (same.low or 0):
+        chapter.say(
+            "By words alone a paper of the same field is nearer to its query than a hard negative, whatever the names say."
+        )
+    else:
+        chapter.say("By words alone a hard negative and a paper of the same field are not told apart.")
 
 
 # ---- bases trained either way ----------------------------------------------------------------------------------------
@@ -364,8 +369,8 @@ def show_bases(chapter: Chapter, live: Sequence[Result]) -> None:
         for task in (*COMPARED, MEAN):
             label = html.escape(title(task)) if task != MEAN else f"mean of the {len(COMPARED)}"
             shown = [chapter.number(cells[base, task], 1) for base in WAYS]
-            gap = f"{chapter.number(gaps[task], 1, sign=True)} {report.interval(gaps[task].low, gaps[task].high)}"
-            body.append([label, chapter.number(start[task], 1) if task in start else "", *shown, gap])
+            begun = chapter.number(start[task], 1) if task in start else ""
+            body.append([label, begun, *shown, cell(chapter, gaps[task], signed=True)])
         header = ["Task", "no citations", *WAYS.values(), "difference"]
         papers = some.parameters.get("papers") or chapter.parameters["papers"]
         caption = (
@@ -383,13 +388,13 @@ def show_bases(chapter: Chapter, live: Sequence[Result]) -> None:
 
 def _say_bases(chapter: Chapter, gaps: Mapping[str, Result]) -> None:
     total = gaps[MEAN]
-    signs = {task: studies.sign(row) for task, row in gaps.items() if task != MEAN}
+    signs = {task: sign(row) for task, row in gaps.items() if task != MEAN}
     if total.low is None:
         chapter.say(
             f"One training each way: a difference of {chapter.number(total, 1, sign=True)} on the mean says nothing by itself."
         )
         return
-    word = {1: "better", -1: "worse", 0: "not told apart"}[studies.sign(total)]
+    word = {1: "better", -1: "worse", 0: "not told apart"}[sign(total)]
     up, down = ([f"{html.escape(title(t))}" for t, s in signs.items() if s == way] for way in (1, -1))
     named = "; ".join(f"{how} on {', '.join(names)}" for how, names in (("better", up), ("worse", down)) if names)
     chapter.say(

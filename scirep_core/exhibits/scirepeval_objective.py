@@ -20,7 +20,7 @@ from scirep_core.chapter import Chapter, progress
 from scirep_core.comparison import paired_bootstrap
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.task import Task
-from scirep_core.exhibits import studies
+from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_affinity import COLUMNS, MEANS, SUBSET_OF, called, column_of, references
 from scirep_core.published import Printed, lookup
@@ -126,12 +126,10 @@ def our_ablation(chapter: Chapter, rows: Sequence[Result]) -> None:
     chapter.show(report.table(["Tasks", "difference"], body, caption, [["", "recorded"]] * len(body)))
     parts = []
     for column in MEANS:
-        word = {1: "gains", -1: "loses", 0: "neither gains nor loses as far as our trainings tell"}[
-            studies.sign(gaps[column])
-        ]
+        word = {1: "gains", -1: "loses", 0: "neither gains nor loses as far as our trainings tell"}[sign(gaps[column])]
         parts.append(f"{column} {word} ({studies.difference(chapter, gaps[column])})")
-    lower, higher = (", ".join(called(c) for c in COLUMNS if studies.sign(gaps[c]) == way) for way in (-1, 1))
-    hint = studies.sign(gaps["out-of-train"]) < 0 <= studies.sign(gaps["in-train"])
+    lower, higher = (", ".join(called(c) for c in COLUMNS if sign(gaps[c]) == way) for way in (-1, 1))
+    hint = sign(gaps["out-of-train"]) < 0 <= sign(gaps["in-train"])
     chapter.say(
         f"Without the citation triplets our MTL CTRL: {'; '.join(parts)}. By format, settled: lower in {lower or 'none'}, higher "
         f"in {higher or 'none'}. "
@@ -203,9 +201,13 @@ def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
         label = f"{format_.replace('QRY', 'SRCH')}, {cells[0].metric}, n = {cells[0].n}"
         line = [f"{html.escape(title(task))}<br><small>{label}</small>"]
         line += [chapter.number(plain[system, task], 1) for system in (studies.FLOOR, studies.LEXICAL, BASE, name)]
-        line.append(_points(chapter, gaps[name, task]))
+        line.append(cell(chapter, gaps[name, task], signed=True))
         read_so = (under, task) in plain
-        line += [chapter.number(plain[under, task], 1), _points(chapter, gaps[under, task])] if read_so else ["", ""]
+        line += (
+            [chapter.number(plain[under, task], 1), cell(chapter, gaps[under, task], signed=True)]
+            if read_so
+            else ["", ""]
+        )
         line.append(chapter.number(plain[studies.CEILING, task], 1))
         body.append(line)
     header = ["Task", "floor", "TF-IDF", "base", f"{own} alone", "change", f"as {own}", "change", "ceiling"]
@@ -236,12 +238,8 @@ def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def _count(gaps: Mapping[str, Result]) -> str:
     """Return in how many tasks a difference is settled, either way, by its interval."""
-    up, down = (sum(studies.sign(row) == way for row in gaps.values()) for way in (1, -1))
+    up, down = (sum(sign(row) == way for row in gaps.values()) for way in (1, -1))
     return f"better in {up}, worse in {down}, not settled in {len(gaps) - up - down}"
-
-
-def _points(chapter: Chapter, row: Result) -> str:
-    return f"{chapter.number(row, 1, sign=True)} {report.interval(row.low, row.high)}"
 
 
 def _draw_one(chapter: Chapter, own: str, gaps: Mapping[str, Result]) -> None:
@@ -257,7 +255,7 @@ def _draw_one(chapter: Chapter, own: str, gaps: Mapping[str, Result]) -> None:
             "D",
             color=report.LIVE,
             markersize=5.5,
-            markerfacecolor=report.LIVE if studies.sign(row) else report.PAPER,
+            markerfacecolor=report.LIVE if sign(row) else report.PAPER,
         )
     labels = {task: f"{title(task)} ({TASKS[task].format.replace('QRY', 'SRCH')})" for task in order}
     axes.set_yticks(range(len(order)), [labels[task] for task in reversed(order)])

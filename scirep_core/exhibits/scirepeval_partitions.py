@@ -25,14 +25,13 @@ from scirep_core import report, studied
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.inventory import TRAINING
+from scirep_core.exhibits import cell, studies
 from scirep_core.exhibits import scirepeval_codes as codes
-from scirep_core.exhibits import studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_codes import PARTS, Estimate, Matrix, own_code
 from scirep_core.exhibits.scirepeval_codes_print import GAINS, gain, task_label
 from scirep_core.exhibits.scirepeval_specialisation import Kind, row_of
 from scirep_core.formats import FORMATS
-from scirep_core.results import Result
 from scirep_core.study_tables import OWN
 from scirep_core.training.variants import PARTITIONS, random_partition
 
@@ -178,12 +177,7 @@ def _cell(chapter: Chapter, one: Groups, reading: str, tasks: Sequence[str], nam
         return ""
     note = f"{len(tasks)} tasks, difference of two means, Welch"
     made = row_of(one.of, name, f"formats minus random groups, {reading}", FORMATTED, found, note)
-    (row,) = chapter.record([_counted(made, one)])
-    return f"{chapter.number(row, 1, sign=True)} {report.interval(row.low, row.high)}"
-
-
-def _counted(row: Result, one: Groups) -> Result:
-    return replace(row, n=one.groupings)
+    return cell(chapter, chapter.record([replace(made, n=one.groupings)])[0], signed=True)
 
 
 def told(one: Groups) -> list[str]:
@@ -200,16 +194,16 @@ def told(one: Groups) -> list[str]:
             if whole is not None:
                 means.append(f"{part} {_told(whole)}")
         settled = (
-            f"ahead on {ahead} of {len(each)} tasks and behind on {behind} (intervals that leave out 0); "
+            f"formats are ahead on {ahead} of {len(each)} tasks and behind on {behind} (intervals that leave out 0); "
             if any(found.low is not None for found in each.values())
             else ""
         )
-        said.append(f"Against {words}: formats are {settled}in the mean {', '.join(means)}.")
+        said.append(f"Against {words}: {settled}in the mean {', '.join(means)}.")
     return said
 
 
 def _told(found: Estimate) -> str:
     if found.low is None or found.high is None:
-        return f"{found.value:+.2f} (no interval)"
+        return f"{found.value:+.2f} points (no interval)"
     words = {1: "ahead", -1: "behind", 0: "not told from them"}[found.sign]
     return f"{words} ({found.value:+.2f}, {found.low:+.2f} to {found.high:+.2f})"

@@ -18,6 +18,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import anova_tukey, values_of
 from scirep_core.exhibits.counting import arithmetic
+from scirep_core.exhibits.studies import quoted_cell
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
 
@@ -57,7 +58,7 @@ def tables(chapter: Chapter, exhibits: Sequence[str] = tuple(TABLES)) -> None:
     for exhibit in exhibits:
         printed, columns = lookup(exhibit), [*TABLES[exhibit], AVERAGE]
         body = [
-            [html.escape(row), *(_marked(chapter, printed[row, column]) for column in columns)]
+            [html.escape(row), *(quoted_cell(chapter, printed[row, column]) for column in columns)]
             for row in rows_of(exhibit)
         ]
         classes = [["", *["published"] * len(columns)]] * len(body)
@@ -65,27 +66,18 @@ def tables(chapter: Chapter, exhibits: Sequence[str] = tuple(TABLES)) -> None:
         chapter.show(f"<details><summary>{TITLES[exhibit]}</summary>{made}</details>")
 
 
-def _marked(chapter: Chapter, printed: Printed) -> str:
-    text = chapter.number(printed)
-    if "bold" in printed.note:
-        return f"<strong>{text}</strong>"
-    # a number is a link with a dotted line below: a plain underline would lie on it and not be seen
-    mark = 'style="text-decoration: none; border-bottom: 3px solid currentcolor"'
-    return f"<u {mark}>{text}</u>" if "underlined" in printed.note else text
-
-
 def check_averages(chapter: Chapter, half: Half = "") -> None:
     """Say how many printed averages are the weighted mean of their printed parts, and name the others."""
     off: list[list[str]] = []
     total, beyond = 0, []
     for exhibit in TABLES:
-        printed = lookup(exhibit)
+        printed, units = lookup(exhibit), sum(TABLES[exhibit].values())
         for row in rows_of(exhibit, half):
             total += 1
             quoted = printed[row, AVERAGE]
             parts = [printed[row, part] for part in TABLES[exhibit]]
             made = chapter.record(
-                [arithmetic(exhibit, f"weighted mean of the parts, {row}", weighted(exhibit, row), 27, parts)]
+                [arithmetic(exhibit, f"weighted mean of the parts, {row}", weighted(exhibit, row), units, parts)]
             )[0]
             if f"{made.value:.1f}" == quoted.value:
                 continue

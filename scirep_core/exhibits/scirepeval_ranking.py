@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
+from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_baselines import LABELS, LEXICAL, RANKING, kept, plain, which
-from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, RANKED, name_of, points, ranks, side
+from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, RANKED, name_of, points, ranks
 from scirep_core.results import Result
 
 
@@ -30,9 +31,8 @@ def lexical(chapter: Chapter, rows: Sequence[Result]) -> None:
         for r in of:
             if r.task == RANKED and r.metric == "mean":
                 gap = gaps.get(f"{r.encoder}{BETWEEN}{LEXICAL}")
-                mean = f"{chapter.number(r, 1)} {report.interval(r.low, r.high)}"
-                body.append([f"{LABELS.get(r.encoder, html.escape(r.encoder))}, {r.kind}", mean,
-                             r.note.removeprefix("mean of "), points(chapter, gap) if gap else ""])  # fmt: skip
+                body.append([f"{LABELS.get(r.encoder, html.escape(r.encoder))}, {r.kind}", cell(chapter, r),
+                             r.note.removeprefix("mean of "), points(chapter, gap)])  # fmt: skip
                 classes.append(["", r.kind, "", r.kind])
                 shown = list(of)
     if not body:
@@ -65,7 +65,7 @@ def protocols(chapter: Chapter, rows: Sequence[Result]) -> None:
         items = []
         for name in dict.fromkeys(g.encoder for g in gaps):
             mine = [g for g in gaps if g.encoder == name]
-            up, down = (sum(side(g) == s for g in mine) for s in (1, -1))
+            up, down = (sum(sign(g) == s for g in mine) for s in (1, -1))
             same = sum(g.value == 0 for g in mine)
             largest = max(mine, key=lambda g: abs(g.value))
             change = f"; the largest change is {points(chapter, largest)} on {html.escape(title(largest.task))}"

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from scirep_core import report, studied
 from scirep_core.chapter import Chapter
+from scirep_core.exhibits import cell, studies
 from scirep_core.exhibits import scirepeval_codes as codes
-from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import arithmetic, names_in, title
 from scirep_core.exhibits.scirepeval_codes import PARTS, UNIT, Estimate, Matrix, own_code
 from scirep_core.exhibits.scirepeval_codes_figure import Panel, show
 from scirep_core.exhibits.scirepeval_codes_print import marked, task_label
@@ -66,7 +66,7 @@ def runs(chapter: Chapter, variants: str, seeds: int) -> list[Kind]:
     kept = studies.recorded_study(STUDY)
     studies.say_unrecorded(chapter, STUDY, kept)
     found = [kind(chapter, "recorded", kept, recorded_others(kept))] if kept else []
-    names = [name.strip() for name in variants.split(",") if name.strip()]
+    names = names_in(variants)
     if names:
         # floor and ceiling of fields of study cost more than the trainings: their probes do not converge
         ends = studies.live_study(chapter, STUDY, (), [0], tasks=TABLE_3[1:], references=LIVE_REFERENCES)
@@ -221,8 +221,7 @@ def _advantage(chapter: Chapter, one: Shown, tasks: Sequence[str], name: str) ->
             chapter.record([arithmetic(one.matrix.label, metric, found.value, 1, printed)])[0], 1, True
         )
     row = row_of(one.of, name, "own code minus mean of others", one.matrix.label, found, f"{len(tasks)} tasks, paired")
-    (row,) = chapter.record([row])
-    return f"{chapter.number(row, 1, sign=True)} {report.interval(row.low, row.high)}"
+    return cell(chapter, chapter.record([row])[0], signed=True)
 
 
 def say(chapter: Chapter, of: Kind) -> None:
@@ -344,8 +343,7 @@ def sides(of: Kind, variant: str, one: str) -> Sides:
 
 def _side(chapter: Chapter, of: Kind, task: str, variant: str, name: str, found: Estimate) -> str:
     row = row_of(of, task, f"{name} minus one vector", variant, found, "difference of two means, Welch")
-    (row,) = chapter.record([replace(row, n=of.matrices[variant].trainings)])
-    return f"{chapter.number(row, 1, sign=True)} {report.interval(row.low, row.high)}"
+    return cell(chapter, chapter.record([replace(row, n=of.matrices[variant].trainings)])[0], signed=True)
 
 
 def _say_sides(variant: str, one: str, found: Sides, tasks: Sequence[str]) -> str:
@@ -390,7 +388,7 @@ def models(chapter: Chapter, variants: str) -> dict[str, str]:
     """Return the live models with a vector a format: variant -> folder, trained with seed 0."""
     from scirep_core.training.models import obtain
 
-    names = [name.strip() for name in variants.split(",") if name.strip()]
+    names = names_in(variants)
     of_formats = [
         name for name in names if variant_of(name).kind and variant_of(name).many and not variant_of(name).codes
     ]

@@ -217,6 +217,5 @@ def _name(axes: Any, points: Mapping[str, tuple[Result, Result]]) -> None:
         while any(abs(y - other) < room and 0.4 < time.value / at < 2.5 for at, other in placed):
             y += room / 4
         placed.append((time.value, y))
-        axes.annotate(
-            html.unescape(label(way)), (time.value, y), xytext=(7, -3), textcoords="offset points", fontsize=8
-        )
+        behind = {"facecolor": report.PAPER, "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+        axes.annotate(way, (time.value, y), xytext=(7, -3), textcoords="offset points", fontsize=8, bbox=behind)

@@ -22,9 +22,10 @@ from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
-from scirep_core.exhibits.counting import Gathered, gather, kinds, row, title
+from scirep_core.exhibits import cell, sign
+from scirep_core.exhibits.counting import Gathered, gather, kinds, names_in, row, title
 from scirep_core.exhibits.scirepeval_baselines import CHAPTER, LABELS
-from scirep_core.exhibits.scirepeval_compared import DIFFERENCE, difference, side
+from scirep_core.exhibits.scirepeval_compared import DIFFERENCE, difference
 from scirep_core.published import lookup
 from scirep_core.results import Result
 from scirep_core.score_cache import Question
@@ -41,9 +42,11 @@ WITH, WITHOUT, LESS = ", with abstracts", ", titles alone", ", titles alone - wi
 # ---- the share -------------------------------------------------------------------------------------------------------
 
 
-def share(task: Task, seed: int, part: float) -> Result:
-    """Return, of a task's papers that have both texts, the share that loses its abstract in training, as a row."""
+def share(task: Task, seed: int, part: float) -> Result | None:
+    """Return, of a task's papers that have both texts, the share that loses its abstract in training; None without any."""
     papers = [paper for paper in task.papers.values() if paper.title and paper.abstract]
+    if not papers:
+        return None
     cut = sum(not titled(paper, part, seed).abstract for paper in papers)
     low, high = binomtest(cut, len(papers)).proportion_ci(method="wilson")
     made = row(task, READ, 100 * cut / len(papers), len(papers), f"{cut} of {len(papers)}; asked for: {part:g}")
@@ -54,7 +57,8 @@ def show_share(chapter: Chapter) -> None:
     """Say which share of papers is read by title alone: as printed, as asked for by default, as counted in training papers."""
     said = lookup("V2-C8")["SPECTER2 Base", "papers of which titles alone are read, percent"]
     asked = DataConfig().titles_only
-    made = [share(task, chapter.parameters["seed"], asked) for task in gather(chapter, (CITES,)).tasks.values()]
+    tasks = gather(chapter, (CITES,)).tasks.values()
+    made = [one for task in tasks if (one := share(task, chapter.parameters["seed"], asked))]
     counted = " and ".join(
         f"{chapter.number(one, 1)} {report.interval(one.low, one.high)} of the {one.n:,} papers of "
         f"{html.escape(title(one.task))}"
@@ -91,7 +95,7 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     """Return, of every system on every task, its score with abstracts, without, and the paired difference."""
     given, tasks = chapter.parameters, chosen(gathered)
     made = [_have(task) for task in tasks]
-    for name in given["encoders"].split(","):
+    for name in names_in(given["encoders"]):
         suited = [task for task in tasks if load_system(name).suits(task)]
         if not suited:
             continue
@@ -135,7 +139,9 @@ def show(chapter: Chapter, rows: Sequence[Result]) -> None:
             line = [f"{html.escape(title(task))}<br><small>{about}</small>"]
             for name in names:
                 shown = [found.get((task, f"{name}{part}")) for part in (WITH, WITHOUT, LESS)]
-                line += [_cell(chapter, one, sign=place == 2) for place, one in enumerate(shown)]
+                line += [chapter.number(one, 1) if one else "" for one in shown[:2]] + [
+                    cell(chapter, shown[2], signed=True)
+                ]
             body.append(line)
         if not body:
             continue
@@ -147,7 +153,7 @@ def show(chapter: Chapter, rows: Sequence[Result]) -> None:
         heads = ["Task", *["with", "without", "change"] * len(names)]
         labels = [LABELS.get(name, html.escape(name)) for name in names]
         chapter.show(report.table(heads, body, caption, [["", *[kind] * (3 * len(names))]] * len(body), labels))
-        tally = [side(gap) for gap in gaps]
+        tally = [sign(gap) for gap in gaps]
         chapter.say(
             f"{kind.capitalize()}: without abstracts {tally.count(-1)} of {len(tally)} scores are lower, {tally.count(1)} "
             f"higher, and {tally.count(0)} are not told from those with them."
@@ -156,9 +162,3 @@ def show(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def _format(task: str) -> str:
     return TASKS[SAMPLES[task].like if task in SAMPLES else task].format
-
-
-def _cell(chapter: Chapter, shown: Result | None, sign: bool) -> str:
-    if shown is None:
-        return ""
-    return chapter.number(shown, 1, sign=sign) + (f" {report.interval(shown.low, shown.high)}" if sign else "")

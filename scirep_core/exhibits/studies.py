@@ -6,7 +6,8 @@
 
 A table has a line for every variant: its mean, the standard deviation over trainings in small. The highest mean is bold; an
 underline marks what Tukey's test over the trainings (5 %, all lines that were trained twice or more) does not tell from the
-best of those tested, as in the papers. Floor, words alone and ceiling close the table and take no part in either.
+best of those tested, as in the papers, and that one itself where a line trained once is higher. Floor, words alone and
+ceiling close the table and take no part in either.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import pandas as pd
 from scirep_core import report, studied, study
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import Tukey
+from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import colour_of
 from scirep_core.published import Printed
 from scirep_core.results import Result, provenance
@@ -265,7 +267,7 @@ def study_table(
 
 
 class Marks(NamedTuple):
-    """What is marked in a column: the line of the highest mean, and those not told from the best that was tested."""
+    """What is marked in a column: the line of the highest mean; the best that was tested, and those not told from it."""
 
     best: str
     tied: frozenset[str]
@@ -277,9 +279,8 @@ def _marks(
     means = {line: found[line, column].value for line in lines if (line, column) in found and line not in REFERENCES}
     shown = [row for row in rows if studied.line(row) in means]
     tested = tukey_of(shown, column, of)
-    return Marks(
-        max(means, key=lambda line: means[line], default=""), frozenset(tested.tied_with_best if tested else ())
-    )
+    tied = {tested.best, *tested.tied_with_best} if tested else ()
+    return Marks(max(means, key=lambda line: means[line], default=""), frozenset(tied))
 
 
 def _cell(chapter: Chapter, row: Result | None, marks: Marks, decimals: int) -> str:
@@ -340,11 +341,6 @@ def tukey_rows(
     return record(chapter, made)
 
 
-def sign(row: Result) -> int:
-    """Return 1 where the whole interval lies above 0, -1 below, else 0."""
-    return 0 if row.low is None or row.high is None else int(row.low > 0) - int(row.high < 0)
-
-
 def difference(chapter: Chapter, row: Result, decimals: int = 2) -> str:
     """Return a difference with its interval and, where it has one, its p."""
     p = row.parameters.get("p")
@@ -377,11 +373,10 @@ def study_figure(
     chapter: Chapter,
     name: str,
     rows: Sequence[Result],
-    column: str | Sequence[str],
+    columns: Sequence[str],
     caption: str,
     alt: str,
     labels: Mapping[str, str] | None = None,
-    column_of: ColumnOf | None = None,
     lines: Sequence[str] = (),
 ) -> None:
     """Draw a dot a training and a bar at the mean of every line; floor, TF-IDF and ceiling as thin lines.
@@ -389,26 +384,26 @@ def study_figure(
     A reference that lies far outside is named at the edge instead, so that the trainings can be told apart.
 
     Args:
-        column: one column a panel.
+        columns: splits of the averages, a panel each.
         lines: those drawn, top to bottom; all of them unless named.
     """
-    columns = [column] if isinstance(column, str) else list(column)
-    of, called = column_of or average_column, {**SPLITS, **(labels or {})}
-    table = {one: values_of(rows, one, of) for one in columns}
+    called = {**SPLITS, **(labels or {})}
+    table = {one: values_of(rows, one) for one in columns}
     order = [line for line in (lines or lines_of(rows)) if any(line == x.label for one in table.values() for x in one)]
     if not order:
         return
-    figure, drawn = report.subplots(1, len(columns), figsize=(report.WIDTH, 1.0 + 0.3 * len(order)), sharey=True)
+    size = (report.WIDTH, 1.0 + 0.3 * len(order))
+    figure, drawn = report.subplots(1, len(columns), figsize=size, sharey=True, squeeze=False)
     frame: list[dict[str, Any]] = []
-    for axes, one in zip(drawn if len(columns) > 1 else [drawn], columns, strict=True):
+    for axes, one in zip(drawn[0], columns, strict=True):
         values = {line.label: line.values[one] for line in table[one] if line.label in order and one in line.values}
-        edges = {row.encoder: row.value for row in rows if row.encoder in REFERENCES and of(row) == one}
+        edges = {row.encoder: row.value for row in rows if row.encoder in REFERENCES and average_column(row) == one}
         _panel(axes, order, values, edges, colour_of(rows[0].kind))
         axes.set_title(called.get(one, one))
         frame += [{"line": line, "column": one, "training": i, "value": v} for line, vs in values.items()
                   for i, v in enumerate(vs)]  # fmt: skip
         frame += [{"line": REFERENCES[key], "column": one, "training": "", "value": v} for key, v in edges.items()]
-    (drawn[0] if len(columns) > 1 else drawn).set_yticks(range(len(order)), [called.get(x, x) for x in reversed(order)])
+    drawn[0][0].set_yticks(range(len(order)), [called.get(x, x) for x in reversed(order)])
     chapter.figure(name, figure, pd.DataFrame(frame), caption, alt)
 
 

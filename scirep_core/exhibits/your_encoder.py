@@ -12,6 +12,7 @@ explorer, are in your_encoder_tables.py; what can go wrong with given vectors is
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -30,7 +31,9 @@ from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
 from scirep_core.errors import ConfigError
 from scirep_core.evaluators.inputs import inputs
+from scirep_core.exhibits.counting import names_in
 from scirep_core.formats import PROTOCOLS, Format
+from scirep_core.leaderboard import main_metric
 from scirep_core.results import Result, provenance
 from scirep_core.systems import System, load_system
 from scirep_core.text import Recipe
@@ -94,7 +97,7 @@ def prepare(
         systems[system.name] = _always(system)
     if vectors:
         own = benchmark.given(Path(vectors))
-        if own.name in systems:
+        if own.name in (*systems, *(callables or ()), "oracle"):
             raise ConfigError(f"vectors {vectors!r}: {own.name!r} is the name of a system here. Rename the file")
         systems[own.name] = _always(own)
     for name, function in (callables or {}).items():
@@ -108,8 +111,7 @@ def names_of(tasks: str, data: str) -> tuple[str, ...]:
     """Return the names of the tasks meant by a parameter: on real data, `few` is the small real samples."""
     if tasks == "few":
         return benchmark.SUITES["samples"] if data == "real" else FEW
-    names = [name.strip() for name in tasks.split(",")]
-    return tuple(task for name in names for task in benchmark.SUITES.get(name, (name,)))
+    return tuple(task for name in names_in(tasks) for task in benchmark.SUITES.get(name, (name,)))
 
 
 def _always(system: System | Given) -> Callable[[str], System | Given]:
@@ -146,7 +148,8 @@ def measure(chapter: Chapter, bench: Bench) -> list[Result]:
             rows += outcome.rows
             for task, why in outcome.failed.items():
                 wrong.setdefault(str(why), []).append(f"{name} on {task}")
-    chapter.say(*(f"{', '.join(dict.fromkeys(where))}: {why}." for why, where in wrong.items()))
+    for reason, where in wrong.items():
+        chapter.say(f"{html.escape(', '.join(dict.fromkeys(where)))}: {html.escape(reason)}.")
     return rows
 
 
@@ -194,13 +197,6 @@ Place = tuple[str, str, str, str]
 """(task, split, metric, protocol): what scores of two systems must share to be compared."""
 
 
-def main_metric(task: str, metrics: Sequence[str]) -> str:
-    """Return the metric a task is shown by: the first of the inventory; of reviewers the mean of the four."""
-    like = SAMPLES[task].like if task in SAMPLES else task
-    known = TASKS[like].metrics if like in TASKS else tuple(metrics)
-    return "mean_of_four" if "mean_of_four" in known else known[0]
-
-
 def is_score(row: Result) -> bool:
     """Return whether a row is a score, not a difference or its p."""
     return "difference of" not in row.metric
@@ -214,7 +210,7 @@ def main_rows(rows: Sequence[Result]) -> list[Result]:
         if is_score(row):
             of_task.setdefault(row.task, []).append(row)
     for task, found in of_task.items():
-        metric = main_metric(task, list(dict.fromkeys(row.metric for row in found)))
+        metric = main_metric(task) or found[0].metric
         splits = list(dict.fromkeys(row.split for row in found))
         split = "test" if "test" in splits else splits[0]
         kept += [row for row in found if (row.metric, row.split) == (metric, split)]

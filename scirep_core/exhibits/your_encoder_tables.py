@@ -18,6 +18,7 @@ from scirep_core.chapter import Chapter
 from scirep_core.comparison import average_difference
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.errors import ConfigError
+from scirep_core.exhibits import sign
 from scirep_core.exhibits.your_encoder import (
     CHAPTER,
     DIFFERENCE,
@@ -46,9 +47,7 @@ def settled(gap: Result) -> int:
 
     Without an interval, or with one without width (one block drawn again and again), nothing is settled.
     """
-    if gap.low is None or gap.high is None or not varies(gap):
-        return 0
-    return 1 if gap.low > 0 else -1 if gap.high < 0 else 0
+    return sign(gap) if varies(gap) else 0
 
 
 # ---- scores and differences ------------------------------------------------------------------------------------------

@@ -1,10 +1,7 @@
 // The browser half of the facet explorer: draws one query, two rankings, their metrics and one opened paper.
 //
-// One self-contained module: no imports, no network, so that it runs from a blob in a page opened from disk.
-// All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` (the trait `selection`, shared with Python and the address bar) and `cursor` (keyboard only).
 
-const SVG = "http://www.w3.org/2000/svg";
 const METRICS = [ // name, what it says; the values come from `metrics`
   ["P@k", "share of the first k that is relevant"],
   ["R@k", "share of the relevant that is in the first k"],
@@ -12,24 +9,9 @@ const METRICS = [ // name, what it says; the values come from `metrics`
   ["R-Precision (published)", "R / rank of the last relevant"],
   ["R-precision (standard)", "precision at rank R, R = number of relevant"],
 ];
-const PREFIX = "#explorer=";
 
-function h(tag, props, ...children) {
-  const node = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
-const option = (value, text) => h("option", { value }, text);
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const hidden = (text) => h("span", { class: "scx-sr" }, text);
 const letter = (side) => h("span", { class: "scx-ab" }, "AB"[side]);
-const keys = (names) => names.split(" ").map((name) => h("kbd", {}, name));
 const both = (make) => [0, 1].map(make);
 
 // The cut of the published script: the percentage is truncated, not rounded.
@@ -53,9 +35,6 @@ export function metrics(gains, k, relevant) {
   return [...atK, share(total, hit.lastIndexOf(true) + 1), share(count(total), total)];
 }
 
-// A shell word: what is not plainly harmless is quoted, so that a copied command means what it shows.
-const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
-
 // Split a text at the given terms (whole words, any case) and mark them.
 function marked(text, terms) {
   const words = terms.map((term) => term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).filter(Boolean);
@@ -66,7 +45,7 @@ function marked(text, terms) {
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
-  const uid = `scx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   const queries = new Map(view.queries.map((row) => [row.id, row]));
   const label = new Map(view.systems);
   const place = new Map(view.systems.map(([name], i) => [name, i]));
@@ -77,13 +56,8 @@ function render({ model, el }) {
   const rated = (rating) => `${rating} ${view.ratings[rating]}`;
   let sel = { ...model.get("selection") };
   let cursor = { side: 0, item: null };
-  let timer = 0;
 
-  const field = (text, control, name) => {
-    control.id = `${uid}-${name}`;
-    return h("div", { class: `scx-field scx-${name}` }, h("label", { for: control.id }, text), control);
-  };
-
+  const field = (...given) => labelled(uid, ...given);
   const row = () => queries.get(sel.query);
   const ranking = (side) => row().ranks[place.get(sel.systems[side])];
   const rating = (item) => Number(row().rated[item]);
@@ -147,24 +121,18 @@ function render({ model, el }) {
       } }),
   }));
   const detail = h("section", { class: "scx-detail", "aria-label": "Opened paper" });
-  const command = h("code", {});
-  const copied = h("span", { class: "scx-status", "aria-hidden": "true" });
-  const live = h("div", { class: "scx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: "scx", role: "group", "aria-label": "Facet explorer",
-    "data-lm-suppress-shortcuts": "true", // JupyterLab would take j, k and [ for itself
-    onkeydown: rootKey },
+  const command = commandBox(() => live);
+  const { root, live } = frame("Facet explorer", { onkeydown: rootKey },
     controls,
     h("div", { class: "scx-top" }, query, numbers),
     filters,
     h("div", { class: "scx-sides" },
       sides.map(({ head, list }, side) => h("div", { class: `scx-side scx-side-${side}` }, head, list)),
       detail),
-    h("div", { class: "scx-command" }, button("Copy as papermill command", copy), copied,
-      h("pre", { tabindex: 0, role: "region", "aria-label": "Papermill command" }, command)),
+    command.box,
     h("p", { class: "scx-help" }, "Keys: ", keys("[ ]"), " previous, next query. In a ranking: ", keys("↑ ↓ j k"), " move, ",
       keys("Enter"), " open, ", keys("← →"), " same paper in the other ranking, ", keys("Esc"),
-      " close. The address bar keeps this view."),
-    live);
+      " close. The address bar keeps this view."));
 
   // ---- drawing --------------------------------------------------------------------------------------------------
   const about = ({ year, id }) => `${year || "year unknown"} · paper ${id}`;
@@ -176,7 +144,8 @@ function render({ model, el }) {
 
   function draw() {
     for (const part of [drawControls, drawQuery, drawMetrics, drawLists, drawDetail]) part();
-    command.textContent = papermill();
+    command.code.textContent = papermill(view,
+      { "{query}": sel.query, "{systems}": sel.systems.join(","), "{facet}": sel.facet, "{cutoff}": String(sel.cutoff) });
   }
 
   function drawControls() {
@@ -227,9 +196,9 @@ function render({ model, el }) {
     numbers.replaceChildren(h("table", {},
       h("caption", {}, `Metrics in percent at ${reach}; relevant = rated ${view.relevant} or 3 (${relevant} of ${ranking(0).length})`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Metric"),
-        both((side) => h("th", { scope: "col" }, letter(side), " ", nameOf(side), h("small", {}, `k = ${kOf(side)}`))),
+        both((side) => h("th", { scope: "col" }, letter(side), " ", nameOf(side), small(`k = ${kOf(side)}`))),
         h("th", { scope: "col" }, "B − A"))),
-      h("tbody", {}, METRICS.map(([name, hint], i) => h("tr", {}, h("th", { scope: "row" }, name, h("small", {}, hint)),
+      h("tbody", {}, METRICS.map(([name, hint], i) => h("tr", {}, h("th", { scope: "row" }, name, small(hint)),
         [show(a[i]), show(b[i]), gap(i)].map((text) => h("td", {}, text)))))));
   }
 
@@ -357,7 +326,7 @@ function render({ model, el }) {
         h("dt", {}, `Query sentence ${i + 1}`), h("dd", {}, asked[i]),
         h("dt", {}, `Sentence ${j + 1} here, score ${score}`), h("dd", {}, p.sentences[j]))),
       terms.length ? h("ul", { class: "scx-terms", "aria-label": "Matched terms and their weights" },
-        terms.map(([term, weight]) => h("li", {}, h("span", {}, term), " ", h("small", {}, weight)))) : null,
+        terms.map(([term, weight]) => h("li", {}, h("span", {}, term), " ", small(weight)))) : null,
       pairs.length || terms.length ? null : h("p", {}, "This system gives no reason that can be shown sentence by sentence."));
   }
 
@@ -375,24 +344,6 @@ function render({ model, el }) {
     draw();
     if (inside) sides[cursor.side].list.focus({ preventScroll: true }); // its Close button is gone: keep the keyboard here
     publish(say);
-  }
-
-  // One message to Python, one entry in the address bar and one announcement when the reader pauses, not per pixel.
-  function publish(say) {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      model.set("selection", { ...sel });
-      model.save_changes();
-      writeHash();
-      announce(say);
-    }, 200);
-  }
-
-  function announce(say) {
-    const values = columns();
-    const text = (value) => (value === null ? "undefined" : value.toFixed(2));
-    live.textContent = say || both((side) => `${nameOf(side)} at k ${kOf(side)}: `
-      + METRICS.map(([name], i) => `${name} ${text(values[side][i])}`).join(", ")).join(". ");
   }
 
   function setCutoff(text) {
@@ -446,8 +397,6 @@ function render({ model, el }) {
 
   const close = () => choose({ candidate: null }, "Closed the paper");
 
-  const plain = (e) => !((e.ctrlKey || e.metaKey || e.altKey) && !e.getModifierState("AltGraph"));
-
   function listKey(e, side) {
     if (!plain(e)) return;
     const items = listed(side);
@@ -464,8 +413,7 @@ function render({ model, el }) {
         sides[to].list.focus();
       }
     } else return;
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
   function rootKey(e) {
@@ -474,86 +422,34 @@ function render({ model, el }) {
     if (e.key === "Escape" && sel.candidate !== null && !typing) close();
     else if ((e.key === "[" || e.key === "]") && !typing) step(e.key === "[" ? -1 : 1);
     else return;
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
-  // ---- command, address bar, Python -----------------------------------------------------------------------------
-  function papermill() {
-    const now = { "{query}": sel.query, "{systems}": sel.systems.join(","), "{facet}": sel.facet, "{cutoff}": String(sel.cutoff) };
-    const flags = Object.entries(view.parameters).map(([name, value]) => `-p ${shell(name)} ${shell(Object.hasOwn(now, value) ? now[value] : value)}`);
-    return ["papermill", shell(view.notebook), "out.ipynb", ...flags].join(" ");
-  }
-
-  async function copy() {
-    let done = true;
-    try {
-      await navigator.clipboard.writeText(papermill());
-    } catch {
-      // pages from disk and old browsers have no clipboard object: a textarea and the old command do it
-      const area = h("textarea", { class: "scx-sr", "aria-label": "Command to copy" });
-      area.value = papermill();
-      root.append(area);
-      area.select();
-      done = document.execCommand("copy");
-      area.remove();
-    }
-    if (!done) getSelection().selectAllChildren(command);
-    copied.textContent = done ? "Copied" : "Press Ctrl+C to copy the selected command";
-    live.textContent = copied.textContent;
-    setTimeout(() => { copied.textContent = ""; }, 4000);
-  }
-
-  function writeHash() {
-    try {
-      const parts = [sel.query, ...sel.systems, sel.cutoff].map(encodeURIComponent);
-      history.replaceState(history.state, "", PREFIX + parts.join(","));
-    } catch {
-      // a sandboxed frame has no address of its own: the view just cannot be shared from there
-    }
-  }
-
-  // Another anchor of the page, another explorer's query or a damaged address all mean: nothing for us.
-  function onHash() {
-    if (!location.hash.startsWith(PREFIX)) return false;
-    try {
-      const text = location.hash.slice(PREFIX.length).replace(/%(?![0-9a-f]{2})/gi, "%25"); // a bare "20%" is fine
-      const [query, a, b, k] = text.split(",").map(decodeURIComponent);
-      if (!queries.has(query)) return false;
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#explorer=", choose,
+    selection: () => sel,
+    take(next) {
+      sel = next;
+      cursor = { side: cursor.side, item: sel.candidate === null ? null : itemOf(sel.candidate) };
+      draw();
+      paint(true);
+    },
+    address: () => joined([sel.query, ...sel.systems, sel.cutoff]),
+    wanted(text) {
+      const [query, a, b, k] = parted(text);
       const systems = label.has(a) && label.has(b) && a !== b ? [a, b] : sel.systems;
-      choose({ query, systems, cutoff: parseCutoff(k || "") ?? sel.cutoff });
-      return true;
-    } catch {
-      return false;
-    }
-  }
+      return queries.has(query) ? { query, systems, cutoff: parseCutoff(k || "") ?? sel.cutoff } : null;
+    },
+    said() {
+      const values = columns();
+      const told = (value) => (value === null ? "undefined" : value.toFixed(2));
+      return both((side) => `${nameOf(side)} at k ${kOf(side)}: `
+        + METRICS.map(([name], i) => `${name} ${told(values[side][i])}`).join(", ")).join(". ");
+    },
+  });
 
-  function onModel() {
-    const next = model.get("selection");
-    if (JSON.stringify(Object.entries(next).sort()) === JSON.stringify(Object.entries(sel).sort())) return;
-    clearTimeout(timer);
-    sel = { ...next };
-    cursor = { side: cursor.side, item: sel.candidate === null ? null : itemOf(sel.candidate) };
-    draw();
-    paint(true);
-    writeHash();
-    announce();
-  }
-
-  el.replaceChildren(root);
   draw();
-  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" })); // the host may attach `el` after this
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
-  // the plain tables beside the widget served readers without script; with script they fold away
-  for (const table of document.querySelectorAll("details.scx-fallback")) {
-    if (table.dataset.key === view.key) table.open = false;
-  }
-  return () => {
-    clearTimeout(timer);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
-  };
+  arrive();
+  return start();
 }
 
 export default { render };

@@ -15,20 +15,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import anywidget
-import traitlets
-
 from scirep_core.errors import ConfigError, nearest
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_distinct,
+    check_names,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 from scirep_core.metrics import RELEVANT, score
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM, CSS = (HERE / "facets.js").read_text(encoding="utf-8"), (HERE / "facets.css").read_text(encoding="utf-8")
+ESM, CSS = module("scx", "command.js", "facets.js"), style("scx", "facets.css")
+CAP = 1_450_000
+"""Bytes of the data in the page."""
 
 RATINGS = ("unrelated", "related", "similar", "near identical")
 """The words of CSFCube section 4 for the ratings 0 to 3."""
@@ -67,10 +76,9 @@ class Reason(NamedTuple):
 
 
 Reasons = Mapping[str, Mapping[str, Mapping[str, Reason]]]
-View = dict[str, Any]
 
 
-class FacetExplorer(anywidget.AnyWidget):
+class FacetExplorer(Explorer):
     """The widget. `selection` = {query, facet, systems, cutoff, candidate}: observe it, or set all or part of it.
 
     `cutoff` is an int (the first k) or a text such as "20%" (of the ranking); `candidate` is a paper id or None.
@@ -78,21 +86,13 @@ class FacetExplorer(anywidget.AnyWidget):
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, view: View, **kwargs: Any) -> None:
-        """Take a view made by `facet_explorer`."""
-        self._facets = view
-        super().__init__(data=encode(view), selection=resolve(view, {}, {}), **kwargs)
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._facets, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML that needs no script: query, metrics, first ten of both systems."""
-        return fallback(self._facets, self.selection)
+        return fallback(self._view, self.selection)
 
 
 def facet_explorer(
@@ -105,7 +105,7 @@ def facet_explorer(
     labels: Mapping[str, str] | None = None,
     notebook: str = "notebooks/csfcube/errors.ipynb",
     parameters: Mapping[str, Any] | None = None,
-    cap: int = 1_500_000,
+    cap: int = CAP,
     shown: int = 20,
 ) -> FacetExplorer:
     """Build the explorer from plain data.
@@ -117,9 +117,9 @@ def facet_explorer(
         systems: which to offer, two or more (default: all of `rankings`); labels: system to the name shown.
         notebook, parameters: for the papermill command. Values "{query}", "{systems}", "{facet}", "{cutoff}" follow
             the selection; without such values `query` and `encoders` are added.
-        cap: greatest size of the state in bytes; shown: how many top ranks of each system carry text.
+        cap: greatest size in bytes of the data in the page; shown: how many top ranks of each system carry text.
 
-    Raises ConfigError on inconsistent input, and when the state is over the cap.
+    Raises ConfigError on inconsistent input, and when the data are over the cap.
     """
     names = list(rankings if systems is None else systems)
     if len(names) < 2 or len(set(names)) != len(names):
@@ -127,48 +127,33 @@ def facet_explorer(
     for name in names:
         if name not in rankings:
             raise ConfigError(f"systems: no ranking for {name!r}; {nearest(name, rankings)}")
-    if not queries:
-        raise ConfigError("queries: none given; the explorer needs at least one")
-    table = _Table()
-    rows = [_query_row(query, candidates, ratings, rankings, reasons or {}, names, shown, table) for query in queries]
-    ids = [row["id"] for row in rows]
-    _distinct(ids, "queries")
-    _plain([*ids, *names, *(paper[0] for paper in table.papers)])
+    check_names("queries", [query.query_id for query in queries])
+    texts = _Texts()
+    rows = [_query_row(query, candidates, ratings, rankings, reasons or {}, names, shown, texts) for query in queries]
+    check_names("systems", names)
+    check_names("papers", list(dict.fromkeys(paper[0] for paper in texts.papers)))
     given = {key: _flag(value) for key, value in (parameters or {}).items()}
     follows = {} if any("{" in value for value in given.values()) else {"query": "{query}", "encoders": "{systems}"}
     view = {
         "systems": [[name, (labels or {}).get(name, name)] for name in names],
         "ratings": RATINGS,
         "relevant": RELEVANT,
-        "labels": list(table.labels),
-        "terms": list(table.terms),
-        "papers": table.papers,
+        "labels": list(texts.labels),
+        "terms": list(texts.terms),
+        "papers": texts.papers,
         "queries": rows,
         "notebook": notebook,
         "parameters": {**given, **follows},
     }
-    view["key"] = stable_hash(view)[:12]
-    size = len(json.dumps(encode(view))) + len(json.dumps(ESM)) + len(json.dumps(CSS))
-    if size > cap:
-        texts, whys = len(json.dumps(table.papers)), sum(len(json.dumps(row["why"])) for row in rows)
-        raise ConfigError(
-            f"the facet explorer's state is {size:,} bytes (texts {texts:,}, reasons {whys:,}), over the cap of "
-            f"{cap:,} bytes for one page: offer fewer queries (now {len(queries)}), fewer systems (now {len(names)}) "
-            f"or a smaller `shown` (now {shown})"
-        )
-    return FacetExplorer(view)
+    why = sum(len(json.dumps(row["why"])) for row in rows)
+    remedy = (
+        f"offer fewer queries (now {len(queries)}), fewer systems (now {len(names)}) or a smaller `shown` (now {shown}); "
+        f"texts take {len(json.dumps(texts.papers)):,} bytes, reasons {why:,}"
+    )
+    return FacetExplorer(within(cap, view, "facet explorer", remedy))
 
 
-def encode(view: View) -> str:
-    """Return the view as JSON text without any "<".
-
-    The text travels inside a script element of the published page. A title that holds an end tag, in whatever
-    spelling, must not close that element, and this does not rely on the page builder's own escaping.
-    """
-    return json.dumps(view, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-class _Table:
+class _Texts:
     """Every paper once: [id, title, year, sentences, label numbers], or [id] where only the position is needed."""
 
     def __init__(self) -> None:
@@ -198,9 +183,9 @@ def _query_row(
     reasons: Reasons,
     systems: Sequence[str],
     shown: int,
-    table: _Table,
+    texts: _Texts,
 ) -> View:
-    """Return one query with its pool, ratings, rankings and reasons as positions; adds its papers to the table."""
+    """Return one query with its pool, ratings, rankings and reasons as positions; adds its papers to the texts."""
     name = query.query_id
     if name != f"{query.paper_id}_{query.facet}":
         raise ConfigError(f"query {name!r}: the id must be {query.paper_id}_{query.facet} (paper id, facet)")
@@ -216,7 +201,7 @@ def _query_row(
         ranking = rankings[system].get(name)
         if not ranking:
             raise ConfigError(f"rankings: {system!r} has none for query {name!r}; rank it, or leave the query out")
-        _distinct(ranking, f"rankings: {system!r}, query {name!r}")
+        check_distinct(f"rankings: {system!r}, query {name!r}", ranking)
         unknown = next((candidate for candidate in ranking if candidate not in pool), None)
         if unknown is not None:
             raise ConfigError(f"rankings: {system!r}, query {name!r}: {unknown!r} has no rating; drop it or rate it")
@@ -229,10 +214,10 @@ def _query_row(
     return {
         "id": name,
         "facet": query.facet,
-        "paper": table.add(query.paper_id, CandidateView(query.title, query.year, query.sentences)),
+        "paper": texts.add(query.paper_id, CandidateView(query.title, query.year, query.sentences)),
         "lit": [i for i, (_, label) in enumerate(query.sentences) if label.removesuffix("_label") in wanted],
         "match": list(wanted),
-        "pool": [table.add(candidate, candidates[candidate] if candidate in opened else None) for candidate in pool],
+        "pool": [texts.add(candidate, candidates[candidate] if candidate in opened else None) for candidate in pool],
         "rated": "".join(str(int(rating)) for rating in ratings[name].values()),
         "ranks": ranks,
         "why": [
@@ -241,7 +226,7 @@ def _query_row(
                     reason,
                     f"reasons: {system!r}, query {name!r}, candidate {candidate!r}",
                     (len(query.sentences), len(candidates[candidate].sentences)),
-                    table.terms,
+                    texts.terms,
                 )
                 for candidate, reason in reasons.get(system, {}).get(name, {}).items()
                 if candidate in opened
@@ -265,21 +250,6 @@ def _why(reason: Reason, where: str, size: tuple[int, int], known: dict[str, int
     return [[[i, j, float(f"{s:.3g}")] for i, j, s in pairs], numbered]
 
 
-def _distinct(ids: Iterable[str], where: str) -> None:
-    seen: set[str] = set()
-    for name in ids:
-        if name in seen:
-            raise ConfigError(f"{where}: {name!r} appears twice; keep one")
-        seen.add(name)
-
-
-def _plain(ids: Iterable[str]) -> None:
-    # ids travel in the selection and the address too, where `encode` does not reach
-    bad = next((name for name in ids if "<" in name or not name.isprintable() or not name), None)
-    if bad is not None:
-        raise ConfigError(f"id {bad!r}: ids and system names must be printable text without '<'")
-
-
 def _flag(value: Any) -> str:
     return ",".join(str(v) for v in value) if isinstance(value, (list, tuple)) else str(value)
 
@@ -293,22 +263,18 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
     systems = [name for name, _ in view["systems"]]
     first = view["queries"][0]
     start = {"query": first["id"], "facet": first["facet"], "systems": systems[:2], "cutoff": "20%", "candidate": None}
-    for key in wanted:
-        if key not in start:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
-    old, new = {**start, **before}, {**start, **before, **wanted}
+    old, new = {**start, **before}, complete(start, before, wanted)
     if new["query"] == old["query"] and new["facet"] != old["facet"] and old["query"] in queries:
         new["query"] = f"{view['papers'][queries[old['query']]['paper']][0]}_{new['facet']}"
-    if new["query"] not in queries:
-        raise ConfigError(f"selection: no query {new['query']!r}; {nearest(str(new['query']), queries)}")
+    check_choice("query", new["query"], queries)
     row = queries[new["query"]]
     new["facet"] = row["facet"]
-    new["systems"] = list(new["systems"])
-    for name in new["systems"]:
-        if name not in systems:
-            raise ConfigError(f"selection: no system {name!r}; {nearest(str(name), systems)}")
-    if len(set(new["systems"])) != 2 or len(new["systems"]) != 2:
-        raise ConfigError(f"selection: systems must be two different names, not {new['systems']!r}")
+    pair = new["systems"]
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
+        raise ConfigError(f"selection: systems must be two different names, not {pair!r}")
+    for name in pair:
+        check_choice("system", name, systems)
+    new["systems"] = list(pair)
     new["cutoff"] = parse_cutoff(new["cutoff"])
     if new["query"] != old["query"] and new["candidate"] == old["candidate"]:
         new["candidate"] = None
@@ -349,15 +315,15 @@ def fallback(view: View, selection: Mapping[str, Any], depth: int = 10) -> str:
     row = next(row for row in view["queries"] if row["id"] == selection["query"])
     names = [name for name, _ in view["systems"]]
     places = [names.index(system) for system in selection["systems"]]
-    heads = [escape(view["systems"][place][1]) for place in places]
+    heads = [view["systems"][place][1] for place in places]
     rankings = [row["ranks"][place] for place in places]
 
-    def cell(ranking: list[int], position: int) -> str:
+    def cells(ranking: list[int], position: int) -> list[str]:
         if position >= len(ranking):
-            return "<td></td><td></td>"
+            return ["", ""]
         rating, paper = int(row["rated"][ranking[position]]), view["papers"][row["pool"][ranking[position]]]
         text = f"{escape(paper[1])} ({paper[2] or 'year unknown'})" if len(paper) > 1 else f"paper {escape(paper[0])}"
-        return f'<td style="white-space: nowrap">{rating} {view["ratings"][rating]}</td><td>{text}</td>'
+        return [f'<span style="white-space: nowrap">{rating} {view["ratings"][rating]}</span>', text]
 
     _, title, year, sentences, labels = view["papers"][row["paper"]]
     items = [f"[{escape(view['labels'][label])}] {escape(text)}" for text, label in zip(sentences, labels, strict=True)]
@@ -367,28 +333,12 @@ def fallback(view: View, selection: Mapping[str, Any], depth: int = 10) -> str:
     ]
     numbers = [["\u2013" if value is None else f"{value:.2f}" for value in column] for column in values]
     ks = [f"k = {cut(selection['cutoff'], len(ranking))} of {len(ranking)}" for ranking in rankings]
-    # the class keeps the book's dark mode from putting a light plate behind the tables
-    table, scope = '<table class="dataframe">', '<th scope="row">'
-    return "\n".join(
-        [
-            f'<details class="scx-fallback" data-key="{view["key"]}" open>',
-            f"<summary>Two rankings for one query, as plain tables: {' and '.join(heads)}</summary>",
-            f"<p><strong>Query: {escape(title)}</strong> ({year or 'year unknown'}), facet {escape(row['facet'])}: "
-            "its sentences are in bold.</p>",
-            f"<ol>{''.join(lit)}</ol>",
-            f"{table}<caption>Metrics of this query, in percent; relevant means rated {view['relevant']} or 3</caption>",
-            f"<thead><tr><th>metric</th>{''.join(f'<th>{h} ({k})</th>' for h, k in zip(heads, ks, strict=True))}</tr></thead>",
-            "<tbody>",
-            *(
-                f"<tr>{scope}{name}</th><td>{a}</td><td>{b}</td></tr>"
-                for name, a, b in zip(METRICS, *numbers, strict=True)
-            ),
-            "</tbody></table>",
-            f"{table}<caption>First {depth} candidates and their relevance, 0 to 3</caption>",
-            f"<thead><tr><th>rank</th>{''.join(f'<th>rating</th><th>{head}</th>' for head in heads)}</tr></thead>",
-            "<tbody>",
-            *(f"<tr>{scope}{i + 1}</th>{''.join(cell(ranking, i) for ranking in rankings)}</tr>" for i in range(depth)),
-            "</tbody></table>",
-            "</details>",
-        ]
-    )
+    return folded("scx", view["key"], f"Two rankings for one query, as plain tables: {' and '.join(heads)}", [
+        f"<p><strong>Query: {escape(title)}</strong> ({year or 'year unknown'}), facet {escape(row['facet'])}: "
+        "its sentences are in bold.</p>",
+        f"<ol>{''.join(lit)}</ol>",
+        table(f"Metrics of this query, in percent; relevant means rated {view['relevant']} or 3",
+              ["metric", *(f"{head} ({k})" for head, k in zip(heads, ks, strict=True))], zip(METRICS, *numbers, strict=True)),
+        table(f"First {depth} candidates and their relevance, 0 to 3", ["rank", "rating", heads[0], "rating", heads[1]],
+              [[str(i + 1), *cells(rankings[0], i), *cells(rankings[1], i)] for i in range(depth)]),
+    ])  # fmt: skip

@@ -1,43 +1,22 @@
 // The browser half of the format explorer: one paper, a map under each format, its neighbours, and what they share.
 //
-// One self-contained module: no imports, no network, so that it runs from a blob in a page opened from disk.
-// All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` (the trait `selection`, shared with Python and the address bar); what the pointer or the keyboard is on,
 // `hot`, the group of papers lit on the maps, `lit`, the format whose neighbours all maps ring, `lens`, and the one the
 // neighbours are sorted by, `by`, stay here.
 
-const SVG = "http://www.w3.org/2000/svg";
-const PREFIX = "#formats=";
 const SIDE = 1000; // places on a map are whole numbers from 0 to this
 const HUES = 6; // fields with a colour of their own, the most frequent ones
 const MATCHES = 6; // titles offered while a word is being typed
 
-function h(tag, props, ...children) {
-  const node = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
-const hidden = (text) => h("span", { class: "sfx-sr" }, text);
-const small = (text) => h("small", {}, text);
-const keys = (names) => names.split(" ").map((name) => h("kbd", {}, name));
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 const mean = (list) => sum(list) / list.length;
 const one = (value) => value.toFixed(1);
 const listed = (words) => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
 const COLOURED = { field: "Field", year: "Year", citations: "Citations" };
 
-// A shell word: what is not plainly harmless is quoted, so that a copied command means what it shows.
-const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
-
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
-  const uid = `sfx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   const papers = view.papers.map(([id, number, title, text, year, field, cited]) => ({ id, number, title, text, year, field, cited }));
   const placeOf = new Map(papers.map((p, i) => [p.id, i]));
   const models = new Map(view.models.map((m) => [m.key, m]));
@@ -50,7 +29,6 @@ function render({ model, el }) {
   let by = null;
   let trail = []; // papers left behind, for the way back
   let sliding = false;
-  let timer = 0;
 
   const now = () => models.get(sel.model);
   const at = () => placeOf.get(sel.paper);
@@ -88,11 +66,7 @@ function render({ model, el }) {
   }
 
   // ---- fixed frame; its parts are refilled by draw() -------------------------------------------------------------
-  const field = (text, control, name) => {
-    control.id = `${uid}-${name}`;
-    return h("div", { class: `sfx-field sfx-of-${name}` }, h("label", { for: control.id }, text), control);
-  };
-  const option = (value, text) => h("option", { value }, text);
+  const field = (...given) => labelled(uid, ...given);
   const pick = h("select", { onchange: (e) => choose({ model: e.target.value }) }, view.models.map((m) => option(m.key, `${m.key}: ${one(mean(Object.values(m.shared)))} of ${view.k} shared`)));
   const colour = h("select", { onchange: (e) => { lit = null; choose({ colour: e.target.value }); } },
     view.colours.map((name) => option(name, COLOURED[name])));
@@ -120,21 +94,16 @@ function render({ model, el }) {
   const note = h("p", { class: "sfx-note" });
   const around = h("section", { class: "sfx-around", "aria-label": "Neighbours" });
   const tip = h("div", { class: "sfx-tip", "aria-hidden": "true", hidden: true });
-  const command = h("code", {});
-  const copied = h("span", { class: "sfx-status", "aria-hidden": "true" });
-  const live = h("div", { class: "sfx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: "sfx", role: "group", "aria-label": "Format explorer",
-    "data-lm-suppress-shortcuts": "true", // JupyterLab would take j, k and [ for itself
-    onkeydown: rootKey },
+  const command = commandBox(() => live);
+  const { root, live } = frame("Format explorer", { onkeydown: rootKey },
     controls,
     h("div", { class: "sfx-top" }, subject, agree),
     verdict, legend, columns, lenses, note, common, around,
-    h("div", { class: "sfx-command" }, button("Copy as papermill command", copy), copied,
-      h("pre", { tabindex: 0, role: "region", "aria-label": "Papermill command" }, command)),
+    command.box,
     h("p", { class: "sfx-help" }, "A click on a dot or a neighbour chooses that paper. Keys: ", keys("[ ]"), " previous, next paper, ", keys("b"), " back. On a map: ",
       keys("← ↑ → ↓"), " to the next dot that way, ", keys("Enter"), " choose it. Among the neighbours: ", keys("↑ ↓"), " move, ",
       keys("Enter"), " choose. The address bar keeps this view."),
-    tip, live);
+    tip);
 
   // ---- drawing --------------------------------------------------------------------------------------------------
   let maps = [];
@@ -143,7 +112,7 @@ function render({ model, el }) {
     if (drawn !== sel.model) drawMaps();
     for (const part of [drawControls, drawSubject, drawAgree, drawLegend, drawColours, drawCommon, drawAround, drawRings]) part();
     verdict.replaceChildren(...said());
-    command.textContent = papermill();
+    command.code.textContent = papermill(view, { "{paper}": String(papers[at()].number), "{colour}": sel.colour });
   }
 
   function drawControls() {
@@ -374,13 +343,7 @@ function render({ model, el }) {
     const inside = around.contains(document.activeElement);
     draw();
     if (inside) around.querySelector(".sfx-name").focus({ preventScroll: true }); // the row it was on is gone: keep the keyboard here
-    clearTimeout(timer);
-    timer = setTimeout(() => { // one message to Python, one entry in the address bar, one announcement
-      model.set("selection", { ...sel });
-      model.save_changes();
-      writeHash();
-      live.textContent = `${papers[at()].title}. ${verdict.textContent}`;
-    }, 200);
+    publish();
   }
 
   function go(i, slides = false) {
@@ -400,9 +363,6 @@ function render({ model, el }) {
     const { order } = now();
     go(order[(order.indexOf(at()) + by + n) % n]);
   }
-
-  const plain = (e) => !((e.ctrlKey || e.metaKey || e.altKey) && !e.getModifierState("AltGraph"));
-  const done = (e) => { e.preventDefault(); e.stopPropagation(); };
 
   function aroundKey(e) {
     const names = [...around.querySelectorAll(".sfx-name")];
@@ -485,79 +445,24 @@ function render({ model, el }) {
     done(e);
   }
 
-  // ---- command, address bar, Python -----------------------------------------------------------------------------
-  function papermill() {
-    const values = { "{paper}": String(papers[at()].number), "{colour}": sel.colour };
-    const flags = Object.entries(view.parameters).map(([name, value]) => `-p ${shell(name)} ${shell(Object.hasOwn(values, value) ? values[value] : value)}`);
-    return ["papermill", shell(view.notebook), "out.ipynb", ...flags].join(" ");
-  }
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#formats=", choose,
+    selection: () => sel,
+    take(next) {
+      sel = next;
+      hot = null;
+      draw();
+    },
+    address: () => joined([sel.paper, sel.colour, sel.model]),
+    wanted(text) {
+      const [paper, name, key] = parted(text);
+      return placeOf.has(paper) ? { paper, colour: view.colours.includes(name) ? name : sel.colour, model: models.has(key) ? key : sel.model } : null;
+    },
+    said: () => `${papers[at()].title}. ${verdict.textContent}`,
+  });
 
-  async function copy() {
-    let worked = true;
-    try {
-      await navigator.clipboard.writeText(papermill());
-    } catch {
-      // pages from disk and old browsers have no clipboard object: a textarea and the old command do it
-      const area = h("textarea", { class: "sfx-sr", "aria-label": "Command to copy" });
-      area.value = papermill();
-      root.append(area);
-      area.select();
-      worked = document.execCommand("copy");
-      area.remove();
-    }
-    if (!worked) getSelection().selectAllChildren(command);
-    copied.textContent = worked ? "Copied" : "Press Ctrl+C to copy the selected command";
-    live.textContent = copied.textContent;
-    setTimeout(() => { copied.textContent = ""; }, 4000);
-  }
-
-  const FIELDS = ["paper", "colour", "model"];
-  function writeHash() {
-    try {
-      history.replaceState(history.state, "", PREFIX + FIELDS.map((name) => encodeURIComponent(sel[name])).join(","));
-    } catch {
-      // a sandboxed frame has no address of its own: the view just cannot be shared from there
-    }
-  }
-
-  // Another anchor of the page, a paper this page does not have or a damaged address all mean: nothing for us.
-  function onHash() {
-    if (!location.hash.startsWith(PREFIX)) return false;
-    try {
-      const [paper, name, key] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
-      if (!placeOf.has(paper)) return false;
-      choose({ paper, colour: view.colours.includes(name) ? name : sel.colour, model: models.has(key) ? key : sel.model });
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  function onModel() {
-    const next = model.get("selection");
-    if (FIELDS.every((name) => next[name] === sel[name])) return;
-    clearTimeout(timer);
-    sel = { ...next };
-    hot = null;
-    draw();
-    writeHash();
-    live.textContent = `${papers[at()].title}. ${verdict.textContent}`;
-  }
-
-  el.replaceChildren(root);
   draw();
-  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" })); // the host may attach `el` after this
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
-  // the plain tables beside the widget served readers without script; with script they fold away
-  for (const table of document.querySelectorAll("details.sfx-fallback")) {
-    if (table.dataset.key === view.key) table.open = false;
-  }
-  return () => {
-    clearTimeout(timer);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
-  };
+  arrive();
+  return start();
 }
 
 export default { render };

@@ -14,25 +14,30 @@ widget's state; nothing here reads files. The browser half is `formats.js`, the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import anywidget
 import numpy as np
-import traitlets
 from numpy.typing import NDArray
 
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.facets import encode
-from scirep_core.explore.task_examples import clip
-from scirep_core.store import stable_hash
+from scirep_core.errors import ConfigError
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 
-HERE = Path(__file__).parent
-ESM, CSS = (HERE / "formats.js").read_text(encoding="utf-8"), (HERE / "formats.css").read_text(encoding="utf-8")
+ESM, CSS = module("sfx", "command.js", "formats.js"), style("sfx", "formats.css")
 
 CAP = 900_000
 TEXT, HEADING = 340, 200
@@ -57,7 +62,6 @@ ASKED = {"field": "CLF", "years": "RGN", "citations": "RGN", "linked": "PRX"}
 """The format whose training tasks ask for a fact: fields of study; year and citations; citation triplets."""
 COLOURS = ("field", "year", "citations")
 
-View = dict[str, Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -94,23 +98,14 @@ class Model(NamedTuple):
     spaces: Sequence[Space]
 
 
-class FormatExplorer(anywidget.AnyWidget):
+class FormatExplorer(Explorer):
     """The widget. `selection` = {paper, colour, model}: observe it, or set all or part of it; `paper` is a paper's id."""
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, view: View, **kwargs: Any) -> None:
-        """Take what `format_data` returned; keywords `paper`, `colour`, `model` choose what is shown."""
-        self._view = view
-        chosen: dict[str, Any] = {key: kwargs.pop(key) for key in ("paper", "colour", "model") if key in kwargs}
-        super().__init__(data=encode(view), selection=resolve(view, {}, chosen), **kwargs)
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._view, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
@@ -218,25 +213,13 @@ def format_data(
         raise ConfigError(
             "papers: none has a field, a year or citations; the maps would have nothing to be coloured by"
         )
-    view["key"] = stable_hash(view)[:12]
-    size = len(json.dumps(encode(view)))  # as it stands in the page: a text within JSON
-    if size > cap:
-        raise ConfigError(
-            f"the format explorer's data are {size:,} bytes, over the cap of {cap:,} bytes for one page: show fewer papers "
-            f"(now {len(papers):,}) or fewer models (now {len(models)})"
-        )
-    return view
+    remedy = f"show fewer papers (now {len(papers):,}) or fewer models (now {len(models)})"
+    return within(cap, view, "format explorer", remedy)
 
 
 def _check(ids: Sequence[str], models: Sequence[Model], links: Sequence[Sequence[int]] | None) -> None:
-    names = [model.key for model in models]
-    for what, given in (("papers", ids), ("models", names)):
-        twice = next((name for name in given if given.count(name) > 1), None)
-        if not given or twice is not None:
-            raise ConfigError(f"{what}: {'none given' if not given else f'{twice!r} is given twice; keep one'}")
-        bad = next((name for name in given if "<" in name or not name.isprintable() or not name), None)
-        if bad is not None:  # they travel in the selection and the address too, where `encode` does not reach
-            raise ConfigError(f"{what}: the name {bad!r} must be printable text without '<'")
+    check_names("papers", ids)
+    check_names("models", [model.key for model in models])
     n = len(ids)
     if links is not None and len(links) != n:
         raise ConfigError(f"links: of {len(links)} papers, where {n} are given")
@@ -287,7 +270,7 @@ def edges(values: Sequence[int | None]) -> list[int]:
     """Return where the levels of a colour begin, but the lowest: at most LEVELS - 1 numbers, ascending.
 
     >>> edges([0, 0, 0, 0, 1, 2, 3, 4, 5, 9])
-    [1, 3, 4]
+    [2, 3, 5]
     """
     known = [value for value in values if value is not None]
     if not known or min(known) == max(known):
@@ -301,15 +284,11 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 
     The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
     """
-    papers, models = {row[0] for row in view["papers"]}, {model["key"]: model for model in view["models"]}
+    papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
     start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
-    for key in wanted:
-        if key not in start:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
-    new = {**start, **before, **wanted}
-    for key, valid in (("colour", view["colours"]), ("model", models)):
-        if new[key] not in valid:
-            raise ConfigError(f"selection: {key} {new[key]!r}; {nearest(str(new[key]), valid)}")
+    new = complete(start, before, wanted)
+    check_choice("colour", new["colour"], view["colours"])
+    check_choice("model", new["model"], models)
     if new["paper"] == "":
         order = models[new["model"]]["order"]
         new["paper"] = view["papers"][order[len(order) // 2]][0]
@@ -333,39 +312,26 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
         parts += [f"cited {cited} times"] if cited is not None else []
         return f"{escape(title)} ({escape(', '.join(parts))})"
 
-    def row(head: str, cells: Sequence[str]) -> str:
-        return f'<tr><th scope="row">{escape(head)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-
-    def table(caption: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-        head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-        return (
-            f'<table class="dataframe"><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-            f"<tbody>{''.join(rows)}</tbody></table>"
-        )
-
     k, n = view["k"], len(view["papers"])
-    lists = [row(str(r + 1), [told(places[r]) for places in near]) for r in range(k)]
+    lists = [[str(r + 1), *(told(places[r]) for places in near)] for r in range(k)]
     chance = view["chance"]
     common = [
-        row(FACTS[name], [shown(name, value) for value in (*means, chance[name])])
+        [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
         for name, means in model["facts"].items()
     ]
     agree = []
     for pair, mean in model["shared"].items():
         a, b = (int(part) for part in pair.split("|"))
-        agree.append(row(f"{formats[a]} and {formats[b]}", [str(len(set(near[a]) & set(near[b]))), f"{mean:.1f}"]))
-    return "\n".join(
-        [
-            f'<details class="sfx-fallback" data-key="{view["key"]}" open>',
-            f"<summary>One paper under each format, as plain tables: {escape(model['key'])}</summary>",
-            f"<p><strong>{told(at)}</strong></p>",
-            table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
-            table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
-            table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
-                  ("", *formats, f"any {k} papers"), common),
-            "</details>",
-        ]
-    )  # fmt: skip
+        both = len(set(near[a]) & set(near[b]))
+        agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
+    summary = f"One paper under each format, as plain tables: {model['key']}"
+    return folded("sfx", view["key"], summary, [
+        f"<p><strong>{told(at)}</strong></p>",
+        table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
+        table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
+        table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
+              ("", *formats, f"any {k} papers"), common),
+    ])  # fmt: skip
 
 
 def shown(name: str, value: float) -> str:

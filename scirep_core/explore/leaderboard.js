@@ -1,11 +1,9 @@
 // The browser half of the leaderboard: tens of thousands of rows, filtered and searched at each keystroke, a page at a time.
 //
-// leaderboard_export.js comes before this file in one module: no imports, no network, so that it runs from a blob in a page
-// opened from disk. All text of the data goes through `h`, which only makes text nodes: a hostile name stays text.
 // State: `sel` (the trait `selection`, shared with Python and the address bar). Rows are numbers into lists of texts.
 // A cell is what numbers must share to be compared; ranks and orders by value stay within it.
 
-const PREFIX = "#leaderboard";
+const PREFIX = "#leaderboard?";
 const PAGE = 50;
 const START = { what: "score", kind: "", paper: "", format: "", task: "", metric: "", split: "", protocol: "", source: "", q: "", sort: "rank", page: 1 };
 const FILTERS = ["paper", "format", "task", "metric", "split", "protocol", "source"];
@@ -20,19 +18,6 @@ const HEADS = { rank: "Rank", system: "System", value: "Value", width: "Interval
   protocol: "Protocol", source: "Data", kind: "Kind", chapter: "From" };
 const SORTED = { rank: "rank", value: "value", width: "width of the interval" };
 
-function h(tag, props, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
-  return node;
-}
-
-const small = (text) => h("small", {}, text);
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
-const count = (n) => n.toLocaleString("en");
 const clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 export async function unpack(view) {
@@ -157,15 +142,12 @@ const anchor = (id) => `o-${id.replaceAll("+", "plus").replace(/[^A-Za-z0-9]+/g,
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
-  const uid = `lbx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   let sel = { ...START, ...model.get("selection") };
-  let data = null, ordered = null, found = [], timer = 0, frame = 0;
+  let data = null, ordered = null, found = [], soonest = 0;
 
   // ---- frame -----------------------------------------------------------------------------------------------------
-  const field = (text, control, name) => {
-    control.id = `${uid}-${name}`;
-    return h("div", { class: `lbx-field lbx-of-${name}` }, h("label", { for: control.id }, text), control);
-  };
+  const field = (...given) => labelled(uid, ...given);
   const search = h("input", { type: "search", autocomplete: "off", spellcheck: "false", maxlength: 200, placeholder: "system, task, metric, note …", oninput: soon });
   const pick = Object.fromEntries([...FILTERS, "what", "sort"].map((name) => [name, h("select", { onchange: () => choose({ [name]: pick[name].value, page: 1 }) })]));
   const kinds = Object.fromEntries(Object.entries(KINDS).map(([name, text]) => {
@@ -177,8 +159,7 @@ function render({ model, el }) {
   const turns = h("div", { class: "lbx-turns" });
   const link = h("input", { type: "text", readonly: true, class: "lbx-link", "aria-label": "Link to this view", hidden: true, onfocus: () => link.select() });
   const told = h("span", { class: "lbx-told", role: "status" });
-  const live = h("div", { class: "lbx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: "lbx", role: "group", "aria-label": "Leaderboard", "data-lm-suppress-shortcuts": "true", onkeydown: onKey },
+  const { root, live } = frame("Leaderboard", { onkeydown: onKey },
     h("div", { class: "lbx-filters", role: "group", "aria-label": "Filters" },
       field("Search", search, "q"), field("Show", pick.what, "what"),
       ...["paper", "task", "format", "metric", "split", "protocol", "source"].map((name) => field({ paper: "Paper", format: "Format", source: "Source" }[name] || HEADS[name], pick[name], name)),
@@ -192,7 +173,7 @@ function render({ model, el }) {
       button("mteb result files", saveMteb, { class: "lbx-mteb" }),
       button("Copy the link", share, { class: "lbx-share" }), link, told),
     h("p", { class: "lbx-help" }, "Ranks and orders by value stay within one task, metric, split, protocol, source and data: a line names them. " +
-      "Keys: / search, [ and ] previous and next page. The address bar keeps this view."), live);
+      "Keys: / search, [ and ] previous and next page. The address bar keeps this view."));
 
   // ---- choices ---------------------------------------------------------------------------------------------------
   // What a filter offers depends on the filters before it: the tasks of a paper, the metrics of a task.
@@ -210,7 +191,6 @@ function render({ model, el }) {
 
   function drawFilters() {
     const label = { paper: PAPERS, format: FORMATS };
-    const option = (value, text) => h("option", { value }, text);
     for (const name of FILTERS) {
       pick[name].replaceChildren(option("", "all"), ...offered(name).map((text) => option(text, label[name]?.[text] || clip(text, 80))));
       pick[name].value = sel[name];
@@ -315,7 +295,7 @@ function render({ model, el }) {
     sel = next;
     drawFilters();
     draw();
-    publish();
+    changed();
   }
 
   // Whether any row has what a filter says, given the filters before it.
@@ -325,12 +305,12 @@ function render({ model, el }) {
   }
 
   function soon() {
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => {
+    cancelAnimationFrame(soonest);
+    soonest = requestAnimationFrame(() => {
       if (!data) return;
       sel = { ...sel, q: search.value, page: 1 };
       draw();
-      publish();
+      changed();
     });
   }
 
@@ -341,38 +321,26 @@ function render({ model, el }) {
     scroll.scrollTop = 0;
   }
 
-  // One message to Python, one entry in the address bar and one announcement when the reader pauses.
-  function publish() {
-    clearTimeout(timer);
+  function changed() {
     told.textContent = "";
     link.hidden = true;
-    timer = setTimeout(() => {
-      model.set("selection", { ...sel });
-      model.save_changes();
-      try {
-        history.replaceState(history.state, "", hash());
-      } catch {
-        // a sandboxed frame has no address of its own: the view just cannot be shared from there
-      }
-      live.textContent = state.textContent;
-    }, 200);
+    publish();
   }
 
-  function hash() {
+  function address() {
     const given = new URLSearchParams();
     for (const [name, value] of Object.entries(sel)) if (String(value) !== String(START[name])) given.set(name, value);
-    return `${PREFIX}?${given}`;
+    return String(given);
   }
 
   async function share() {
-    const address = location.href.split("#")[0] + hash();
+    link.value = `${location.href.split("#")[0]}${PREFIX}${address()}`;
     try {
-      await navigator.clipboard.writeText(address);
+      await navigator.clipboard.writeText(link.value);
       told.textContent = "Copied.";
     } catch { // a page from disk, or a browser that forbids it
       told.textContent = "Copy it from here:";
     }
-    link.value = address;
     link.hidden = false;
     if (told.textContent !== "Copied.") link.focus();
   }
@@ -380,10 +348,10 @@ function render({ model, el }) {
   const taken = () => Array.from(found, (i) => record(data, i));
 
   function save(name, content, type) {
-    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-    const anchor = h("a", { href: address, download: name });
+    const blob = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const anchor = h("a", { href: blob, download: name });
     anchor.click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    setTimeout(() => URL.revokeObjectURL(blob), 10_000);
     told.textContent = `${count(found.length)} rows in ${name}.`;
   }
 
@@ -399,41 +367,37 @@ function render({ model, el }) {
   }
 
   function onKey(e) {
-    if ((e.ctrlKey || e.metaKey || e.altKey) && !e.getModifierState("AltGraph")) return;
+    if (!plain(e)) return;
     const typing = e.target === search || e.target === link;
     if (e.key === "Escape" && e.target === search && search.value) { search.value = ""; soon(); }
     else if (typing) return;
     else if (e.key === "/") search.focus();
     else if ((e.key === "[" || e.key === "]") && data) turn(e.key === "[" ? -1 : 1);
     else return;
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
-  // ---- address bar, Python ---------------------------------------------------------------------------------------
-  // Another anchor of the page, or what this page has no row of, means: nothing for us.
-  function onHash() {
-    if (!data || !location.hash.startsWith(`${PREFIX}?`)) return false;
-    const next = { ...START };
-    for (const [name, value] of new URLSearchParams(location.hash.slice(PREFIX.length + 1))) if (name in START) next[name] = value;
-    next.page = /^[1-9]\d{0,5}$/.test(next.page) ? Number(next.page) : 1;
-    next.q = next.q.slice(0, 200);
-    const known = FILTERS.every((name) => !next[name] || data.texts[name].includes(next[name])) && next.what in WHATS &&
-      next.sort.replace(/^-/, "") in HEADS && next.kind.split(",").every((kind) => !kind || kind in KINDS);
-    if (known) choose(next);
-    return known;
-  }
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: PREFIX, choose, address,
+    selection: () => sel,
+    take(next) {
+      sel = { ...START, ...next };
+      if (!data) return;
+      drawFilters();
+      draw();
+    },
+    wanted(text) {
+      if (!data) return null;
+      const next = { ...START };
+      for (const [name, value] of new URLSearchParams(text)) if (Object.hasOwn(START, name)) next[name] = value;
+      next.page = /^[1-9]\d{0,5}$/.test(next.page) ? Number(next.page) : 1;
+      next.q = next.q.slice(0, 200);
+      const known = FILTERS.every((name) => !next[name] || data.texts[name].includes(next[name])) && Object.hasOwn(WHATS, next.what) &&
+        Object.hasOwn(HEADS, next.sort.replace(/^-/, "")) && next.kind.split(",").every((kind) => !kind || Object.hasOwn(KINDS, kind));
+      return known ? next : null;
+    },
+    said: () => state.textContent,
+  });
 
-  function onModel() {
-    const next = { ...START, ...model.get("selection") };
-    if (!data || Object.keys(START).every((name) => next[name] === sel[name])) return;
-    clearTimeout(timer);
-    sel = next;
-    drawFilters();
-    draw();
-  }
-
-  el.replaceChildren(root);
   let gone = false;
   unpack(view).then((unpacked) => {
     if (gone) return;
@@ -442,18 +406,13 @@ function render({ model, el }) {
     drawFilters();
     draw();
     root.dataset.ready = "yes";
-    if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" }));
-    // the plain tables beside the widget served readers without script; with script they fold away
-    for (const plain of document.querySelectorAll("details.lbx-fallback")) if (plain.dataset.key === view.key) plain.open = false;
+    arrive();
   }, () => { state.textContent = "This browser cannot unpack the rows (DecompressionStream is missing); the plain tables hold the first of them."; });
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
+  const stop = start();
   return () => {
     gone = true;
-    clearTimeout(timer);
-    cancelAnimationFrame(frame);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
+    stop();
+    cancelAnimationFrame(soonest);
   };
 }
 

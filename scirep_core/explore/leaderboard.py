@@ -14,24 +14,13 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import anywidget
-import traitlets
-
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.facets import encode
+from scirep_core.errors import ConfigError
+from scirep_core.explore.common import Explorer, View, check_choice, complete, folded, module, style, within
 from scirep_core.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, main_metric, shortened
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM = (
-    (HERE / "leaderboard_export.js").read_text(encoding="utf-8").replace("export function", "function")
-    + "\n"
-    + (HERE / "leaderboard.js").read_text(encoding="utf-8")
-)  # one module: what the exports offer is their neighbour's own
-CSS = (HERE / "leaderboard.css").read_text(encoding="utf-8")
+ESM, CSS = module("lbx", "leaderboard_export.js", "leaderboard.js"), style("lbx", "leaderboard.css")
 CAP = 1_400_000
 """Bytes of the data in the page."""
 COLUMNS = ("kind", "what", "paper", "format", "task", "metric", "split", "protocol", "source", "data", "system", "std", "chapter",
@@ -44,27 +33,20 @@ START: dict[str, Any] = {"what": "score", "kind": "", **dict.fromkeys(FILTERS, "
 LONGEST = 200
 """Characters of a search."""
 
-View = dict[str, Any]
 
-
-class LeaderboardExplorer(anywidget.AnyWidget):
+class LeaderboardExplorer(Explorer):
     """The widget. `selection` has the keys of `START`: observe it, or set all or part of it; `kind` is comma-separated."""
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
     def __init__(self, view: View, **chosen: Any) -> None:
         """Take what `leaderboard_data` returned; keywords are those of the selection."""
         self._known = view["known"]
-        super().__init__(
-            data=encode({k: v for k, v in view.items() if k != "known"}), selection=resolve(view, {}, chosen)
-        )
+        super().__init__({key: value for key, value in view.items() if key != "known"}, **chosen)
 
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve({"known": self._known}, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve({"known": self._known}, before, wanted)
 
 
 def leaderboard_data(rows: Sequence[Row], *, cap: int = CAP) -> View:
@@ -98,24 +80,17 @@ def leaderboard_data(rows: Sequence[Row], *, cap: int = CAP) -> View:
         "bounds": BOUNDS,
         "main": {task: metric for task in texts["task"] if (metric := main_metric(task))},
     }
-    view["key"] = stable_hash(view)[:12]
-    size = len(json.dumps(encode(view)))  # as it stands in the page: a text within JSON
-    if size > cap:
-        raise ConfigError(
-            f"the leaderboard's data are {size:,} bytes, over the cap of {cap:,} bytes for one page: show fewer rows (now "
-            f"{len(rows):,}); measurements are the ones to leave out"
-        )
+    remedy = f"show fewer rows (now {len(rows):,}); measurements are the ones to leave out"
+    view = within(cap, view, "leaderboard", remedy)
     return view | {"known": {name: texts[name] for name in FILTERS}}
 
 
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a complete selection: `wanted` over `before` over `START`. Raises ConfigError naming key, value and valid ones."""
-    new = {**START, **before, **wanted}
+    new = complete(START, before, wanted)
     known = {name: ["", *values] for name, values in view["known"].items()}
     known |= {"what": ["", *WHATS], "sort": [sign + name for sign in ("", "-") for name in SORTS]}
     for key, value in new.items():
-        if key not in START:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), START)}")
         if key == "page":
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConfigError(f"selection: page {value!r}; pages count from 1")
@@ -125,13 +100,12 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
             raise ConfigError(f"selection: q has {len(value)} characters; at most {LONGEST} are searched for")
         elif key == "kind" and set(value.split(",")) - {"", *KINDS}:
             raise ConfigError(f"selection: kind {value!r}; comma-separated of {', '.join(KINDS)}")
-        elif key in known and value not in known[key]:
-            raise ConfigError(f"selection: {key} {value!r}; {nearest(value, known[key])}")
+        elif key in known:
+            check_choice(key, value, known[key])
     return new
 
 
 def fallback(view: View, tables: Sequence[str]) -> str:
     """Return HTML tables of a few rankings as the twin without script; the widget folds it away when it starts."""
     summary = f"{view['rows']:,} rows need a script to be searched; {len(tables)} rankings as plain tables"
-    opened = f'<details class="lbx-fallback" data-key="{view["key"]}" open><summary>{summary}</summary>'
-    return "\n".join([opened, *tables, "</details>"])
+    return folded("lbx", view["key"], summary, tables)

@@ -13,13 +13,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError
+from scirep_core.explore.common import View
 from scirep_core.formats import FORMATS
 from scirep_core.store import stable_hash
 
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from scirep_core.encoders.model_store import Saved
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
-ESM = (Path(__file__).parent / "own_encoder.js").read_text(encoding="utf-8")
 CAP = 1_000_000
 """Bytes of a packed model in the page."""
 STEPS = 127
-View = dict[str, Any]
 
 
 def whole_numbers(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

@@ -1,26 +1,10 @@
 // The browser half of the own-paper explorer: a text is encoded by the page itself as it is typed, and stands among papers.
 //
-// own_encoder.js comes before this file in one module: no imports, no network, so that it runs from a blob in a page opened
-// from disk. All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` = {example, code} (the trait `selection`, shared with Python and the address bar). What is typed stays here.
 // `brief` (the first page of the book): one box for a title or a few words, three papers a list, no change of the text.
 
-const PREFIX = "#own-paper=";
 const CHANGED = "none";
 const BRIEF = 3;
-
-function h(tag, props, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-const small = (text) => h("small", {}, text);
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
 
 // ----------------------------------------------------------------------------------------- changes that need no tagger
 
@@ -170,38 +154,34 @@ export function read(view) {
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
   const answer = read(view);
-  const uid = `opx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   const names = new Map(Object.entries(view.formats));
   const brief = Boolean(model.get("brief"));
   let sel = { ...model.get("selection") };
-  let seed = 1, timer = 0, frame = 0;
+  let seed = 1, timer = 0, soonest = 0;
 
-  const label = (text, control, name) => {
-    control.id = `${uid}-${name}`;
-    return h("div", { class: `opx-field opx-of-${name}` }, h("label", { for: control.id }, text), control);
-  };
-  const pick = h("select", { onchange: () => choose({ example: pick.value }) }, view.examples.map(([id, title]) => h("option", { value: id }, title)));
+  const field = (...given) => labelled(uid, ...given);
+  const pick = h("select", { onchange: () => choose({ example: pick.value }) }, view.examples.map(([id, title]) => option(id, title)));
   const title = h("input", { type: "text", autocomplete: "off", spellcheck: "false", oninput: soon });
   const abstract = h("textarea", { rows: 7, spellcheck: "false", oninput: soon });
   const codes = h("select", { onchange: () => choose({ code: codes.value }) },
-    h("option", { value: CHANGED }, "as typed"), view.codes.map(([code, text]) => h("option", { value: code }, `${code}: ${text}`)));
+    option(CHANGED, "as typed"), view.codes.map(([code, text]) => option(code, `${code}: ${text}`)));
   const again = button("Draw again", () => { seed += 1; draw(); });
   const cost = h("p", { class: "opx-cost" });
   const changed = h("section", { class: "opx-changed", "aria-label": "The changed text" });
   const guess = h("section", { class: "opx-guess", "aria-label": "What the vectors say" });
   const lists = h("div", { class: "opx-lists" });
-  const live = h("div", { class: "opx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: brief ? "opx opx-brief" : "opx", role: "group", "aria-label": "A paper of your own", "data-lm-suppress-shortcuts": "true" },
-    h("div", { class: "opx-text" }, label("Begin with", pick, "example"),
+  const { root, live } = frame("A paper of your own", { class: brief ? "opx opx-brief" : "opx" },
+    h("div", { class: "opx-text" }, field("Begin with", pick, "example"),
       h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); draw(); })),
-      label(brief ? "Title, or a few words: type, and look below" : "Title", title, "title"), brief ? null : label("Abstract", abstract, "abstract")),
-    brief ? null : h("div", { class: "opx-change" }, label("Change the text before it is read", codes, "code"), again),
+      field(brief ? "Title, or a few words: type, and look below" : "Title", title, "title"), brief ? null : field("Abstract", abstract, "abstract")),
+    brief ? null : h("div", { class: "opx-change" }, field("Change the text before it is read", codes, "code"), again),
     changed, brief ? null : cost, guess, lists, brief ? cost : null,
-    h("p", { class: "opx-hint" }, view.about), live);
+    h("p", { class: "opx-hint" }, view.about));
 
   function soon() {
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(draw);
+    cancelAnimationFrame(soonest);
+    soonest = requestAnimationFrame(draw);
   }
 
   function draw() {
@@ -272,60 +252,37 @@ function render({ model, el }) {
     abstract.value = brief ? "" : text;
   }
 
+  function take(next, refilled = next.example !== sel.example) {
+    sel = next;
+    if (refilled) fill();
+    codes.value = sel.code;
+    pick.value = sel.example;
+    draw();
+  }
+
   function choose(changes) {
-    sel = { ...sel, ...changes };
-    if ("example" in changes) fill();
-    codes.value = sel.code;
-    pick.value = sel.example;
-    draw();
-    model.set("selection", { ...sel });
-    model.save_changes();
-    if (brief) return;
-    try {
-      history.replaceState(history.state, "", `${PREFIX}${encodeURIComponent(sel.example)},${sel.code}`);
-    } catch {
-      // a sandboxed frame has no address of its own: the view just cannot be shared from there
-    }
+    take({ ...sel, ...changes }, "example" in changes);
+    publish();
   }
 
-  const known = ({ example, code }) => view.examples.some(([id]) => id === example) && (code === CHANGED || code in CHANGES);
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#own-paper=", choose, take,
+    selection: () => sel,
+    address: () => (brief ? null : joined([sel.example, sel.code])),
+    wanted(text) {
+      const [example, code] = parted(text);
+      const known = view.examples.some(([id]) => id === example) && (code === CHANGED || Object.hasOwn(CHANGES, code));
+      return known && !brief ? { example, code } : null;
+    },
+    said: () => live.textContent, // it follows what is typed
+  });
 
-  function onHash() {
-    if (brief || !location.hash.startsWith(PREFIX)) return false;
-    try {
-      const [example, code] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
-      if (known({ example, code })) choose({ example, code });
-      return known({ example, code });
-    } catch {
-      return false;
-    }
-  }
-
-  function onModel() {
-    const next = model.get("selection");
-    if (next.example === sel.example && next.code === sel.code) return;
-    if (next.example !== sel.example) { sel = { ...next }; fill(); }
-    sel = { ...next };
-    codes.value = sel.code;
-    pick.value = sel.example;
-    draw();
-  }
-
-  el.replaceChildren(root);
-  fill();
-  codes.value = sel.code;
-  pick.value = sel.example;
-  draw();
-  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" }));
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
-  // the plain tables beside the widget served readers without script; with script they fold away
-  for (const plain of document.querySelectorAll("details.opx-fallback")) if (plain.dataset.key === view.key) plain.open = false;
+  take(sel, true);
+  arrive();
+  const stop = start();
   return () => {
+    stop();
     clearTimeout(timer);
-    cancelAnimationFrame(frame);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
+    cancelAnimationFrame(soonest);
   };
 }
 

@@ -14,32 +14,34 @@ The browser half is `own_paper.js`, the plain twin `fallback`.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import anywidget
 import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.facets import encode
+from scirep_core.errors import ConfigError
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 from scirep_core.explore.formats import NAMES
-from scirep_core.explore.own_encoder import ESM as ENCODER
 from scirep_core.explore.own_encoder import STEPS
-from scirep_core.explore.task_examples import clip
 from scirep_core.formats import Format
 from scirep_core.perturbations import PERTURBATIONS
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM = (
-    ENCODER.replace("export function", "function") + "\n" + (HERE / "own_paper.js").read_text(encoding="utf-8")
-)  # one module: what the encoder exports is its neighbour's own
-CSS = (HERE / "own_paper.css").read_text(encoding="utf-8")
+ESM, CSS = module("opx", "own_encoder.js", "own_paper.js"), style("opx", "own_paper.css")
 CAP = 1_400_000
 """Bytes of the data in the page, the packed encoder included."""
 NEAR, HEADING = 8, 160
@@ -47,7 +49,6 @@ AS_TYPED = "none"
 CODES = ("T_ARot", "T_AShuff", "T_ASortAsc", "T_ASortDesc", "T_ADelRand", "T_ADelQ1", "T_ADelQ2", "T_ADelQ3", "T_A_WS")
 """Of the 32 textual neighbours those that need no tagger, chunker or dictionary."""
 
-View = dict[str, Any]
 Floats = NDArray[np.floating]
 
 
@@ -82,7 +83,7 @@ class Heads(NamedTuple):
     about_year: str
 
 
-class OwnPaperExplorer(anywidget.AnyWidget):
+class OwnPaperExplorer(Explorer):
     """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser.
 
     With `brief` it has one box, three papers a list and no change of the text, as on the book's first page.
@@ -90,19 +91,10 @@ class OwnPaperExplorer(anywidget.AnyWidget):
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
     brief = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, view: View, **kwargs: Any) -> None:
-        """Take what `own_paper_data` returned; keywords `example`, `code` choose what is shown."""
-        self._view = view
-        chosen: dict[str, Any] = {key: kwargs.pop(key) for key in ("example", "code") if key in kwargs}
-        super().__init__(data=encode(view), selection=resolve(view, {}, chosen), **kwargs)
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._view, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
 
     def static_fallback(self) -> str:
         """Return how the examples are read as HTML tables that need no script."""
@@ -141,6 +133,7 @@ def own_paper_data(
 
     Raises ConfigError on inconsistent input, and when the data are over the cap.
     """
+    check_names("papers", [paper.paper_id for paper in papers])
     formats, dim = encoder["shape"]["formats"], encoder["shape"]["dim"]
     fields = sorted({paper.field for paper in papers})
     for form in formats:
@@ -148,9 +141,7 @@ def own_paper_data(
             raise ConfigError(f"vectors of {form}: {len(papers)} papers x {dim} numbers are needed")
     if heads.field[0].shape != (len(fields), dim) or heads.year[0].shape != (dim,):
         raise ConfigError(f"heads: {len(fields)} fields x {dim} numbers, and {dim} for the year, are needed")
-    keys = [example.key for example in examples]
-    if not keys or len(set(keys)) != len(keys) or any("<" in key or not key.isprintable() for key in keys):
-        raise ConfigError(f"examples: {keys} must be one or more printable names, each once, without '<'")
+    check_names("examples", [example.key for example in examples])
     packed = {form: base64.b64encode(whole_vectors(vectors[form]).tobytes()).decode() for form in formats}
     years = [paper.year for paper in papers]
     view: View = {
@@ -167,14 +158,7 @@ def own_paper_data(
         "examples": [list(example) for example in examples],
         "read": {key: {form: list(places) for form, places in of.items()} for key, of in read.items()},
     }  # fmt: skip
-    view["key"] = stable_hash(view)[:12]
-    size = len(json.dumps(encode(view)))  # as it stands in the page: a text within JSON
-    if size > cap:
-        raise ConfigError(
-            f"the own-paper explorer's data are {size:,} bytes, over the cap of {cap:,} bytes for one page: show fewer "
-            f"papers (now {len(papers):,})"
-        )
-    return view
+    return within(cap, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
 
 
 def _says(code: str) -> str:
@@ -185,31 +169,21 @@ def _says(code: str) -> str:
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
     known = {"example": [example[0] for example in view["examples"]], "code": [AS_TYPED, *CODES]}
-    new = {"example": known["example"][0], "code": AS_TYPED, **before, **wanted}
+    new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
     for key, value in new.items():
-        if key not in known:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), known)}")
-        if value not in known[key]:
-            raise ConfigError(f"selection: {key} {value!r}; {nearest(str(value), known[key])}")
+        check_choice(key, value, known[key])
     return new
 
 
 def fallback(view: View) -> str:
     """Return the examples and their nearest papers as HTML without script; the widget folds it away when it starts."""
-    parts = [f'<details class="opx-fallback" data-key="{view["key"]}" open>',
-             f"<summary>{len(view['examples'])} papers and their nearest, as plain tables</summary>"]  # fmt: skip
+    parts = []
     for key, title, _ in view["examples"]:
-        heads = "".join(f"<th>{escape(view['formats'][form][0])}</th>" for form in view["read"][key])
+        heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
         ranks = zip(*view["read"][key].values(), strict=True)
-        rows = [
-            f'<tr><th scope="row">{rank}</th>{"".join(f"<td>{_told(view, place)}</td>" for place in places)}</tr>'
-            for rank, places in enumerate(ranks, start=1)
-        ]
-        parts.append(
-            f'<table class="dataframe"><caption>{escape(title)}</caption><thead><tr><th>rank</th>{heads}</tr></thead>'
-            f"<tbody>{''.join(rows)}</tbody></table>"
-        )
-    return "\n".join([*parts, "</details>"])
+        rows = [[str(rank), *(_told(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
+        parts.append(table(title, heads, rows))
+    return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
 def _told(view: View, place: int) -> str:

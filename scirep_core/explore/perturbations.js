@@ -1,32 +1,11 @@
 // The browser half of the perturbation explorer: one paper, one of 32 changes word by word, and where encoders put the result.
 //
-// One self-contained module: no imports, no network, so that it runs from a blob in a page opened from disk.
-// All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` (the trait `selection`, shared with Python and the address bar). A typed text is asked for by the trait `asked`;
 // only where a kernel answers by `answer` do the boxes for it appear.
 
-const SVG = "http://www.w3.org/2000/svg";
-const PREFIX = "#perturbation=";
 const OWN = "own";
 const SIDE = 1000; // papers on a map are within 0 to this; changed texts may lie outside
 const PAUSE = 800; // milliseconds without a key before a typed text is asked for
-
-function h(tag, props, ...children) {
-  const node = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
-const option = (value, text) => h("option", { value }, text);
-const small = (text) => h("small", {}, text);
-const hidden = (text) => h("span", { class: "spx-sr" }, text);
-const keys = (names) => names.split(" ").map((name) => h("kbd", {}, name));
-const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 // A changed field as nodes. Its ranges: [a, b] kept, [a, b, new] replaced, "new" added; what no range covers is deleted.
 export function changed(before, change, sentences) {
@@ -59,14 +38,13 @@ export function changed(before, change, sentences) {
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
-  const uid = `spx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   const codes = view.codes.map(([code, category, title, abstract, does, random]) => ({ code, category, title, abstract, does, random }));
   const titles = new Map(Object.entries(view.titles));
   const points = view.encoders.map((encoder) => new Map(encoder.points.map(([i, x, y]) => [i, [x, y]])));
   const papers = new Map(view.papers.map((paper) => [paper.id, paper]));
   const order = codes.map((_, i) => i).sort((a, b) => view.categories.indexOf(codes[a].category) - view.categories.indexOf(codes[b].category) || a - b);
   let sel = { ...model.get("selection") };
-  let timer = 0;
 
   const paper = () => papers.get(sel.paper);
   const at = () => codes.findIndex(({ code }) => code === sel.code);
@@ -75,10 +53,7 @@ function render({ model, el }) {
   const stayed = (entry, side) => entry[3][side][4].filter((i) => paper().near[side].includes(i)).length;
 
   // ---- fixed frame; its parts are refilled by draw() -------------------------------------------------------------
-  const field = (text, control, name) => {
-    control.id = `${uid}-${name}`;
-    return h("div", { class: `spx-field spx-of-${name}` }, h("label", { for: control.id }, text), control);
-  };
+  const field = (...given) => labelled(uid, ...given);
   const pick = h("select", { onchange: (e) => choose({ paper: e.target.value }) });
   const result = h("input", { type: "checkbox", id: `${uid}-result`, onchange: () => root.classList.toggle("spx-result", result.checked) });
   const controls = h("div", { class: "spx-controls", role: "group", "aria-label": "Choose a paper" },
@@ -102,16 +77,12 @@ function render({ model, el }) {
   const names = view.encoders.map(({ name }) => name);
   const legend = h("p", { class: "spx-hint" }, `Numbers: of the ${view.k} nearest papers, how many stay under ${names.join(", ")}; a dashed change does not apply.`);
   const marks = h("p", { class: "spx-hint" }, "On a map: circle, the original; diamond, the changed text; rings, the nearest before; green discs, after.");
-  const live = h("div", { class: "spx-sr", role: "status", "aria-live": "polite" });
   const command = h("code", {});
-  const root = h("div", { class: "spx", role: "group", "aria-label": "Perturbation explorer",
-    "data-lm-suppress-shortcuts": "true", // JupyterLab would take [ and ] for itself
-    onkeydown: rootKey },
+  const { root, live } = frame("Perturbation explorer", { onkeydown: rootKey },
     controls, typing, hint, picker, legend, about, text, marks, sides,
     h("pre", { tabindex: 0, role: "region", "aria-label": "Command for papers of your own" }, command),
     h("p", { class: "spx-help" }, "Keys: ", keys("[ ]"), " previous, next change; ", keys(", ."), " previous, next paper; among the changes ",
-      keys("← ↑ → ↓"), ". The address bar keeps this view. ", view.about),
-    live);
+      keys("← ↑ → ↓"), ". The address bar keeps this view. ", view.about));
 
   // ---- drawing --------------------------------------------------------------------------------------------------
   function draw() {
@@ -166,7 +137,7 @@ function render({ model, el }) {
         h("div", { class: "spx-map" }, svg, small(`two dimensions hold ${Math.round(100 * encoder.held)} % of the variance`)),
         h("div", { class: "spx-near" },
           h("p", { class: "spx-head" }, h("strong", {}, encoder.name), ...(found ? [" cosine ", h("b", { class: "spx-cosine" }, found[2].toFixed(3)), "; its original is ",
-            h("b", { class: "spx-rank" }, found[3] === 1 ? "the nearest" : `number ${found[3].toLocaleString("en")}`), ` of ${(view.total + (sel.paper === OWN ? 1 : 0)).toLocaleString("en")}; `,
+            h("b", { class: "spx-rank" }, found[3] === 1 ? "the nearest" : `number ${count(found[3])}`), ` of ${count(view.total + (sel.paper === OWN ? 1 : 0))}; `,
             h("b", { class: "spx-share" }, `${share} of ${view.k}`), " nearest papers stay"] : [": not changed"])),
           h("div", { class: "spx-lists" },
             h("div", {}, h("h3", { class: "spx-h" }, "Nearest before"), h("ol", {}, before.map((i) => line(i, true, after, "now")))),
@@ -202,26 +173,12 @@ function render({ model, el }) {
   function choose(changes) {
     sel = { ...sel, ...changes };
     draw();
-    clearTimeout(timer);
-    timer = setTimeout(() => { // one message to Python, one entry in the address bar, one announcement
-      model.set("selection", { ...sel });
-      model.save_changes();
-      writeHash();
-      announce();
-    }, 200);
-  }
-
-  function announce() {
-    const entry = now();
-    live.textContent = `${sel.code}, ${paper().title}. ${applies(entry) ? `${entry[2]} % of the words kept. ${view.encoders.map(({ name }, side) =>
-      `${name}: cosine ${entry[3][side][2].toFixed(2)}, ${stayed(entry, side)} of ${view.k} stay`).join(". ")}` : `Does not apply: ${entry}`}.`;
+    publish();
   }
 
   const turned = (list, value, by) => list[(list.indexOf(value) + by + list.length) % list.length];
   const inOrder = order.map((i) => codes[i].code);
   const step = (by) => choose({ code: turned(inOrder, sel.code, by) });
-  const plain = (e) => !((e.ctrlKey || e.metaKey || e.altKey) && !e.getModifierState("AltGraph"));
-  const done = (e) => { e.preventDefault(); e.stopPropagation(); };
 
   function pickerKey(e) {
     const to = { ArrowLeft: () => step(-1), ArrowUp: () => step(-1), ArrowRight: () => step(1), ArrowDown: () => step(1),
@@ -293,56 +250,34 @@ function render({ model, el }) {
     }
   }
 
-  // ---- address bar, Python --------------------------------------------------------------------------------------
-  function writeHash() {
-    if (sel.paper === OWN) return; // nobody else has it
-    try {
-      history.replaceState(history.state, "", `${PREFIX}${encodeURIComponent(sel.paper)},${sel.code}`);
-    } catch {
-      // a sandboxed frame has no address of its own: the view just cannot be shared from there
-    }
-  }
-
-  // Another anchor of the page, a paper this page does not have or a damaged address all mean: nothing for us.
-  function onHash() {
-    if (!location.hash.startsWith(PREFIX)) return false;
-    try {
-      const [id, code] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
-      if (!papers.has(id)) return false;
-      choose({ paper: id, code: inOrder.includes(code) ? code : sel.code });
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  function onModel() {
-    const next = model.get("selection");
-    if ((next.paper === sel.paper && next.code === sel.code) || !papers.has(next.paper)) return;
-    clearTimeout(timer);
-    sel = { ...next };
-    draw();
-    writeHash();
-    announce();
-  }
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#perturbation=", choose,
+    selection: () => sel,
+    take(next) {
+      if (!papers.has(next.paper)) return false; // a text that was typed in another view
+      sel = next;
+      return draw();
+    },
+    address: () => (sel.paper === OWN ? null : joined([sel.paper, sel.code])),
+    wanted(text) {
+      const [id, code] = parted(text);
+      return papers.has(id) ? { paper: id, code: inOrder.includes(code) ? code : sel.code } : null;
+    },
+    said() {
+      const entry = now();
+      return `${sel.code}, ${paper().title}. ${applies(entry) ? `${entry[2]} % of the words kept. ${view.encoders.map(({ name }, side) =>
+        `${name}: cosine ${entry[3][side][2].toFixed(2)}, ${stayed(entry, side)} of ${view.k} stay`).join(". ")}` : `Does not apply: ${entry}`}.`;
+    },
+  });
 
   if (!papers.has(sel.paper)) sel.paper = view.papers[0].id; // a saved page may remember a text that was typed
-  el.replaceChildren(root);
   draw();
-  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" })); // the host may attach `el` after this
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
+  arrive();
   model.on("change:answer", onAnswer);
   send({}); // is anybody there?
-  // the plain tables beside the widget served readers without script; with script they fold away
-  for (const table of document.querySelectorAll("details.spx-fallback")) {
-    if (table.dataset.key === view.key) table.open = false;
-  }
+  const stop = start();
   return () => {
-    clearTimeout(timer);
+    stop();
     clearTimeout(pause);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
     model.off("change:answer", onAnswer);
   };
 }

@@ -18,26 +18,32 @@ added; what no range covers is deleted.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import anywidget
 import traitlets
 
-from scirep_core.errors import ConfigError, ScirepError, nearest
-from scirep_core.explore.facets import encode
-from scirep_core.explore.task_examples import clip
+from scirep_core.errors import ConfigError, ScirepError
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    encode,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM = (HERE / "perturbations.js").read_text(encoding="utf-8")
-CSS = (HERE / "perturbations.css").read_text(encoding="utf-8")
+ESM, CSS = module("spx", "perturbations.js"), style("spx", "perturbations.css")
 
 CAP = 400_000
 HEADING = 120
@@ -50,7 +56,6 @@ LONGEST = 6_000
 """Characters of a typed title and abstract together."""
 CODES = tuple(PERTURBATIONS)
 
-View = dict[str, Any]
 Live = Callable[[str, str], View]
 _UNIT = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _UNIT_OR_SPACE = re.compile(r"\s+|\w+(?:[-'’]\w+)*|[^\w\s]")
@@ -98,7 +103,7 @@ class Map(NamedTuple):
     held: float
 
 
-class PerturbationExplorer(anywidget.AnyWidget):
+class PerturbationExplorer(Explorer):
     """The widget. `selection` = {paper, code}: observe it, or set all or part of it.
 
     Args:
@@ -109,20 +114,16 @@ class PerturbationExplorer(anywidget.AnyWidget):
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
     answer = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, view: View, live: Live | None = None, **kwargs: Any) -> None:
         """Take the data; keywords `paper` and `code` choose what is shown."""
-        self._view, self._live, self._own = view, live, False
-        chosen: dict[str, Any] = {key: kwargs.pop(key) for key in ("paper", "code") if key in kwargs}
-        super().__init__(data=encode(view), selection=resolve(view, {}, chosen), **kwargs)
+        self._live, self._own = live, False
+        super().__init__(view, **kwargs)
 
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._view, self.selection, proposal["value"], self._own)
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted, self._own)
 
     @traitlets.observe("asked")
     def _answer(self, change: Any) -> None:
@@ -244,11 +245,9 @@ def perturbation_data(
     Raises ConfigError on inconsistent input, and when the data are over the cap.
     """
     ids = [paper.paper_id for paper in papers]
-    if not ids or len(set(ids)) != len(ids) or OWN in ids:
-        raise ConfigError(f"papers: {ids} must be one or more, each once, none called {OWN!r}")
-    bad = next((name for name in ids if "<" in name or not name.isprintable() or not name), None)
-    if bad is not None:  # ids travel in the selection and the address too, where `encode` does not reach
-        raise ConfigError(f"papers: the id {bad!r} must be printable text without '<'")
+    check_names("papers", ids)
+    if OWN in ids:
+        raise ConfigError(f"papers: none may be called {OWN!r}, which a typed text is")
     for paper in papers:
         for one in (Changed("", placed=paper.placed), *(change for change in paper.changed if not change.reason)):
             if len(one.placed) != len(maps):
@@ -263,14 +262,8 @@ def perturbation_data(
         "titles": {str(i): clip(titles[i], HEADING) for i in sorted(near)},
         "papers": [paper_data(paper) for paper in papers],
     }  # fmt: skip
-    view["key"] = stable_hash(view)[:12]
-    size = len(json.dumps(encode(view)))  # as it stands in the page: a text within JSON
-    if size > cap:
-        raise ConfigError(
-            f"the perturbation explorer's data are {size:,} bytes, over the cap of {cap:,} bytes for one page: show fewer "
-            f"papers (now {len(papers)}) or fewer encoders (now {len(maps)})"
-        )
-    return view
+    remedy = f"show fewer papers (now {len(papers)}) or fewer encoders (now {len(maps)})"
+    return within(cap, view, "perturbation explorer", remedy)
 
 
 def _all_placed(paper: Shown) -> list[Placed]:
@@ -284,12 +277,9 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any], ow
         own: whether a typed text may be chosen.
     """
     known = {"paper": [paper["id"] for paper in view["papers"]] + [OWN] * own, "code": list(CODES)}
-    new = {"paper": known["paper"][0], "code": "T_ADelNN", **before, **wanted}
+    new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
     for key, value in new.items():
-        if key not in known:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), known)}")
-        if value not in known[key]:
-            raise ConfigError(f"selection: {key} {value!r}; {nearest(str(value), known[key])}")
+        check_choice(key, value, known[key])
     return new
 
 
@@ -345,14 +335,6 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
     told = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
     names = [encoder["name"] for encoder in view["encoders"]]
 
-    def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-        head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-        body = "".join(
-            f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{c}</td>" for c in row[1:])}</tr>' for row in rows
-        )
-        whole = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        return f'<table class="dataframe">{whole}</table>'
-
     def titles(places: Sequence[int], others: Sequence[int]) -> str:
         found = [escape(view["titles"][str(i)]) for i in places]
         return "; ".join(
@@ -368,17 +350,12 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
                   [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
         for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
     ]  # fmt: skip
-    return "\n".join(
-        [
-            f'<details class="spx-fallback" data-key="{view["key"]}" open>',
-            f"<summary>One paper and one change, as plain tables: {code}</summary>",
-            f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {told}.</p>",
-            *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
-            *([table(f"Where {code} is put; papers that stay among the {view['k']} nearest are in bold",
-                     ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after"), rows)]
-              if applies else []),
-            table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
-                  ("code", "words kept", *names), every),
-            "</details>",
-        ]
-    )  # fmt: skip
+    heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
+    stay = f"Where {code} is put; papers that stay among the {view['k']} nearest are in bold"
+    return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
+        f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {told}.</p>",
+        *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
+        *([table(stay, heads, rows)] if applies else []),
+        table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
+              ("code", "words kept", *names), every),
+    ])  # fmt: skip

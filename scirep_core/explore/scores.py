@@ -14,27 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import anywidget
-import traitlets
 
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.facets import encode
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_distinct,
+    complete,
+    folded,
+    keyed,
+    module,
+    style,
+    table,
+)
 from scirep_core.formats import PROTOCOLS
 from scirep_core.results import Result
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM, CSS = (HERE / "scores.js").read_text(encoding="utf-8"), (HERE / "scores.css").read_text(encoding="utf-8")
+ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
 """What the table may be sorted by; `-` before it turns the order round."""
 FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
-
-View = dict[str, Any]
 
 
 class Gap(NamedTuple):
@@ -56,25 +59,14 @@ class Run(NamedTuple):
     gaps: Sequence[Gap]
 
 
-class ScoreExplorer(anywidget.AnyWidget):
+class ScoreExplorer(Explorer):
     """The widget. `selection` = {first, second, run, protocol, order}: observe it, or set all or part of it."""
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, view: View, **kwargs: Any) -> None:
-        """Take what `score_data` returned; keywords `first`, `second`, `run`, `protocol`, `order` choose what is shown."""
-        self._view = view
-        chosen: dict[str, Any] = {
-            key: kwargs.pop(key) for key in ("first", "second", "run", "protocol", "order") if key in kwargs
-        }
-        super().__init__(data=encode(view), selection=resolve(view, {}, chosen), **kwargs)
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._view, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
 
     def static_fallback(self) -> str:
         """Return all scores as HTML tables that need no script."""
@@ -92,10 +84,7 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
     """
     labels = labels or {}
     given = [run for run in runs if run.scores]
-    keys = [run.key for run in given]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ConfigError(f"runs: {key!r} is given twice; keep one")
+    check_distinct("runs", [run.key for run in given])
     systems = list(dict.fromkeys(row.encoder for run in given for row in run.scores))
     if len(systems) < 2:
         raise ConfigError(f"runs: scores of {len(systems)} systems; a comparison needs two")
@@ -106,7 +95,7 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
         "formats": FORMATS,
         "rows": rows,
     }
-    return view | {"key": stable_hash(view)[:12]}
+    return keyed(view)
 
 
 def _place(row: Result) -> tuple[str, str, str, str]:
@@ -152,14 +141,10 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
     """
     systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
     start = {"first": systems[0], "second": systems[1], "run": runs[0], "protocol": "", "order": "task"}
-    for key in wanted:
-        if key not in start:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
-    new = {**start, **before, **wanted}
+    new = complete(start, before, wanted)
     orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
     for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
-        if new[key] not in valid:
-            raise ConfigError(f"selection: {key} {new[key]!r}; {nearest(str(new[key]), valid)}")
+        check_choice(key, new[key], valid)
     has = [name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])]
     if new["protocol"] not in has:
         if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
@@ -171,23 +156,18 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 def fallback(view: View) -> str:
     """Return all scores as one folding HTML table for each run without script; the widget folds it away when it starts."""
     names = view["systems"]
-    parts = [
-        f'<details class="sco-fallback" data-key="{view["key"]}" open>',
-        "<summary>All scores as plain tables</summary>",
-    ]
+    parts = []
     for key, label, about in view["runs"]:
-        heads = "".join(
-            f"<th>{escape(head)}</th>" for head in ("task", "metric", "protocol", "n", *(n for _, n in names))
-        )
-        parts.append(f'<table class="dataframe"><caption>{escape(label)}. {escape(about)}</caption>')
-        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+        lines = []
         for row in (row for row in view["rows"] if row["run"] == key):
-            cells = [f"<td>{escape(str(row[name]))}</td>" for name in ("metric", "protocol", "n")]
+            cells = [escape(str(row[name])) for name in ("metric", "protocol", "n")]
             for name, _ in names:
                 value, low, high = row["scores"].get(name, (None, None, None))
                 shown = "–" if value is None else f"{value:.1f}"
-                cells.append(f"<td>{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}</td>")
+                cells.append(f"{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}")
             split = "" if row["split"] == "test" else f", {row['split']}"
-            parts.append(f'<tr><th scope="row">{escape(row["title"] + split)}</th>{"".join(cells)}</tr>')
-        parts.append("</tbody></table>")
-    return "\n".join([*parts, "</details>"])
+            lines.append([escape(row["title"] + split), *cells])
+        parts.append(
+            table(f"{label}. {about}", ("task", "metric", "protocol", "n", *(name for _, name in names)), lines)
+        )
+    return folded("sco", view["key"], "All scores as plain tables", parts)

@@ -29,6 +29,7 @@ from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.inventory import TASKS, TaskSpec
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
+from scirep_core.explore.common import View, clip
 from scirep_core.formats import FACET_OF_LABEL
 from scirep_core.literature.emit import classification
 from scirep_core.literature.lexicon import FIELDS, MAG, lexicon
@@ -48,7 +49,6 @@ class Ref(NamedTuple):
     role: int = MAIN
 
 
-View = dict[str, Any]
 _RELEVANT = ("not relevant", "partially relevant", "relevant")
 _LIKED = ("not liked", "liked")
 GRADES: dict[str, tuple[str, ...]] = {
@@ -315,16 +315,6 @@ def _triples(data: schema.Triples, wanted: int, rng: random.Random) -> list[View
          "negative": Ref(row.negative) if row.negative else None}
         for split, row in kept
     ]  # fmt: skip
-
-
-def clip(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, cut between words and marked where it was cut."""
-    text = " ".join(text.split())
-    if len(text) <= most:
-        return text
-    cut = text[: max(most - 1, 0)]
-    head = cut.rpartition(" ")[0]
-    return (head if len(head) > most // 2 else cut) + "…"
 
 
 # ---- how labels and grades are spread -------------------------------------------------------------------------------

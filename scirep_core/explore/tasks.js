@@ -1,44 +1,25 @@
 // The browser half of the task explorer: a searchable list of tasks, and what is known of the chosen one.
 //
-// One self-contained module: no imports, no network, so that it runs from a blob in a page opened from disk.
-// All text of the data goes through `h`, which only makes text nodes: a hostile title stays text.
 // State: `sel` (the trait `selection`, shared with Python and the address bar) and the words in the search field.
 
-const SVG = "http://www.w3.org/2000/svg";
-const PREFIX = "#task=";
-
-function h(tag, props, ...children) {
-  const node = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-}
-
-const button = (text, onclick, props) => h("button", { type: "button", ...props, onclick }, text);
 const quiet = (text) => h("span", { class: "stx-quiet" }, text);
-const keys = (names) => names.split(" ").map((name) => h("kbd", {}, name));
-const count = (n) => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-const joined = (parts) => parts.filter(Boolean).join(" · ");
+const dotted = (parts) => parts.filter(Boolean).join(" · ");
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
-  const uid = `stx-${Math.random().toString(36).slice(2, 9)}`;
+  const uid = unique();
   const tasks = new Map(view.tasks.map((task) => [task.key, task]));
   const collection = new Map(view.collections);
   let sel = { ...model.get("selection") };
-  let timer = 0;
 
   const task = () => tasks.get(sel.task);
   const format = (t) => `${view.formats[t.format]} (${t.format})`;
   const paper = (i) => {
     const [id, title, text, year, venue] = view.papers[i];
-    return { id, title, text, about: joined([year, venue, id && `${title ? "paper" : "id"} ${id}`]) };
+    return { id, title, text, about: dotted([year, venue, id && `${title ? "paper" : "id"} ${id}`]) };
   };
-  const haystack = new Map(view.tasks.map((t) => [t.key, joined([t.title, t.key, format(t), t.type.replaceAll("_", " "), t.asks,
+  const haystack = new Map(view.tasks.map((t) => [t.key, dotted([t.title, t.key, format(t), t.type.replaceAll("_", " "), t.asks,
     ...t.metrics, collection.get(t.paper), t.relation, t.source[1]]).toLowerCase()]));
 
   // ---- frame: the list on the left, the chosen task on the right; draw() refills their parts -------------------
@@ -55,17 +36,13 @@ function render({ model, el }) {
   const example = h("div", { class: "stx-example" });
   const shown = h("section", { class: "stx-shown", "aria-label": "Example" }, h("div", { class: "stx-bar" }, which, another), example);
   const used = h("section", { class: "stx-used", "aria-label": "Where it is used" });
-  const live = h("div", { class: "stx-sr", role: "status", "aria-live": "polite" });
-  const root = h("div", { class: "stx", role: "group", "aria-label": "Task explorer",
-    "data-lm-suppress-shortcuts": "true", // JupyterLab would take j, k and [ for itself
-    onkeydown: rootKey },
+  const { root, live } = frame("Task explorer", { onkeydown: rootKey },
     h("div", { class: "stx-body" },
       h("div", { class: "stx-picker", role: "group", "aria-label": "Choose a task" },
         h("div", { class: "stx-bar" }, h("label", { for: search.id }, "Find a task"), found), search, list),
       h("div", { class: "stx-task", role: "group", "aria-label": "Chosen task" }, head, facts, spread, shown, used)),
     h("p", { class: "stx-help" }, "Keys: ", keys("↑ ↓"), " in the list or the search field, ", keys("[ ]"), " previous, next task, ",
-      keys("n p"), " next, previous example, ", keys("/"), " search. The address bar keeps this view."),
-    live);
+      keys("n p"), " next, previous example, ", keys("/"), " search. The address bar keeps this view."));
 
   // ---- the list ------------------------------------------------------------------------------------------------
   const passing = () => {
@@ -93,10 +70,10 @@ function render({ model, el }) {
       if (name !== last) lines.push(h("div", { class: "stx-paper", role: "presentation" }, collection.get(name)));
       last = name;
       lines.push(h("div", { role: "group", "aria-labelledby": id },
-        h("div", { class: "stx-format", id }, h("span", { class: "stx-sr" }, `${collection.get(name)}, `), view.formats[code]),
+        h("div", { class: "stx-format", id }, hidden(`${collection.get(name)}, `), view.formats[code]),
         rows.map((t) => h("div", { class: `stx-option${t.examples.length ? "" : " stx-bare"}`, role: "option", id: optionId(t.key),
           "data-key": t.key, "aria-selected": String(t.key === sel.task), onclick: () => { choose({ task: t.key, example: 0 }); list.focus({ preventScroll: true }); } },
-        t.title, twins(t) ? [" ", quiet(t.key.split("/").pop())] : null, t.examples.length ? null : h("small", {}, "no data here")))));
+        t.title, twins(t) ? [" ", quiet(t.key.split("/").pop())] : null, t.examples.length ? null : small("no data here")))));
     });
     if (!lines.length) lines.push(h("div", { class: "stx-none", role: "presentation" }, "No task has all these words."));
     list.replaceChildren(...lines);
@@ -132,7 +109,7 @@ function render({ model, el }) {
     const t = task();
     const [, badge, told] = t.source;
     head.replaceChildren(
-      h("div", { class: "stx-kicker" }, joined([collection.get(t.paper), format(t)])),
+      h("div", { class: "stx-kicker" }, dotted([collection.get(t.paper), format(t)])),
       h("h3", { class: "stx-title" }, t.title),
       h("div", { class: "stx-asks" }, h("code", {}, t.key), ": ", t.asks),
       h("p", { class: "stx-source" }, h("span", { class: "stx-badge", "data-source": t.source[0] || "none" }, badge), " ", told));
@@ -164,7 +141,7 @@ function render({ model, el }) {
     const most = Math.max(1, ...rows.map(([, list]) => sum(list)));
     return h("table", { class: `stx-bars${parts.length > 1 ? " stx-parts" : ""}` },
       h("caption", { class: "stx-h" }, title, parts.length > 1 ? h("span", { class: "stx-key" },
-        parts.map((part, i) => [h("span", { "data-part": i }, part), i + 1 < parts.length ? h("span", { class: "stx-sr" }, " + ") : null])) : null),
+        parts.map((part, i) => [h("span", { "data-part": i }, part), i + 1 < parts.length ? hidden(" + ") : null])) : null),
       h("tbody", {}, rows.map(([name, list]) => h("tr", {},
         h("th", { scope: "row" }, name),
         h("td", { class: "stx-track", "aria-hidden": "true" }, h("span", {}, list.map((n, i) => n > 0 && h("i", { "data-part": i, style: `width:${(100 * n) / most}%` })))),
@@ -259,7 +236,7 @@ function render({ model, el }) {
       text(i, "Paper"),
       h("div", { class: "stx-kicker" }, `${plural(of, "gold label")}${gold.length < of ? `, ${gold.length} shown` : ""}`),
       h("dl", { class: "stx-gold" }, gold.map(([id, name, definition]) => h("div", {},
-        h("dt", {}, name, " ", h("small", {}, id)), h("dd", {}, definition || "no definition: the name is the text")))),
+        h("dt", {}, name, " ", small(id)), h("dd", {}, definition || "no definition: the name is the text")))),
       matches === null ? null : h("p", { class: "stx-note" }, matches
         ? `Named in the text, hence candidates after name matching (${count(matches)}): ${matched.join(", ")}${matched.length < matches ? " …" : ""}`
         : "No label is named in the text: after name matching nothing is left to rank."),
@@ -277,7 +254,7 @@ function render({ model, el }) {
       h("div", { class: "stx-clusters" }, clusters.map(([mentions, size], i) => h("section", { "aria-label": `Person ${i + 1}` },
         h("div", { class: "stx-name" }, `Person ${i + 1} `, quiet(plural(size, "mention"))),
         h("ul", { class: "stx-papers" }, mentions.map(([name, affiliation, p]) => h("li", {}, paper(p).title || paper(p).id,
-          name || affiliation ? h("div", { class: "stx-note" }, joined([name, affiliation])) : null))),
+          name || affiliation ? h("div", { class: "stx-note" }, dotted([name, affiliation])) : null))),
         size > mentions.length ? h("div", { class: "stx-note" }, `and ${count(size - mentions.length)} more`) : null))),
       clusters.length < people ? h("p", { class: "stx-note" }, `${clusters.length} of ${people} people shown.`) : null,
     ],
@@ -302,7 +279,7 @@ function render({ model, el }) {
     used.hidden = !rows.length;
     const base = document.documentElement.dataset.content_root; // set by the book, so that a chapter can be linked
     used.replaceChildren(h("h4", { class: "stx-h" }, "Where it is used"), h("ul", {}, rows.map(([id, exhibit, shows, chapter]) => h("li", {},
-      h("strong", {}, id), " ", joined([exhibit, shows]), " ",
+      h("strong", {}, id), " ", dotted([exhibit, shows]), " ",
       chapter === "" ? quiet("(no chapter yet)") : base === undefined ? quiet(`(chapter ${chapter})`)
         : h("a", { href: `${base}${encodeURI(chapter)}.html` }, `chapter ${chapter}`)))));
   }
@@ -313,23 +290,7 @@ function render({ model, el }) {
     sel = { ...sel, ...changes };
     if (sel.task !== before) draw();
     else drawExample();
-    publish(sel.task !== before);
-  }
-
-  // One message to Python, one entry in the address bar and one announcement when the reader pauses.
-  function publish(whole) {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      model.set("selection", { ...sel });
-      model.save_changes();
-      writeHash();
-      announce(whole);
-    }, 200);
-  }
-
-  function announce(whole) {
-    const t = task();
-    live.textContent = whole ? joined([t.title, collection.get(t.paper), format(t), t.source[1], plural(t.examples.length, "example")]) : which.textContent;
+    publish(sel.task !== before ? undefined : which.textContent);
   }
 
   function turn(by) {
@@ -345,8 +306,6 @@ function render({ model, el }) {
     if (order[next] !== sel.task) choose({ task: order[next], example: 0 });
   }
 
-  const plain = (e) => !((e.ctrlKey || e.metaKey || e.altKey) && !e.getModifierState("AltGraph"));
-
   function searchKey(e) {
     if (!plain(e)) return;
     if (e.key === "ArrowDown") step(1);
@@ -357,8 +316,7 @@ function render({ model, el }) {
       search.value = "";
       drawList();
     } else return;
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
   function listKey(e) {
@@ -366,8 +324,7 @@ function render({ model, el }) {
     const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Home: "first", End: "last", PageDown: 8, PageUp: -8 };
     if (!(e.key in steps)) return;
     step(steps[e.key]);
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
   function rootKey(e) {
@@ -376,59 +333,30 @@ function render({ model, el }) {
     else if (e.key === "n" || e.key === "p") turn(e.key === "n" ? 1 : -1);
     else if (e.key === "/") search.focus();
     else return;
-    e.preventDefault();
-    e.stopPropagation();
+    done(e);
   }
 
-  // ---- address bar, Python -------------------------------------------------------------------------------------
-  function writeHash() {
-    try {
-      history.replaceState(history.state, "", `${PREFIX}${encodeURIComponent(sel.task).replaceAll("%2F", "/")},${sel.example + 1}`);
-    } catch {
-      // a sandboxed frame has no address of its own: the view just cannot be shared from there
-    }
-  }
-
-  // Another anchor of the page, a task this page does not have or a damaged address all mean: nothing for us.
-  function onHash() {
-    if (!location.hash.startsWith(PREFIX)) return false;
-    try {
-      const [key, number] = location.hash.slice(PREFIX.length).split(",").map(decodeURIComponent);
-      if (!tasks.has(key)) return false;
+  const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#task=", choose,
+    selection: () => sel,
+    take(next) { sel = next; draw(); },
+    address: () => joined([sel.task, sel.example + 1]),
+    wanted(text) {
+      const [key, number] = parted(text);
+      if (!tasks.has(key)) return null;
       const last = Math.max(0, tasks.get(key).examples.length - 1);
-      choose({ task: key, example: /^[1-9]\d{0,4}$/.test(number || "") ? Math.min(Number(number) - 1, last) : 0 });
-      return true;
-    } catch {
-      return false;
-    }
-  }
+      return { task: key, example: /^[1-9]\d{0,4}$/.test(number || "") ? Math.min(Number(number) - 1, last) : 0 };
+    },
+    said() {
+      const t = task();
+      return dotted([t.title, collection.get(t.paper), format(t), t.source[1], plural(t.examples.length, "example")]);
+    },
+  });
 
-  function onModel() {
-    const next = model.get("selection");
-    if (next.task === sel.task && next.example === sel.example) return;
-    clearTimeout(timer);
-    sel = { ...next };
-    draw();
-    writeHash();
-    announce(true);
-  }
-
-  el.replaceChildren(root);
   drawList();
   draw();
   requestAnimationFrame(paint); // the host may attach `el` after this, and only then the list has a height
-  if (onHash()) requestAnimationFrame(() => root.scrollIntoView({ block: "start" }));
-  window.addEventListener("hashchange", onHash);
-  model.on("change:selection", onModel);
-  // the plain table beside the widget served readers without script; with script it folds away
-  for (const table of document.querySelectorAll("details.stx-fallback")) {
-    if (table.dataset.key === view.key) table.open = false;
-  }
-  return () => {
-    clearTimeout(timer);
-    window.removeEventListener("hashchange", onHash);
-    model.off("change:selection", onModel);
-  };
+  arrive();
+  return start();
 }
 
 export default { render };

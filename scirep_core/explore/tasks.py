@@ -15,15 +15,10 @@ from __future__ import annotations
 
 import csv
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
-
-import anywidget
-import traitlets
 
 from scirep_core import published
 from scirep_core.datasets.csfcube import FacetCollection
@@ -31,13 +26,24 @@ from scirep_core.datasets.inventory import TASKS, TaskSpec
 from scirep_core.datasets.task import Task
 from scirep_core.datasets.validate import counts
 from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.facets import encode
-from scirep_core.explore.task_examples import MAIN, SIDE, Ref, charts, clip, examples, spec_of
+from scirep_core.explore.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    keyed,
+    module,
+    size,
+    style,
+    table,
+)
+from scirep_core.explore.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
 from scirep_core.manifests import list_manifests, load_manifest
-from scirep_core.store import stable_hash
 
-HERE = Path(__file__).parent
-ESM, CSS = (HERE / "tasks.js").read_text(encoding="utf-8"), (HERE / "tasks.css").read_text(encoding="utf-8")
+ESM, CSS = module("stx", "tasks.js"), style("stx", "tasks.css")
 
 TEXT, HEADING = 600, 220
 """Characters kept of a text and of a title."""
@@ -46,7 +52,6 @@ CUTS = ((600, 600), (400, 600), (280, 600), (200, 600), (140, 600), (100, 600), 
 """Characters of candidates' and of other texts, tried one after the other until the state is within the cap."""
 SEP = " [SEP] "  # joins title and text where training pairs hold texts themselves (SciMult)
 
-View = dict[str, Any]
 COLLECTIONS = {
     "scirepeval": "SciRepEval",
     "csfcube": "CSFCube",
@@ -81,27 +86,18 @@ INVENTED = ("Invented", "From the embedded literature, a simulation: no paper, p
 OWN = ("Own folder", "A reader's own files: read and checked for form, vouched for by nobody else.")
 
 
-class TaskExplorer(anywidget.AnyWidget):
+class TaskExplorer(Explorer):
     """The widget. `selection` = {task, example}: observe it, or set all or part of it; examples count from 0."""
 
     _esm = ESM
     _css = CSS
-    data = traitlets.Unicode().tag(sync=True)
-    selection = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, view: View, task: str | None = None, **kwargs: Any) -> None:
-        """Take what `task_data` returned; `task` is opened first."""
-        self._tasks = view
-        first = {} if task is None else {"task": task}
-        super().__init__(data=encode(view), selection=resolve(view, {}, first), **kwargs)
-
-    @traitlets.validate("selection")
-    def _check_selection(self, proposal: Any) -> dict[str, Any]:
-        return resolve(self._tasks, self.selection, proposal["value"])
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
 
     def static_fallback(self) -> str:
         """Return all tasks as an HTML table that needs no script."""
-        return fallback(self._tasks)
+        return fallback(self._view)
 
 
 def task_data(
@@ -133,9 +129,8 @@ def task_data(
     rows += [_listed(name) for name in also if name not in given]
     place = {name: i for i, name in enumerate(TASKS)}
     rows.sort(key=lambda row: place.get(row["name"], len(place)))  # stable: others in the order given
-    _distinct(rows)
-    if not rows:
-        raise ConfigError("tasks: none given; the explorer needs at least one")
+    _tell_apart(rows)
+    check_names("tasks", [row["key"] for row in rows])
     view = {
         "collections": [[key, name] for key, name in COLLECTIONS.items() if any(row["paper"] == key for row in rows)],
         "formats": FORMATS,
@@ -144,29 +139,21 @@ def task_data(
         "tasks": rows,
     }
     for side, main in CUTS:
-        view = {name: part for name, part in view.items() if name != "key"}
-        view |= {"papers": texts.cut(side, main), "shortest": [side, main]}
-        view["key"] = stable_hash(view)[:12]
-        size = len(json.dumps(encode(view)))  # as it stands in the page: a text within JSON
-        if size <= cap:
-            return view
+        whole = keyed({**view, "papers": texts.cut(side, main), "shortest": [side, main]})
+        if size(whole) <= cap:
+            return whole
     raise ConfigError(
-        f"the task explorer's data are {size:,} bytes with texts cut to {CUTS[-1][1]} characters, over the "
+        f"the task explorer's data are {size(whole):,} bytes with texts cut to {CUTS[-1][1]} characters, over the "
         f"cap of {cap:,} bytes for one page: show fewer tasks (now {len(rows)}) or fewer examples of each (now {examples})"
     )
 
 
-def _distinct(rows: list[View]) -> None:
+def _tell_apart(rows: list[View]) -> None:
     """Tell two sources of one task apart by their keys, `NAME@SOURCE`."""
     names = Counter(row["name"] for row in rows)
     for row in rows:
         if names[row["name"]] > 1:
             row["key"] = f"{row['name']}@{row['source'][0]}"
-    for key, times in Counter(row["key"] for row in rows).items():
-        if times > 1:
-            raise ConfigError(f"tasks: {key!r} is given {times} times; keep one of each source")
-        if "<" in key or not key.isprintable():  # keys travel in the selection and the address too
-            raise ConfigError(f"tasks: the name {key!r} must be printable text without '<'")
 
 
 class _Texts:
@@ -317,13 +304,9 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
     """
     rows = {row["key"]: row for row in view["tasks"]}
     start = {"task": view["tasks"][0]["key"], "example": 0}
-    for key in wanted:
-        if key not in start:
-            raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
-    old, new = {**start, **before}, {**start, **before, **wanted}
-    if new["task"] not in rows:
-        raise ConfigError(f"selection: no task {new['task']!r}; {nearest(str(new['task']), rows)}")
-    if new["task"] != old["task"] and "example" not in wanted:
+    new = complete(start, before, wanted)
+    check_choice("task", new["task"], rows)
+    if new["task"] != {**start, **before}["task"] and "example" not in wanted:
         new["example"] = 0
     has, example = len(rows[new["task"]]["examples"]), new["example"]
     if isinstance(example, bool) or not isinstance(example, int) or not 0 <= example < max(has, 1):
@@ -348,18 +331,5 @@ def fallback(view: View) -> str:
         for row in view["tasks"]
     )  # fmt: skip
     heads = ("task", "name", "collection", "format", "asked", "metrics", "data here", "sizes")
-    return "\n".join(
-        [
-            f'<details class="stx-fallback" data-key="{view["key"]}" open>',
-            f"<summary>All {len(view['tasks'])} tasks as a plain table</summary>",
-            '<table class="dataframe"><caption>Tasks, and their sizes here beside the printed ones</caption>',
-            f"<thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead>",
-            "<tbody>",
-            *(
-                f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
-                for row in cells
-            ),
-            "</tbody></table>",
-            "</details>",
-        ]
-    )
+    whole = table("Tasks, and their sizes here beside the printed ones", heads, cells)
+    return folded("stx", view["key"], f"All {len(view['tasks'])} tasks as a plain table", [whole])

@@ -100,7 +100,7 @@ class TrainConfig:
                 )
         if not self.steps and not self.epochs:
             raise ConfigError("give steps, or epochs")
-        if self.steps and self.schedule != "constant" and not self.warmup_share and self.warmup > self.steps:
+        if self.steps and not self.warmup_share and self.warmup > self.steps:
             raise ConfigError(f"warmup = {self.warmup}: {self.steps} steps never reach the peak. Give fewer")
 
     def total(self, sizes: Mapping[str, int]) -> int:

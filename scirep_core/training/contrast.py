@@ -3,9 +3,10 @@
     contexts     the positives of all queries, after them their hard negatives; a query without one has the others' alone
     masked       contexts that are known to belong to a query, or are the query itself; not what a triplet names its negative
 
-Among all contexts, under several processes: those of all of them, as if one held the batch. SciMult exchanges vectors without
-their gradients, lets every process count all queries, and averages, which shrinks what is left by the number of processes; here
-each process has its share of the queries, and a context's gradient from all of them comes back to where it was encoded.
+Under several processes the batch is that of all of them, as if one held it. SciMult exchanges vectors without their gradients,
+lets every process count all queries, and averages, which shrinks what is left by the number of processes; here each process has
+its share of the queries, and a context's gradient from all of them comes back to where it was encoded. `in_batch_margin`, a mean
+over pairs of which queries have different numbers, is that of the whole batch in every process; their weights sum to 1.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ def triplet_loss(three: Sequence[Tensor], rows: Ints, known: Ints, config: Train
     if loss := of_triplets().get(config.triplet_loss):
         settings = {"margin": config.margin, "temperature": config.temperature}
         return loss(*three, **{name: settings[name] for name in settings if name in inspect.signature(loss).parameters})
+    if world > 1 and config.triplet_loss == "in_batch_margin":
+        rows = of_all_numbers(rows.ravel(), three[0].device)[0].reshape(-1, 3)
+        three = of_all(torch.stack(list(three), 1)).unbind(1)
     query, positive, negative = three
     n, has = len(rows), rows[:, 2] >= 0
     hard = negative[torch.from_numpy(np.flatnonzero(has)).to(negative.device)]

@@ -296,14 +296,20 @@ def train_tasks(
 
     Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
-    most = dict.fromkeys(names, caps) if isinstance(caps, int) else dict(caps or {})
-    if unknown := [name for name in most if name not in names]:
-        raise ConfigError(f"a cap for {unknown[0]!r}, which is not trained on; {nearest(unknown[0], names)}")
-    if few := [name for name, cap in most.items() if cap is not None and cap < 1]:
-        raise ConfigError(f"a cap of {most[few[0]]} for {few[0]}: give at least 1, or none for all")
+    most = caps_of(names, caps)
     share = titles_only if split == "train" else 0.0
     reading = Reading(recipe, max_length, share, respect_grades=respect_grades, seed=seed)
     return build([stream(name, root, split, most.get(name)) for name in names], tokens, reading)
+
+
+def caps_of(names: Sequence[str], caps: int | Mapping[str, int] | None) -> dict[str, int]:
+    """Return name -> cap, of those that have one. Raises ConfigError for a name not among `names`, or a cap below 1."""
+    most = dict.fromkeys(names, caps) if isinstance(caps, int) else dict(caps or {})
+    if unknown := [name for name in most if name not in names]:
+        raise ConfigError(f"a cap for {unknown[0]!r}, which is not trained on; {nearest(unknown[0], names)}")
+    if few := [name for name, cap in most.items() if cap < 1]:
+        raise ConfigError(f"a cap of {most[few[0]]} for {few[0]}: give at least 1, or none for all")
+    return most
 
 
 def stream(name: str, root: Path, split: str = "train", most: int | None = None) -> Stream:

@@ -169,8 +169,9 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 # ------------------------------------------------------------------------------------------------------------ training
 
 
-CODE = ("train.py", "losses.py", "batching.py", "training/data.py", "encoders/packing.py", "encoders/bert.py",
-        "encoders/conditioning.py", "training/optimisation.py", "training/contrast.py", "training/pairs.py")  # fmt: skip
+CODE = ("train.py", "losses.py", "batching.py", "training/config.py", "training/data.py", "training/optimisation.py",
+        "training/contrast.py", "training/pairs.py", "training/processes.py", "encoders/packing.py", "encoders/bert.py",
+        "encoders/conditioning.py")  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
 
 

@@ -23,7 +23,7 @@ from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import Format
 from scirep_core.records import Paper
 from scirep_core.text import Recipe
-from scirep_core.training.data import PLAIN, Shelf, TrainTask
+from scirep_core.training.data import PLAIN, Shelf, TrainTask, caps_of
 
 if TYPE_CHECKING:
     from scirep_core.encoders.tokens import Tokens
@@ -66,11 +66,7 @@ def pair_tasks(
         raise ConfigError("there is nothing to train on: name a source")
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
-    most = dict.fromkeys(names, caps) if isinstance(caps, int) else dict(caps or {})
-    if unknown := [name for name in most if name not in names]:
-        raise ConfigError(f"a cap for {unknown[0]!r}, which is not trained on; {nearest(unknown[0], names)}")
-    if few := [name for name, cap in most.items() if cap is not None and cap < 1]:
-        raise ConfigError(f"a cap of {most[few[0]]} for {few[0]}: give at least 1, or none for all")
+    most = caps_of(names, caps)
     shelf = Shelf(tokens, max_length)
     rows = {name: _rows(name, root, split, shelf, recipe, hard, most.get(name)) for name in names}
     documents = shelf.documents()

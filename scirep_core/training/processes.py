@@ -87,6 +87,14 @@ def of_all_numbers(own: NDArray[np.int64], device: torch.device) -> tuple[NDArra
     return np.concatenate(found), sum(sizes[: dist.get_rank()])
 
 
+def first_here(own: NDArray[np.int64], world: int, device: torch.device) -> NDArray[np.bool_]:
+    """Return (n,) whether a number is held by no process before this one; every process must ask, n from 0."""
+    if world == 1:
+        return np.ones(len(own), dtype=bool)
+    everyone, first = of_all_numbers(own, device)
+    return ~np.isin(own, everyone[:first])
+
+
 def _sizes(own: int, device: torch.device) -> list[int]:
     sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64, device=device)
     sizes[dist.get_rank()] = own

@@ -152,7 +152,7 @@ def _kind(path: Path, i: int, entry: dict[str, Any]) -> Kind:
     stated = field(entry, "type", str, path, i)
     if stated not in TYPES:
         raise DataError(path, i, f"unknown type {stated!r}", nearest(stated, TYPES))
-    if stated == "classification" and entry.get("multi_label"):
+    if stated == "classification" and "multi_label" in entry and field(entry, "multi_label", bool, path, i):
         return "multi_label"
     return "triplet" if stated in ("ir", "triplet") else stated
 
@@ -190,16 +190,18 @@ def _codes(path: Path, i: int, entry: dict[str, Any], kind: Kind) -> tuple[Forma
     usual: Format = {"triplet": "PRX", "regression": "RGN"}.get(kind, "CLF")  # type: ignore[assignment]
     given = entry.get("ctrl_token", f"[{usual}]")
     codes = [given.get("query"), given.get("candidates")] if isinstance(given, dict) else [given, given]
+    known = [f"[{format}]" for format in FORMATS]
     for code in codes:
-        if code not in {f"[{format}]" for format in FORMATS}:
-            known = nearest(str(code), [f"[{format}]" for format in FORMATS])
-            raise DataError(path, i, f"ctrl_token {code!r} is no format's", known)
+        if code not in known:
+            raise DataError(path, i, f"ctrl_token {code!r} is no format's", nearest(str(code), known))
     query, candidates = (str(code)[1:-1] for code in codes)
     return query, candidates  # type: ignore[return-value]
 
 
 def _sizes(path: Path, i: int, entry: dict[str, Any]) -> dict[str, int | None]:
     given = entry.get("sample_size")
+    if isinstance(given, dict) and (unknown := sorted(set(given) - set(PARTS.values()))):
+        raise DataError(path, i, f"sample_size has no {unknown[0]!r}", nearest(unknown[0], PARTS.values()))
     sizes = {part: given.get(PARTS[part]) if isinstance(given, dict) else given for part in PARTS}
     for size in sizes.values():
         if size is not None and (type(size) is not int or size < 1):

@@ -67,7 +67,7 @@ def held_out(name: str, task: Task) -> Task:
 
     >>> held_out("sample/acl_anth", None)
     Traceback (most recent call last):
-    scirep_core.errors.ConfigError: 'sample/acl_anth' is not trained on; Valid: sample/cite_prediction, sample/fos, ...
+    scirep_core.errors.ConfigError: 'sample/acl_anth' is not trained on; did you mean 'sample/same_author'? Valid: ...
     """
     if _full(name) in TRAINED and isinstance(task.payload, Judged):
         rows = tuple(row for row in task.payload.rows if not in_train(name, row.query_id))

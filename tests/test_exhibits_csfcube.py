@@ -1,0 +1,183 @@
+"""Chapters of CSFCube: what they measure on a tiny collection, and sentences that follow from the numbers, whatever their sign."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+from blank_page import Page
+
+from scirep_core.evaluators.facet_systems import Ranked
+from scirep_core.evaluators.facets import System
+from scirep_core.exhibits import counting
+from scirep_core.exhibits import csfcube_agreement as agreement
+from scirep_core.exhibits import csfcube_baselines as baselines
+from scirep_core.exhibits import csfcube_collection as collection_
+from scirep_core.exhibits import csfcube_errors as errors
+from scirep_core.exhibits import csfcube_tests as tests
+from scirep_core.explore.facets import Reason
+from scirep_core.published import Printed, lookup
+from scirep_core.records import Query
+from scirep_core.results import Result
+
+MODULES = (agreement, baselines, collection_, errors, tests, counting)
+
+
+@pytest.fixture(autouse=True)
+def unrecorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for module in MODULES:
+        monkeypatch.setattr(module, "recorded", lambda name: [])
+    yield
+    plt.close("all")
+
+
+def row(metric: str, value: float, task: str = "method", **more: Any) -> Result:
+    known = {"split": "all", "protocol": "paper", "n": 17, "source": "embedded", "data_hash": "x"}
+    return Result(task=f"csfcube/{task}", metric=metric, value=value, **(known | more))
+
+
+def plain(page: Page) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page.text))
+
+
+def ranked(collection: Any, turned: bool = False) -> Ranked:
+    """Return the gold order of candidates, or its reverse, as a system."""
+    order = {q: list(collection.candidates(q))[:: -1 if turned else 1] for q in collection.queries}
+    return Ranked(System("s", order), lambda query, candidate: Reason("none"))
+
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+
+def test_failures_are_shares_of_the_first_ranks_and_of_what_can_be_lost(tiny):
+    rows = {(r.task, r.metric): r for r in errors.measure(tiny, {"a": ranked(tiny)}, 100, 0)}
+    # 1_method: 1 3 0, its one relevant paper is in the middle of three; 2_method: 2 0 0
+    assert rows["csfcube/method", "false positives"].value == pytest.approx(100 * (1 / 3 + 2 / 3) / 2)
+    assert rows["csfcube/method", "lost"].value == 0
+    turned = {(r.task, r.metric): r for r in errors.measure(tiny, {"a": ranked(tiny, True)}, 100, 0)}
+    assert turned["csfcube/method", "lost"].value == 50  # 2_method: last of three
+
+
+def test_a_query_without_relevant_papers_has_nothing_to_lose(tiny):
+    query = Query("2", "method")
+    unrelated = tuple(judged._replace(rating=0) for judged in tiny.judgements[query])
+    less = replace(tiny, judgements=tiny.judgements | {query: unrelated})
+    turned = {name: list(reversed(found)) for name, found in ranked(less).system.rankings.items()}
+    turned[Query("1", "method")] = ["2", "4", "3"]
+    system = Ranked(System("s", turned), lambda query, candidate: Reason("none"))
+    rows = {(r.task, r.metric): r for r in errors.measure(less, {"a": system}, 100, 0)}
+    assert (rows["csfcube/method", "lost"].value, rows["csfcube/method", "lost"].n) == (100, 1)
+    assert rows["csfcube/method", "false positives"].n == 2
+    none = {q: tuple(j._replace(rating=0) for j in judged) for q, judged in tiny.judgements.items()}
+    rows = errors.measure(replace(tiny, judgements=none), {"a": ranked(tiny)}, 100, 0)
+    assert {r.metric for r in rows if r.metric in errors.FAILURES} == {"false positives"}
+    page = Page()
+    errors.failures(page, rows)
+    errors.what_makes_it_hard(page, rows)  # every score is 0
+    assert "nothing to correlate" in page.text and set(page.figures["failures"]["failure"]) == {"false positives"}
+
+
+def test_the_explorer_offers_as_many_queries_as_are_asked_for(tiny):
+    assert errors._spread(tiny.queries, 99) == list(tiny.queries)  # one, two and one of a facet
+    assert {q.facet for q in errors._spread(tiny.queries, 3)} == {"background", "method", "result"}
+    alone = [q for q in tiny.queries if q.facet == "method"]
+    assert errors._spread(alone, 2) == alone
+
+
+def test_every_part_of_the_pages_stands_on_a_tiny_collection(tiny):
+    systems = {"a": ranked(tiny), "b": ranked(tiny, True)}
+    page, counted = Page(), collection_.measure(tiny)
+    collection_.table1(page, counted)
+    collection_.section3(page, counted)
+    collection_.figure1(page, tiny)
+    collection_.figure2(page, counted)
+    collection_.pooling(page, counted)
+    collection_.cited(page, counted)
+    assert set(page.figures) == {"joint-ratings-live", "pool-overlap-live"}
+    assert "rated background 3, method 1" in plain(page)
+    failed = errors.measure(tiny, systems, 100, 0)
+    for show in (
+        errors.failures,
+        errors.summary,
+        errors.shared_difficulty,
+        errors.what_makes_it_hard,
+        errors.appendix_g,
+    ):
+        show(page, failed)
+    assert "most lost: a on result, 100 %; fewest: a on background, 0 %" in plain(page)
+    scored = baselines.measure(tiny, systems, ("ndcg%20", "ndcg%100", "p@20", "r@20"), "test", 100, 0)
+    baselines.tables(page, scored)
+    baselines.overview(page, scored, "ndcg%100")
+    baselines.figure3(page, scored)
+    assert set(page.figures) >= {"overview-ndcg-100", "two-facets-live", "failures", "difficulty-live"}
+    assert "nan" not in plain(page).lower()
+
+
+# ---- sentences -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "meet"), [(0.36, "overlap"), (0.38, "do not overlap")])
+def test_the_facets_of_least_and_most_agreement_and_whether_their_intervals_meet(low, meet):
+    page = Page()
+    agreement.summary(page, [
+        row("pre/spearman", 0.31, "method", low=0.26, high=0.37), row("pre/spearman", 0.42, "result", low=0.2, high=0.6),
+        row("pre/spearman", 0.46, "background", low=low, high=0.51),
+    ])  # fmt: skip
+    assert "least on method (ρ = 0.31) and most on background (ρ = 0.46)" in plain(page)
+    assert f"the 95 % intervals of these two medians {meet}." in plain(page)
+
+
+@pytest.mark.parametrize(
+    ("points", "p", "says"),
+    [(-4.01, 0.3, "abstracts better, sentences − abstracts -4.01 points (not settled"),
+     (16.1, 0.03, "sentences better, sentences − abstracts +16.10 points (settled"), (0.0, 1.0, "neither better")],
+)  # fmt: skip
+def test_sentences_and_abstracts_are_told_apart_by_sign_and_p(points, p, says):
+    pair = "minilm_sentences - minilm_abstract"
+    names = (tests.DIFFERENCE, tests.P, tests.P_HOLM)
+    page = Page()
+    tests.sentence_or_abstract(
+        page, [row(n.format(metric="m"), v, encoder=pair) for n, v in zip(names, (points, p, p), strict=True)], "m"
+    )
+    assert says in plain(page)
+
+
+def test_numbers_that_equal_the_print_are_cut_or_differ_are_told_apart():
+    printed = Printed("csfcube", "CS-T2", "background", "pre/spearman", "0.45", "", "")
+    page = Page()
+    collection_.compare_with_print(page, [(row("x", v), printed) for v in (0.4512, 0.4553, 0.61)], "Table 2")
+    assert "1 of 3 numbers of Table 2 equal the printed ones" in plain(page)
+    assert "released data give 0.4553: the print cuts the digits" in plain(page)
+    assert "released data give 0.6100: they differ" in plain(page)
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, cells: dict[tuple[str, str], str]) -> None:
+    found = dict(lookup("CS-T4"))
+    for key, value in cells.items():
+        found[key] = found[key]._replace(value=value)
+    monkeypatch.setattr(baselines, "lookup", lambda name: found if name == "CS-T4" else lookup(name))
+
+
+def test_claims_are_counted_in_print_and_would_change_with_it(monkeypatch):
+    def said(ask: Any, *more: Any) -> str:
+        page = Page()
+        ask(page, *more)
+        return plain(page)
+
+    live = [row("ndcg%20", v, facet, split="test", encoder="a") for facet, v in
+            (("background", 1.0), ("method", 3.0), ("result", 2.0))]  # fmt: skip
+    text = said(baselines.facet_order, live)
+    assert "published: method is the hardest facet for 10 of 10 systems, background the easiest for 10" in text
+    assert "live: method is the hardest facet for 0 of 1 systems, background the easiest for 0" in text
+    assert "fabs_bm25 − fabs_tfidf on R-Precision as published (-1.09)" in said(baselines.reuse_in_print)
+    assert "SentBERT-NLI" in said(baselines.misprints) and "fabs_bm25" not in said(baselines.misprints)
+    changed(monkeypatch, {("SPECTER", "method/ndcg%20"): "99", ("fabs_bm25", "all/r_precision_published"): "50",
+                          ("SentBERT-PP", "all/p@20"): "1.00"})  # fmt: skip
+    assert "hardest facet for 9 of 10 systems, background the easiest for 9" in said(baselines.facet_order, live)
+    text = said(baselines.reuse_in_print)
+    assert "SentBERT-PP − fabs_tfidf on P@20 (-16.64)." in text and "fabs_bm25 − fabs_tfidf on" not in text
+    assert "fabs_bm25" in said(baselines.misprints)
