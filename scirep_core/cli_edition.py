@@ -19,7 +19,7 @@ EDITION_EXAMPLES = "Examples: scirep edition;  scirep edition --write"
 
 def pdf(
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("build") / "scirep-book.pdf",
-    site: Annotated[Path, typer.Option(help="Folder of the built book.")] = SITE,
+    site: Annotated[Path, typer.Option(help="Folder of the built book.", show_default="build/html")] = SITE,
     api: Annotated[
         bool, typer.Option("--api", help="With the reference of the library's functions, hundreds of pages.")
     ] = False,
@@ -43,7 +43,7 @@ def pdf(
 
 
 def check(
-    site: Annotated[Path, typer.Argument(help="Folder of the built book.")] = SITE,
+    site: Annotated[Path, typer.Argument(help="Folder of the built book.", show_default="build/html")] = SITE,
     as_json: Json = False,
 ) -> None:
     """Check a built site without a browser: it stands alone, leads nowhere wrong, is usable without seeing it.

@@ -26,6 +26,8 @@ from scirep_core.submissions import objects
 
 APART = ("seconds", "provenance")
 """Fields that say when, where or how fast a number was made, not what it is."""
+TIMED = "_seconds']"
+"""Ends a parameter that says how long a training took: of that kind too."""
 COMPARED = tuple(f.name for f in fields(Result) if f.name not in (*APART, "replicates"))
 ROWS = (".jsonl", ".jsonl.gz")
 CLIP = 60
@@ -145,7 +147,10 @@ def compare_rows(
             for one, two in pairs:
                 found = list(differing(one.row, two.row, tolerance, COMPARED + APART * everything))
                 if not everything:
-                    apart.update({_short(field) for field, _, _ in differing(one.row, two.row, 0.0, APART)})
+                    timed = [field for field, _, _ in found if field.endswith(TIMED)]
+                    found = [leaf for leaf in found if leaf[0] not in timed]
+                    fields_apart = [field for field, _, _ in differing(one.row, two.row, 0.0, APART)]
+                    apart.update({_short(field) for field in (*timed, *fields_apart)})
                 different += bool(found)
                 counted.update({field.partition("[")[0] for field, _, _ in found})
                 if found and first is None:
@@ -193,7 +198,13 @@ def _by(a: Any, b: Any) -> float | None:
 
 def _short(field: str) -> str:
     """`provenance['versions']['numpy']` as `versions.numpy`."""
-    return field.replace("']['", ".").replace("['", ".").removesuffix("']").removeprefix("provenance.")
+    return (
+        field.replace("']['", ".")
+        .replace("['", ".")
+        .removesuffix("']")
+        .removeprefix("provenance.")
+        .removeprefix("parameters.")
+    )
 
 
 def _by_id(rows: Sequence[Held]) -> dict[str, list[Held]]:

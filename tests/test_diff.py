@@ -64,6 +64,16 @@ def test_what_score_printed_twice_is_compared_as_rows(capsys, tmp_path):
     assert scirep(capsys, "diff", a, b)[0] == 2
 
 
+def test_how_long_a_training_took_is_no_difference(capsys, tmp_path):
+    a, b = (
+        write(tmp_path / f"{name}.jsonl", replace(ROW, parameters={"seed": 0, "training_seconds": seconds}))
+        for name, seconds in (("a", 4.1), ("b", 5.2))
+    )
+    code, out, _ = scirep(capsys, "diff", a, b)
+    assert code == 0 and "not compared, but other: training_seconds in 1 rows" in out
+    assert scirep(capsys, "diff", a, b, "--all")[0] == 1
+
+
 NAMED = {"task", "split", "metric", "protocol", "encoder", "kind", "chapter"}
 """Fields that are part of the id: with another one it is another number."""
 

@@ -82,6 +82,7 @@ def test_keywords_choose_what_is_shown_and_traits_stay_traits() -> None:
     toy = Toy({"n": 5}, at=3, brief=True)
     assert toy.selection == {"at": 3} and toy.brief and json.loads(toy.data) == {"n": 5}
     assert Toy({}, at=None).selection == {"at": 0}, "None chooses nothing"
+    assert repr(toy) == "Toy()", "no address in memory: it stands in the page's source"
     with pytest.raises(ConfigError, match="unknown key 'a'; did you mean 'at'"):
         Toy({}, a=3)
     with pytest.raises(ConfigError, match="unknown key 'brif'"):

@@ -52,6 +52,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_no_page_names_a_folder_of_this_machine(written: Path) -> None:
+    for path in written.rglob("*.md"):
+        assert str(ROOT) not in path.read_text(encoding="utf-8"), path.name
+
+
 def page(written: Path, name: str) -> str:
     return (written / f"{name}.md").read_text(encoding="utf-8")
 

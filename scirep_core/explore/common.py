@@ -39,6 +39,10 @@ class Explorer(anywidget.AnyWidget):
         chosen = {key: value for key, value in chosen.items() if value is not None}
         super().__init__(data=encode(view), selection=self._resolve({}, chosen), **given)
 
+    def __repr__(self) -> str:
+        """Name it without its address in memory: a page's source holds this text, and is the same in every build."""
+        return f"{type(self).__name__}()"
+
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError."""
         raise NotImplementedError
