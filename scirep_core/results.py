@@ -14,6 +14,7 @@ import functools
 import importlib.metadata
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -131,19 +132,24 @@ def code_version() -> str:
     return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
 
 
-@functools.cache
 def provenance() -> dict[str, Any]:
-    """Return code version, package versions and device of this process."""
-    return {
-        "code_version": code_version(),
-        "versions": {"python": platform.python_version(), **dict(_versions())},
-        "device": f"{platform.machine()} cpu, {os.cpu_count()} cores",
-    }
+    """Return code version, package versions and devices of this process."""
+    return {"code_version": code_version(), "versions": dict(_versions()), "device": _device()}
 
 
-def _versions() -> Iterator[tuple[str, str]]:
+def _device() -> str:
+    """Return "x86_64 cpu, 2 cores", and the GPU's name where torch is loaded and sees one: else nothing ran on it."""
+    cuda = sys.modules["torch"].cuda if "torch" in sys.modules else None
+    gpu = f"; {cuda.get_device_name()}" if cuda is not None and cuda.is_available() else ""
+    return f"{platform.machine()} cpu, {os.cpu_count()} cores{gpu}"
+
+
+@functools.cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = [("python", platform.python_version())]
     for name in VERSIONED:
         try:
-            yield name, importlib.metadata.version(name)
+            found.append((name, importlib.metadata.version(name)))
         except importlib.metadata.PackageNotFoundError:
             continue
+    return tuple(found)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scirep_core.datasets.inventory import TASKS
+from scirep_core.datasets.samples import SAMPLES
 from scirep_core.results import Result, read_results
 from scirep_core.store import write_bytes
 
@@ -141,7 +142,12 @@ def tukey(lines: Sequence[Line], column: str) -> Tukey | None:
 
 
 def main_metric(row: Result) -> str | None:
-    """Return the task of a row that is its one number on the full data, without the collection's name; else None."""
-    spec = TASKS.get(row.task)
+    """Return the task of a row that is its one number on the full data, without the collection's name; else None.
+
+    A sample's citation triplets have no test split in their file: what was held out of them bears the file's name for it, train.
+    """
+    sample = SAMPLES.get(row.task)
+    spec = TASKS.get(sample.like if sample else row.task)
     metric = None if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
-    return row.task.rpartition("/")[2] if row.split == "test" and row.metric == metric else None
+    whole = "train" if sample and spec and spec.type == "triplets" else "test"
+    return row.task.rpartition("/")[2] if row.split == whole and row.metric == metric else None

@@ -6,7 +6,7 @@ cross         v2 Table 3, v1 Table 4: each format's vectors on tasks of each for
 partitions    v2 section 7: codes for random groups of tasks in place of formats
 affinity      v2 Table 11, v1 Table 9: trained on one or two formats
 objective     v2 appendix F: without citation triplets, on a base that has not seen them
-batching      v1 appendix B, v2 section 5: how batches are mixed, how codes begin
+batching      v1 appendix B, v2 section 5: how batches are mixed, how losses weigh, how codes begin
 ensembles     v2 section 6, note 7: mean and concatenation, beside two trainings of one kind
 efficiency    v2 Table 4, v1 Table 5: parameters a format, time to train and to encode (training/efficiency.py)
 samples       the same on a few hundred real papers, with MiniLM as base
@@ -91,8 +91,9 @@ STUDIES: dict[str, Study] = {
         ("embedded untrained",),
     ),
     "batching": Study(
-        ("V1-C11",), "how batches are mixed, how codes begin",
-        ("MTL CTRL", "MTL CTRL, proportional batches", "MTL CTRL, one task after another", "MTL CTRL, codes as [CLS]"),
+        ("V1-C11",), "how batches are mixed, how losses weigh, how codes begin",
+        ("MTL CTRL", "MTL CTRL, proportional batches", "MTL CTRL, one task after another", "MTL CTRL, codes as [CLS]",
+         "MTL CTRL, codes as [CLS] with noise", "MTL CTRL, losses balanced"),
     ),
     "ensembles": Study(
         ("V2-C12", "V1-C9"), "mean, concatenation, and what two trainings of one kind give",

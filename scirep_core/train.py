@@ -1,6 +1,7 @@
 """The loop: one trunk, one conditioning, several tasks in every batch (SciRepEval sections 4 and 5).
 
     loss = sum over tasks of the mean over the task's rows in the batch          rates and schedule: training/config.py
+                                                                                 unlike weights: training/balance.py
 
 Each document of a batch is encoded once under each format that asks for it; where formats share a pass, or nothing is told
 (MTL CLS), once in all, and with dense labels it then takes every loss it has a label for. Heads are linear, one a task, and
@@ -32,6 +33,7 @@ from scirep_core.encoders.speed import flops, matrix_rate
 from scirep_core.errors import NumericError
 from scirep_core.formats import FORMATS, Format
 from scirep_core.losses import LOSSES, of_triplets
+from scirep_core.training.balance import balanced
 from scirep_core.training.checkpoint import (
     BEST,
     At,
@@ -133,7 +135,12 @@ def train(
                 here = {name for name, total in zip(names, totals, strict=True) if total}
                 losses = losses_of(model, tasks, heads, batch, known, config, here, world)
                 # of a task's rows each process has a part, and its gradient that weight
-                weights = counts / np.maximum(totals, 1) / config.accumulation
+                shares, weights = counts / np.maximum(totals, 1), np.ones(len(names))
+                if config.loss_balance:
+                    before = (at.first if number % config.per_epoch(sizes) else None) or {}
+                    weights, first = balanced(losses, shares, names, here, before, config.loss_balance, world, device)
+                    at = at._replace(first=first)
+                weights = weights * shares / config.accumulation
                 if losses:
                     total = torch.stack([loss * weights[names.index(name)] for name, loss in losses.items()]).sum()
                     total.backward()  # type: ignore[no-untyped-call]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
+import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,7 +18,7 @@ from scirep_core.chapter import Chapter, anchor, start
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.exhibits import three_kinds
 from scirep_core.published import lookup
-from scirep_core.results import Result, read_results
+from scirep_core.results import Result, provenance, read_results
 
 
 @pytest.fixture
@@ -166,6 +169,17 @@ def test_tables_put_the_three_kinds_side_by_side(chapter):
     )
     assert '<span class="ci">10.0 to 15.0</span>' in html
     Wellformed(html)
+
+
+def test_provenance_names_the_gpu_that_torch_sees_and_none_without_torch(monkeypatch):
+    cuda = SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "Imagined H1")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    assert provenance()["device"].endswith(f"{os.cpu_count()} cores; Imagined H1")
+    cuda.is_available = lambda: False
+    assert provenance()["device"].endswith(f"{os.cpu_count()} cores")
+    monkeypatch.delitem(sys.modules, "torch")
+    assert provenance()["device"].endswith(f"{os.cpu_count()} cores")
+    assert "torch" not in sys.modules, "to ask for the device loads nothing"
 
 
 def test_a_bad_result_row_names_file_and_line(tmp_path):

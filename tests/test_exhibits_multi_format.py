@@ -254,3 +254,21 @@ def test_real_papers_are_scored_task_by_task(recorded, chapter):
     said = text(chapter)
     assert "Of 6 differences from MTL CLS (each way, each task) 4 are settled above 0 and 2 below" in said
     assert "these are few: Fields of study (FoS) 27, Search 27" in said
+    assert "does not meet" not in said  # rows without intervals
+
+
+def test_one_training_on_real_papers_has_intervals_over_held_out_rows(recorded, chapter):
+    rows = small.made("samples", lambda cell, task: 70.0 if cell.variant == "Adapters" else 50.0, seeds=[0])
+    recorded["samples"] = [replace(row, low=row.value - 4, high=row.value + 4) for row in rows]
+    more.samples(chapter)
+    said = text(chapter)
+    assert "50.0 46.0 to 54.0" in said and "70.0 66.0 to 74.0" in said
+    assert "Of 8 trained ways and tasks, 2 have an interval that does not meet that of MiniLM as it is" in said
+    assert "Adapters on Fields of study (FoS) ( 70.0 for 50.0 )" in said
+    points = [
+        replace(row, low=row.value, high=row.value) if row.task == "sample/fos" else row for row in recorded["samples"]
+    ]
+    recorded["samples"] = points
+    more.samples(chapter)
+    assert "Of 4 trained ways and tasks, 1 have an interval" in text(chapter)
+    assert "is a point" in text(chapter)

@@ -510,7 +510,8 @@ NAMED = {
     "efron1979": "bootstrap", "fisher1935": "Fisher", "smucker2007": "Smucker", "holm1979": "Holm", "tukey1949": "Tukey",
     "kramer1956": "Tukey", "tsne2008": "t-SNE", "sklearn2011": "scikit-learn", "liblinear2008": "liblinear",
     "lightgbm2017": "LightGBM", "pot2021": "POT", "nltk2009": "NLTK", "wordnet1995": "WordNet", "brown1964": "Brown corpus",
-    "tagset2012": "McDonald", "faiss2021": "faiss", "ray2018": "Ray", "hftransformers2020": "transformers",
+    "tagset2012": "McDonald", "liu2019": "Gitter", "gradnorm2018": "GradNorm",
+    "faiss2021": "faiss", "ray2018": "Ray", "hftransformers2020": "transformers",
 }  # fmt: skip
 """Entry of the bibliography -> what of it the chapters or the library name."""
 

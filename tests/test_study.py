@@ -301,6 +301,12 @@ def test_a_task_has_one_number():
     assert main_metric(told) == "paper_reviewer_matching"
     assert main_metric(replace(told, metric="hard_p@5")) is None
     assert main_metric(Result("scirepeval/fos", "10-shot", "f1_macro", "paper", 1.0, 9)) is None
+    assert main_metric(Result("sample/search", "test", "ndcg", "paper", 1.0, 9)) == "search"
+    left = Result(
+        "sample/cite_prediction", "train", "accuracy", "paper", 1.0, 9
+    )  # what was held out of the file's one split
+    assert main_metric(left) == "cite_prediction"
+    assert main_metric(replace(left, task="scirepeval/cite_prediction")) is None
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

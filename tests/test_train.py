@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from scirep_core.encoders.bert import Shape, Trunk
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.errors import CacheError, ConfigError, NumericError
 from scirep_core.train import train
+from scirep_core.training.balance import balanced
 from scirep_core.training.checkpoint import BEST, CHECKPOINT, LOG, read_checkpoint, read_log
 from scirep_core.training.config import EXAMPLE, TrainConfig, TrainFile, from_params, read_config
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer
@@ -57,9 +59,12 @@ def by_hand(model: Conditioned, tasks, config: TrainConfig) -> dict[str, torch.T
         (list(heads.parameters()), config.head_lr),
     ]
     optimizer = torch.optim.AdamW(
-        [{"params": found, "lr": rate, "peak": rate} for found, rate in groups if found], eps=1e-8, weight_decay=0.0
+        [{"params": found, "lr": rate, "peak": rate} for found, rate in groups if found],
+        eps=config.epsilon,
+        weight_decay=0.0,
     )
     moved = [p for group in optimizer.param_groups for p in group["params"]]
+    first: list[float] = []
     for step in range(config.steps):
         losses = []
         rows = loop.plan({t.name: len(t) for t in tasks}, config.batch, config.mixing, config.seed, step)
@@ -80,6 +85,10 @@ def by_hand(model: Conditioned, tasks, config: TrainConfig) -> dict[str, torch.T
                 losses.append(F.binary_cross_entropy_with_logits(z, y))
             else:
                 losses.append(F.mse_loss(z[:, 0], y))
+        if config.loss_balance:
+            values = [float(loss.detach()) for loss in losses]
+            first = first if step % math.ceil(sum(map(len, tasks)) / config.batch) else values
+            losses = [loss * (v / w) ** config.loss_balance for loss, v, w in zip(losses, values, first, strict=True)]
         optimizer.zero_grad()
         sum(losses).backward()
         torch.nn.utils.clip_grad_norm_(moved, config.clip)
@@ -101,6 +110,32 @@ def test_a_training_is_that_of_examples_encoded_one_by_one(kind, tmp_path):
     # a coordinate that got no gradient but rounding may go either way: nearly all of them agree
     far = torch.cat([(weights(model)[n] - expected[n]).abs().ravel() for n in expected])
     assert float((far > 1e-4).float().mean()) < 0.01
+
+
+def test_balanced_losses_weigh_by_what_is_left_of_them_since_the_epoch_began(tmp_path):
+    # 250 rows, 100 a batch: epochs of three steps
+    config = replace(DRY, steps=8, warmup=1, batch=100, loss_balance=2.0, epsilon=1.0, learning_rate=0.1, head_lr=0.5)
+    model, other = small.model(dropout=0.0), small.model(dropout=0.0)
+    train(model, small.tasks(), config, tmp_path / "balanced")
+    expected = by_hand(other.train(), small.tasks(), config)
+    for name, value in expected.items():
+        torch.testing.assert_close(
+            weights(model)[name], value, rtol=0, atol=2e-5, msg=lambda text, name=name: f"{name}: {text}"
+        )
+    train(plain := small.model(dropout=0.0), small.tasks(), replace(config, loss_balance=0.0), tmp_path / "plain")
+    assert max(float((weights(plain)[name] - expected[name]).abs().max()) for name in expected) > 5e-4
+    first = read_checkpoint(tmp_path / "balanced" / CHECKPOINT).meta["at"]["first"]
+    logged = {row["step"]: row["losses"] for row in read_log(tmp_path / "balanced")}
+    assert first == pytest.approx(logged[7])  # the epoch that began last
+
+
+def test_a_loss_that_begins_at_zero_weighs_one():
+    losses = {"a": torch.tensor(3.0), "b": torch.tensor(4.0)}
+    given = (losses, np.ones(3), ["a", "b", "c"], {"a", "b"}, {"a": 0.0}, 0.5, 1, torch.device("cpu"))
+    found, first = balanced(*given)
+    assert found.tolist() == [1, 1, 1] and first == {"a": 0.0, "b": 4.0}
+    found, _ = balanced(*given[:4], {"a": 12.0, "b": 1.0, "c": 5.0}, *given[5:])
+    assert found.tolist() == [0.5, 2, 1]
 
 
 def test_accumulation_is_a_larger_batch(tmp_path):
@@ -215,28 +250,30 @@ class Stop(Exception):
     pass
 
 
-def test_what_was_stopped_goes_on_to_the_same_bits_and_what_is_done_is_read(tmp_path):
+@pytest.mark.parametrize("balance", [0.0, 0.5])
+def test_what_was_stopped_goes_on_to_the_same_bits_and_what_is_done_is_read(balance, tmp_path):
+    short = replace(SHORT, loss_balance=balance)
     whole, model = small.model(), small.model()
     state = torch.get_rng_state()
-    done = train(whole, small.tasks(), SHORT, tmp_path / "whole")
+    done = train(whole, small.tasks(), short, tmp_path / "whole")
 
     def stop(told):
         if told.step >= 10:
             raise Stop
 
     with pytest.raises(Stop):
-        train(model, small.tasks(), SHORT, tmp_path / "two", progress=stop)
+        train(model, small.tasks(), short, tmp_path / "two", progress=stop)
     assert torch.equal(torch.get_rng_state(), state)  # nobody else's random numbers are touched
     assert read_checkpoint(tmp_path / "two" / CHECKPOINT).meta["at"]["step"] == 5
     model = small.model()
-    again = train(model, small.tasks(), replace(SHORT, checkpoint_every=4), tmp_path / "two")
+    again = train(model, small.tasks(), replace(short, checkpoint_every=4), tmp_path / "two")
     assert same(weights(whole), weights(model))
     assert (tmp_path / "whole" / CHECKPOINT).read_bytes() == (tmp_path / "two" / CHECKPOINT).read_bytes()
     assert [row["step"] for row in read_log(tmp_path / "two")] == list(range(1, 13))
     assert again.losses == done.losses
 
     third, log = small.model(), (tmp_path / "two" / LOG).read_bytes()
-    assert train(third, small.tasks(), SHORT, tmp_path / "two") == again
+    assert train(third, small.tasks(), short, tmp_path / "two") == again
     assert same(weights(third), weights(whole))
     assert (tmp_path / "two" / LOG).read_bytes() == log
 

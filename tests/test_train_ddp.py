@@ -44,6 +44,8 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "contrastive_few": ("plain", {"triplet_loss": "contrastive", "batch": 3, "accumulation": 1}),
     "in_batch_margin": ("control_codes", {"triplet_loss": "in_batch_margin"}),
     "in_batch_margin_few": ("plain", {"triplet_loss": "in_batch_margin", "batch": 3, "accumulation": 1}),
+    "balanced": ("control_codes", {"loss_balance": 0.5}),
+    "balanced_one_task": ("plain", {"loss_balance": 2.0, "mixing": "homogeneous", "batch": 3}),
     "dense": ("plain", {"dense": True}),
     "dense_one_task": ("plain", {"dense": True, "mixing": "homogeneous", "batch": 1}),
 }

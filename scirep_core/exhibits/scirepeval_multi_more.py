@@ -17,9 +17,8 @@ import pandas as pd
 
 from scirep_core import report, studied
 from scirep_core.chapter import Chapter
-from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
-from scirep_core.exhibits import sign, studies
+from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_multi_format import CONTROL, ENSEMBLE, LABELS, listed
 from scirep_core.exhibits.scirepeval_print import AVERAGE, rows_of
@@ -144,7 +143,7 @@ def _say_alike(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 
 def batching(chapter: Chapter) -> None:
-    """Show how batches are mixed and how codes begin (V1-C11): what the submission says, and our study of it."""
+    """Show how batches are mixed, how losses weigh and how codes begin (V1-C11): what the submission says, and our study of it."""
     said = "".join(
         f"<li>{html.escape(p.row.capitalize())}: {html.escape(p.note)}.</li>" for p in lookup("V1-C11").values()
     )
@@ -155,7 +154,7 @@ def batching(chapter: Chapter) -> None:
         return
     lines = studies.lines_of(rows)
     labels = {"MTL CTRL": "MTL CTRL: equal shares of every task, codes at random"}
-    chapter.show(studies.study_table(chapter, f"Batches and codes. {_marks(rows)}", {"recorded": rows}, lines, COLUMNS,
+    chapter.show(studies.study_table(chapter, f"Batches, losses and codes. {_marks(rows)}", {"recorded": rows}, lines, COLUMNS,
                                      labels=labels))  # fmt: skip
     chapter.say(
         studies.say_tukey(
@@ -252,9 +251,7 @@ def _trend(chapter: Chapter, rows: Sequence[Result], several: str, one: str) -> 
 
 def sample_column(row: Result) -> str | None:
     """Return the sample task of a row that is its one number on what was held out; None of others."""
-    if row.task not in SAMPLES or row.split != "test":
-        return None
-    return row.task if row.metric == TASKS[SAMPLES[row.task].like].metrics[0] else None
+    return row.task if row.task in SAMPLES and studied.main_metric(row) else None
 
 
 def samples(chapter: Chapter) -> None:
@@ -266,7 +263,7 @@ def samples(chapter: Chapter) -> None:
     tasks = list(dict.fromkeys(column for row in rows if (column := sample_column(row))))
     labels = {task: html.escape(title(task).removesuffix(" (sample)")) for task in tasks} | LABELS
     labels["Base"] = "MiniLM as it is"
-    caption = f"Held-out rows of SciRepEval’s samples. {_marks(rows, 'Each task’s own metric')}"
+    caption = f"Real samples: of those trained on, what was held out. {_marks(rows, 'Each task’s own metric')}"
     chapter.show(studies.study_table(chapter, caption, {"recorded": rows}, studies.lines_of(rows), tasks, labels=labels,
                                      column_of=sample_column))  # fmt: skip
     tally = {1: 0, -1: 0, 0: 0}
@@ -282,6 +279,49 @@ def samples(chapter: Chapter) -> None:
         if total else "",
         _test_rows(rows),
     )  # fmt: skip
+    _over_rows(chapter, rows, tasks, labels)
+
+
+def _over_rows(chapter: Chapter, rows: Sequence[Result], tasks: Sequence[str], labels: dict[str, str]) -> None:
+    """Show the first training of every way with its interval over held-out rows, and who is apart from MiniLM as it is."""
+    first = {
+        (studied.line(row), column): row
+        for row in reversed(studied.trainings(rows))
+        if (column := sample_column(row)) and row.low is not None
+    }
+    if not first:
+        return
+    body = [
+        [labels.get(line, html.escape(line)), *(cell(chapter, first.get((line, task))) for task in tasks)]
+        for line in studies.lines_of(rows)
+    ]
+    chapter.show(
+        report.table(
+            ["recorded", *(labels[task] for task in tasks)], body,
+            "The first training of each, with its 95 % interval over other held-out rows or queries (bootstrap)",
+            [["", *["recorded"] * len(tasks)]] * len(body),
+        )
+    )  # fmt: skip
+    apart = [
+        f"{labels.get(line, html.escape(line))} on {labels[task]} ({chapter.number(row, 1)} for {chapter.number(base, 1)})"
+        for (line, task), row in sorted(first.items(), key=lambda item: (tasks.index(item[0][1]), item[0][0]))
+        if (base := first.get(("Base", task))) and _apart(row, base)
+    ]
+    wide = {
+        task for task in tasks if (base := first.get(("Base", task))) and base.low != base.high
+    }  # a point tells nothing
+    chapter.say(
+        f"Of {sum(line != 'Base' and task in wide for line, task in first)} trained ways and tasks, {len(apart)} have an interval "
+        "that does not meet that of MiniLM as it is" + (f": {listed(apart)}." if apart else "."),
+        "" if len(wide) == len(tasks) else "An interval that is a point (too few rows to draw others) is not counted.",
+    )
+
+
+def _apart(row: Result, other: Result) -> bool:
+    """Return whether two intervals, none of them a point, leave a gap: more than is needed for two numbers to differ."""
+    if row.low is None or row.high is None or other.low is None or other.high is None:
+        return False
+    return row.low < row.high and other.low < other.high and (row.low > other.high or row.high < other.low)
 
 
 def _test_rows(rows: Sequence[Result]) -> str:

@@ -127,12 +127,14 @@ class At(NamedTuple):
         best: {step, loss, losses} of the best look at the validation tasks so far.
         looks: since the best one.
         stopped: whether there is nothing to wait for any more.
+        first: task -> its loss in the epoch's first batch that had it; where losses are balanced.
     """
 
     step: int = 0
     best: dict[str, Any] | None = None
     looks: int = 0
     stopped: bool = False
+    first: dict[str, float] | None = None
 
 
 def identity(

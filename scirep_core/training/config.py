@@ -48,6 +48,7 @@ class TrainConfig:
         triplet_loss: by Euclidean margin of each triplet, by softmax over the batch, or by margin against the whole batch; or any
             other of `losses.of_triplets`, which gets `margin` and `temperature` where it has them.
         dense: every document in a batch takes every loss it has a label for (not where each format is encoded apart).
+        loss_balance: exponent of the tasks' weights by their losses, see balance.py (0.5); 0: all weigh the same.
         precision: bfloat16 computes under autocast, weights stay float32.
         seed: of heads, batches and dropout.
         checkpoint_every: steps between checkpoints; 0: only at the end.
@@ -81,6 +82,7 @@ class TrainConfig:
     temperature: float = 1.0
     mask_duplicates: bool = True
     dense: bool = False
+    loss_balance: float = 0.0
     precision: Precision = "float32"
     seed: int = 0
     checkpoint_every: int = 200
@@ -106,6 +108,10 @@ class TrainConfig:
     def total(self, sizes: Mapping[str, int]) -> int:
         """Return how many steps a training takes over tasks of these sizes."""
         return self.steps or steps_of(sizes, self.batch * self.accumulation, self.epochs)
+
+    def per_epoch(self, sizes: Mapping[str, int]) -> int:
+        """Return how many batches an epoch over tasks of these sizes has."""
+        return steps_of(sizes, self.batch)
 
     def share(self, step: int, steps: int) -> float:
         """Return the share of the peak learning rate at a step, counted from 0, of `steps`.
@@ -135,7 +141,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "warmup": (0, MANY), "warmup_share": (0, 1), "warmup_from": (0, 100), "final": (0, 1), "weight_decay": (0, 10),
     "epsilon": (0, 1), "beta1": (0, 0.9999), "beta2": (0, 0.99999999), "clip": (0, 1e6), "dropout": (0, 0.99), "margin": (0, 100),
     "temperature": (1e-6, 1e6), "seed": (0, MANY), "checkpoint_every": (0, MANY), "validate_every": (0, MANY),
-    "validation_rows": (1, MANY), "patience": (0, MANY),
+    "validation_rows": (1, MANY), "patience": (0, MANY), "loss_balance": (0, 10),
 }  # fmt: skip
 
 

@@ -154,6 +154,12 @@ VARIANTS: dict[str, Variant] = {
     "MTL CTRL, proportional batches": Variant("tasks by their size", "control_codes", mixing="proportional"),
     "MTL CTRL, one task after another": Variant("a batch is of one task", "control_codes", mixing="sequential"),
     "MTL CTRL, codes as [CLS]": Variant("codes begin as [CLS]", "control_codes", options={"start": "cls"}),
+    "MTL CTRL, codes as [CLS] with noise": Variant(
+        "codes begin as [CLS] with noise", "control_codes", options={"start": "cls_and_noise"}
+    ),
+    "MTL CTRL, losses balanced": Variant(
+        "a task weighs less the more of its loss is gone", "control_codes", settings={"loss_balance": 0.5}
+    ),
     "MTL CTRL without citations": Variant(
         "no citation triplets",
         "control_codes",
