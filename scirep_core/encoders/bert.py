@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from scirep_core.encoders.model_folder import BIN, allow_bin, reading
 from scirep_core.encoders.packing import Packed, attend
-from scirep_core.encoders.prepacked import activated
+from scirep_core.encoders.prepacked import activated, rounded
 from scirep_core.errors import ConfigError
 from scirep_core.records import read_object
 
@@ -75,6 +75,7 @@ class Layer(nn.Module):
 
     def seen(self, x: Tensor, batch: Packed, read: bool = False) -> Tensor:
         """Return (rows, dim): every row's attention over its document, before the output linear."""
+        x = rounded(x, self.key)
         q, k, v = self.query(self.rows(x, batch, read)), self.key(x), self.value(x)
         drop = self.drop_attention if self.training else 0.0
         return attend(self.split(q), self.split(k), self.split(v), batch, read, drop).flatten(-2)

@@ -201,10 +201,11 @@ def _rounded(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """
     n, heads, length, d = q.shape
     q3, k3, v3 = (x.reshape(n * heads, -1, d) for x in (q, k, v))
-    weights = torch.baddbmm(q.new_empty(()), q3, k3.transpose(1, 2), beta=0, alpha=d**-0.5).exp_()
+    weights = q.new_empty(n * heads, length, k.shape[2])
+    torch.baddbmm(weights, q3, k3.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights).exp_()
     total = weights.sum(-1, keepdim=True)
     seen = torch.bmm(weights, v3).div_(total)
-    if not (total.min() > 1e-30 and seen.isfinite().all()):
+    if not (total.min() > 1e-30 and seen.sum().isfinite()):
         return F.scaled_dot_product_attention(q, k, v)
     return seen.view(n, heads, length, d)
 

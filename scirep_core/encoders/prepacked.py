@@ -64,6 +64,11 @@ class Rounded(torch.nn.Module):
         return F.linear(x.to(self.dtype), self.rounded, self.shift)
 
 
+def rounded(x: torch.Tensor, linear: torch.nn.Module) -> torch.Tensor:
+    """Return x in the number type that a layer multiplies in, so that several layers of one input convert it once."""
+    return x.to(getattr(linear, "dtype", x.dtype))
+
+
 def activated(linear: torch.nn.Module, x: torch.Tensor, approximate: str) -> torch.Tensor:
     """Return GELU(linear(x)), in one pass where the layer is laid out for it."""
     if isinstance(linear, Prepacked):
