@@ -2,7 +2,7 @@
 
     vector(text, format) = pooled(Conditioned(tokens(text), route of the format))
 
-Texts are sorted by tokens and cut into batches of at most BUDGET tokens, none of them padding; a text's vector depends on
+Texts are sorted by tokens and cut into batches by a budget of tokens, none of them padding; a text's vector depends on
 its neighbours only through the rounding of matrix products (below 1e-6 in float32). On a CPU the linear layers are laid
 out for oneDNN once (`prepacked.py`), on a GPU the model runs in the number type that is asked for. Where one forward pass
 gives the vectors of all formats (`one_pass.py`), `encode_formats` returns them all.
@@ -34,7 +34,7 @@ from scirep_core.formats import FORMATS, Format
 from scirep_core.text import Recipe
 
 BUDGET, GPU_BUDGET = 2048, 65536
-"""Tokens of a batch. On a CPU what a layer then holds stays in the cache (12 MB for 1,536 numbers a token)."""
+"""Tokens of a batch, on a CPU of four-byte numbers: what a layer then holds stays in the cache (12 MB for 1,536 a token)."""
 Loaded = tuple[Conditioned, Tokens]
 
 
@@ -119,7 +119,7 @@ class TrunkEncoder:
         vectors: NDArray[np.float32] | None = None
         began = now(self.device)
         with torch.inference_mode():
-            for batch in token_batches(lengths, GPU_BUDGET if self.device.startswith("cuda") else BUDGET):
+            for batch in token_batches(lengths, self._budget):
                 found = model(model.pack([documents[i] for i in batch], [format] * len(batch))).float().cpu().numpy()
                 if vectors is None:
                     vectors = np.empty((len(texts), *found.shape[1:]), dtype=np.float32)
@@ -131,6 +131,12 @@ class TrunkEncoder:
         work = flops(model.trunk.shape, lengths, model.pooling == "cls")
         self.speed = self.speed.plus(Speed(len(texts), sum(lengths), self.seconds, work))
         return self._checked(vectors, texts)
+
+    @property
+    def _budget(self) -> int:
+        """Tokens of a batch here; on a CPU numbers of half the bytes leave room for twice as many."""
+        number: torch.dtype = getattr(torch, self.settings.dtype)
+        return GPU_BUDGET if self.device.startswith("cuda") else BUDGET * 4 // number.itemsize
 
     def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
         if self.about.normalised:
