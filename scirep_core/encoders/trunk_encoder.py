@@ -33,8 +33,10 @@ from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import FORMATS, Format
 from scirep_core.text import Recipe
 
-BUDGET, GPU_BUDGET = 2048, 65536
-"""Tokens of a batch, on a CPU of four-byte numbers: what a layer then holds stays in the cache (12 MB for 1,536 a token)."""
+BUDGET, GPU_BUDGET = 4096, 65536
+"""Most tokens of a batch, on a CPU and on a GPU."""
+HELD = 24 << 20
+"""Bytes that a layer's widest product may hold on a CPU, of which more leave the cache: 4,096 tokens of 1,536 numbers."""
 Loaded = tuple[Conditioned, Tokens]
 
 
@@ -119,7 +121,7 @@ class TrunkEncoder:
         vectors: NDArray[np.float32] | None = None
         began = now(self.device)
         with torch.inference_mode():
-            for batch in token_batches(lengths, self._budget):
+            for batch in token_batches(lengths, self._budget(model.trunk.shape.intermediate_size)):
                 found = model(model.pack([documents[i] for i in batch], [format] * len(batch))).float().cpu().numpy()
                 if vectors is None:
                     vectors = np.empty((len(texts), *found.shape[1:]), dtype=np.float32)
@@ -132,11 +134,12 @@ class TrunkEncoder:
         self.speed = self.speed.plus(Speed(len(texts), sum(lengths), self.seconds, work))
         return self._checked(vectors, texts)
 
-    @property
-    def _budget(self) -> int:
-        """Tokens of a batch here; on a CPU numbers of half the bytes leave room for twice as many."""
+    def _budget(self, inner: int) -> int:
+        """Return the tokens of a batch, where a layer's widest product has `inner` numbers a token."""
+        if self.device.startswith("cuda"):
+            return GPU_BUDGET
         number: torch.dtype = getattr(torch, self.settings.dtype)
-        return GPU_BUDGET if self.device.startswith("cuda") else BUDGET * 4 // number.itemsize
+        return min(BUDGET, HELD // (inner * number.itemsize))
 
     def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
         if self.about.normalised:
