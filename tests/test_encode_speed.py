@@ -6,8 +6,8 @@ slows the faster of two more. What was measured (AVX512-BF16 EPYC, 2 cores), tim
 
     2,286 real abstracts, title. abstract, at most 512 tokens, every 12th batch of those that its sorting by characters makes,
     41 % padding like all of them; both cores, by the clock:
-        where 4 KB of new memory cost 3 microseconds                        float32 2.0 to 2.2    bfloat16 3.4 to 3.7
-        where memory costs nothing (malloc told to keep what is freed)              1.79                   3.0
+        where 4 KB of new memory cost 3 microseconds                        float32 2.0 to 2.2    bfloat16 3.4 to 3.9
+        where memory costs nothing (malloc told to keep what is freed)              1.6 to 1.9             2.9 to 3.3
     other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding:     1.44                   2.37
     224 texts spread over the lengths of the embedded suite, 5 % padding:           1.58
     the suite, which asks for 7,215 vectors of 4,256 distinct texts, MiniLM's being the same for every format: 2.63
