@@ -5,8 +5,8 @@ over each batch; the embedded suite by the CPU time of one thread. Both alone: a
 the faster of two more. What was measured (AVX512-BF16 EPYC, 2 cores), times as fast as sentence-transformers:
 
     2,286 real abstracts, title. abstract, at most 512 tokens, every 24th batch of those that its sorting by characters makes,
-    41 % padding like all of them; both cores, by the clock:                float32 2.08 to 2.56  bfloat16 3.3 to 4.4
-        where new memory costs little, one such machine:                        1.76                  2.79, code since 1/8 faster
+    41 % padding like all of them; both cores, by the clock:                float32 2.03 to 2.56  bfloat16 3.3 to 4.4
+        one other machine, once (bfloat16's code has become faster since):      1.76                  2.79
         where it costs nothing (malloc told to keep what is freed):             1.68, 1.71            2.95, 2.96
     the same, CPU time of one thread, best pass of each, many machines:             1.76 to 2.13           2.9 to 3.5
     other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding:     1.44                   2.37
@@ -15,8 +15,8 @@ the faster of two more. What was measured (AVX512-BF16 EPYC, 2 cores), times as 
 
 Exactly, two things make it faster: no padding, and products that oneDNN computes 1.1 to 1.2 times as fast from weights laid
 out once. The products then run at the peak of the core (100 of 105 billion operations a second), so that on one thread the
-quieter the machine, the closer torch's own product comes. On two cores more of its time is spent between products. Its
-padded batches ask the system for 3 GB anew in a pass over 96 texts; ours use memory again. What that is worth is the machine's.
+quieter the machine, the closer torch's own product comes. On two cores more of its time is spent between products, and
+sentence-transformers asks for 3 GB of new memory in a pass over 96 texts, ours for next to none: what that costs differs.
 """
 
 from __future__ import annotations
