@@ -7,7 +7,7 @@ the faster of two more. What was measured (AVX512-BF16 EPYC, 2 cores), times as 
     2,286 real abstracts, title. abstract, at most 512 tokens, every 24th batch of those that its sorting by characters makes,
     41 % padding like all of them; both cores, by the clock:                float32 2.03 to 2.56  bfloat16 3.3 to 4.4
         one other machine, once (bfloat16's code has become faster since):      1.76                  2.79
-        where it costs nothing (malloc told to keep what is freed):             1.68, 1.71            2.95, 2.96
+        here, memory for nothing (malloc told to keep what is freed):            1.68, 1.71            2.95, 2.96
     the same, CPU time of one thread, best pass of each, many machines:             1.76 to 2.13           2.9 to 3.5
     other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding:     1.44                   2.37
     224 texts spread over the lengths of the embedded suite, 5 % padding:           1.58
