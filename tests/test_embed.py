@@ -560,6 +560,22 @@ def test_prepacked_layers_compute_what_plain_ones_do(tmp_path):
         assert (one - two).abs().max() < 1e-5
 
 
+def test_gelu_within_the_product_and_after_it_are_one_function(monkeypatch):
+    import torch
+
+    from scirep_core.encoders import prepacked
+
+    x, plain = torch.linspace(-4, 4, 5 * 8).reshape(5, 8), torch.nn.Linear(8, 16)
+    packed = prepacked.Prepacked(plain, gelu=True)
+    with torch.inference_mode():
+        for approximate in ("none", "tanh"):
+            for fused in (True, False):
+                monkeypatch.setattr(prepacked, "FUSED", fused)
+                found = packed.activated(x, approximate)
+                assert torch.allclose(found, torch.nn.functional.gelu(plain(x), approximate=approximate), atol=1e-6)
+                assert approximate == "tanh" or torch.equal(found, packed(x))
+
+
 def test_where_the_operators_are_missing_or_wrong_the_model_stays_as_it_is(tmp_path, monkeypatch):
     import torch
     import transformers

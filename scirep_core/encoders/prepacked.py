@@ -1,4 +1,4 @@
-"""Linear layers whose weights are laid out once for oneDNN, with the GELU that follows computed in the same pass.
+"""Linear layers whose weights are laid out once for oneDNN, with the GELU that follows computed in the same pass or in place.
 
 torch hands float32 products on the CPU to a library that packs the weights anew at every call. For inference the
 packing can be done once: the same sums, hence the same vectors up to rounding (below 1e-5 before pooling), about 1.2 to
@@ -25,6 +25,10 @@ for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
 ROWS = 2048
 """Tokens that the layout is chosen for."""
 
+FUSED: bool = getattr(torch.cpu, "_is_avx512_supported", lambda: True)()
+"""Whether oneDNN computes GELU within the product. Without AVX512 that takes a fifth longer than torch's own GELU afterwards,
+in place: 49.5 against 40.1 ms for 4,096 rows from 384 to 1,536 (EPYC of the third generation, 2 cores); the same bits there."""
+
 
 class Prepacked(torch.nn.Module):
     """A linear layer on (..., in) and GELU where `gelu`; keeps the plain layer's weight for who asks for it."""
@@ -41,7 +45,10 @@ class Prepacked(torch.nn.Module):
 
     def activated(self, x: torch.Tensor, approximate: str) -> torch.Tensor:
         """Return GELU of (..., out), exact (`none`) or by its approximation (`tanh`)."""
-        return self._product(x, "gelu", approximate)
+        if FUSED:
+            return self._product(x, "gelu", approximate)
+        y: torch.Tensor = torch.ops.aten.gelu_(self._product(x, "none", ""), approximate=approximate)
+        return y
 
     def _product(self, x: torch.Tensor, act: str, algorithm: str) -> torch.Tensor:
         y: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
