@@ -8,7 +8,7 @@ the faster of two more. What was measured (EPYC, 2 cores; AVX512-BF16 unless sai
     41 % padding like all of them; both cores, by the clock:                float32 2.03 to 2.56  bfloat16 3.3 to 4.4
         the same, memory for nothing (malloc told to keep what is freed):       1.68, 1.71            2.95, 2.96
         one other machine, twice (before and after the code became faster):     1.76, 1.75            2.79, 2.97
-        an EPYC without AVX512, three times by the clock:                       1.55, 1.65, 1.73      (no use there)
+        an EPYC without AVX512 (the first, GELU still in the product):          1.55, 1.65, 1.73      (no use there)
         the same, memory for nothing:                                           1.38
     the same, CPU time of one thread, best pass of each, many machines:             1.76 to 2.13           2.9 to 3.5
     other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding:     1.44                   2.37
