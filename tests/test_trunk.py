@@ -252,17 +252,59 @@ def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, con
     assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
 
 
-def test_attention_in_bfloat16_on_a_cpu_is_attention(tmp_path):
-    """exp without taking off the maximum, and torch's own where scores are too large or too small for it."""
-    batch = pack(draw(50, (40, 33, 7)))
-    for size, near in ((1.0, 0.02), (2.0, 0.05), (60.0, 0.05)):
-        q, k, v = heads(len(batch.ids), dtype=torch.bfloat16)
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-4), (torch.bfloat16, 0.05)])
+def test_attention_written_out_on_a_cpu_is_attention(dtype, near):
+    """Without taking off the maximum where scores allow it, and where they are in the thousands, of either sign."""
+    batch = pack(draw(50, (40, 33, 33, 33, 7)))
+    for size, nearer in ((1.0, 0.1), (2.0, 0.1), (60.0, 1.0)):
+        q, k, v = (x.to(dtype) for x in heads(len(batch.ids)))
         for sign in (1, -1):
             many = (q.abs() * size, k.abs() * size * sign, v)
-            with torch.inference_mode():
-                half = attend(*many, batch).float()
-                whole = attend(*(x.float() for x in many), batch)
-            assert (half - whole).abs().max() < near, (size, sign)
+            with torch.no_grad():
+                ours, whole = attend(*many, batch), attend(*(x.double() for x in many), batch)
+            assert ours.dtype == dtype
+            assert (ours - whole).abs().max() < near * (nearer if dtype == torch.float32 else 1), (size, sign)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("score", "value"), [(88.5, 0.25), (88.0, 10.0), (-100.0, 1.0)], ids=["sum", "numerator", "weights"]
+)
+def test_attention_at_the_edges_of_the_number_type(dtype, score, value):
+    """A sum that is infinite where the numerator is a number (0 / inf is 0), the reverse, and weights of few digits."""
+    q, k, v = (torch.zeros(1, 1, 2, 4, dtype=dtype) for _ in range(3))
+    q[..., 0], k[..., 0] = 2.0, score
+    k[0, 0, 1, 0] -= 0.5
+    v[0, 0, :, 1] = torch.tensor([value, value / 2])
+    with torch.no_grad():
+        expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
+        assert (packing.block(q, k, v) / expected)[..., 1] == pytest.approx(
+            1, abs=1e-5 if dtype == torch.float32 else 0.01
+        )
+
+
+def test_attention_to_what_is_not_finite_is_not_finite():
+    q, k, v = (torch.randn(1, 2, 5, 4) for _ in range(3))
+    q[0, 1, 3, 2] = float("nan")
+    with torch.no_grad():
+        seen = packing.block(q, k, v).isfinite().all(-1)
+    assert seen.sum() == 9
+    assert not seen[0, 1, 3]
+
+
+@pytest.mark.parametrize("context", [0, 3])
+def test_documents_of_one_length_are_attended_some_at_a_time(monkeypatch, context):
+    """No more weights are held than WEIGHTS, or one document's; where documents are cut changes what rounding does."""
+    q, k, v = (torch.randn(7, 2, n, 8) for n in (5, 5 + context, 5 + context))
+    one, sizes, written = 2 * 5 * (5 + context), [], packing.written_out
+    with torch.no_grad():
+        expected = packing.block(q, k, v)
+        monkeypatch.setattr(packing, "written_out", lambda *x: (sizes.append(len(x[0])), written(*x))[1])
+        for most, parts in ((one - 1, [1] * 7), (3 * one, [3, 3, 1]), (7 * one, [7])):
+            monkeypatch.setattr(packing, "WEIGHTS", most)
+            sizes.clear()
+            assert (packing.block(q, k, v) - expected).abs().max() < 1e-6
+            assert sizes == parts
 
 
 # ------------------------------------------------------------------------------------------------- number types
