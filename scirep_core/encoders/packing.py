@@ -196,7 +196,7 @@ def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     if not fit or dropout or torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
     size = max(1, WEIGHTS // (q.shape[1] * q.shape[2] * k.shape[2]))
-    parts = [written_out(*part) for part in zip(q.split(size), k.split(size), v.split(size), strict=True)]
+    parts = [written_out(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -205,22 +205,29 @@ def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
         2^s / sum(2^s), s = q k' log2(e) / sqrt(d)
 
-    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. The maximum is not taken off first,
-    one pass less: it may be 88 before e^s leaves the number type, and all-MiniLM's reach 83 on real abstracts. Where a sum
-    leaves it, the softmax that takes it off is taken; what is not a number in a query stays none, which torch's fused
-    attention makes one.
+    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. It takes a document at a time: the
+    last numbers that fill no register are computed otherwise, and where they lie is not to depend on the neighbours.
+
+    The maximum is not taken off first, one pass less: it may be 88 before e^s leaves the number type, and all-MiniLM's
+    reach 83 on real abstracts. Where a sum leaves it, the softmax that takes it off is taken; what is not a number in a
+    query stays none, which torch's fused attention makes one.
     """
     n, heads, length, d = q.shape
     q3, k3, v3 = (x.reshape(n * heads, -1, d) for x in (q, k, v))
     weights = q.new_empty(n * heads, length, k.shape[2])
-    torch.baddbmm(weights, q3, k3.transpose(1, 2), beta=0, alpha=math.log2(math.e) * d**-0.5, out=weights).exp2_()
+    torch.baddbmm(weights, q3, k3.transpose(1, 2), beta=0, alpha=math.log2(math.e) * d**-0.5, out=weights)
+    for of_one in weights.view(n, heads, length, -1):
+        of_one.exp2_()
     total = weights.sum(-1, keepdim=True)
     least, most = total.aminmax()
-    seen = torch.bmm(weights, v3).div_(total)
-    if not (least > 1e-30 and most < math.inf and seen.sum().isfinite()):
-        q, k, v = (x.float() for x in (q, k, v))
-        return ((q @ k.transpose(2, 3) * d**-0.5).softmax(-1) @ v).to(weights.dtype)
-    return seen.view(n, heads, length, d)
+    seen: Tensor = torch.bmm(weights, v3).div_(total)
+    if least > 1e-30 and most < math.inf and seen.sum().isfinite():
+        return seen.view(n, heads, length, d)
+    if n > 1:
+        return torch.cat([written_out(*(x[i : i + 1] for x in (q, k, v))) for i in range(n)])
+    q, k, v = (x.float() for x in (q, k, v))
+    taken_off: Tensor = (q @ k.transpose(2, 3) * d**-0.5).softmax(-1) @ v
+    return taken_off.to(weights.dtype)
 
 
 # ---- all documents at once, on a GPU ---------------------------------------------------------------------------------
