@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -295,14 +295,18 @@ def test_attention_to_what_is_not_finite_is_not_finite():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_attention_of_a_document_is_the_same_to_the_bit_whoever_stands_beside_it(dtype):
-    """The second document needs the slower softmax, which its neighbours do not take; lengths that fill no register."""
-    for length in (3, 33, 262):
+    """Where all fit, and where the second needs the slower softmax, which its neighbours do not take; odd lengths."""
+    for length, size in product((3, 33, 262), (1, 500)):
         q, k, v = (torch.randn(5, 2, length, 8).to(dtype) for _ in range(3))
-        q[1] *= 500
+        q[1] *= size
         with torch.no_grad():
             together = packing.block(q, k, v)
             for i in range(5):
-                assert torch.equal(packing.block(q[i : i + 1], k[i : i + 1], v[i : i + 1])[0], together[i]), (length, i)
+                assert torch.equal(packing.block(q[i : i + 1], k[i : i + 1], v[i : i + 1])[0], together[i]), (
+                    length,
+                    size,
+                    i,
+                )
             exact = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
         assert (together - exact).abs().max() < (1e-3 if dtype == torch.float32 else 0.1)
 
