@@ -6,24 +6,25 @@ the faster of two more. What was measured (EPYC, 2 cores; AVX512-BF16 unless sai
 
     2,286 real abstracts, title. abstract, at most 512 tokens, every 24th batch of those that its sorting by characters makes,
     41 % padding like all of them; both cores, by the clock:                float32 1.97 to 2.21  bfloat16 3.46 to 3.75
-        the same, memory for nothing (malloc told to keep what is freed):       1.68                  2.90
-    the same on that day before attention was written out in float32:           1.89                  3.37
-        the same, memory for nothing:                                           1.63                  2.83
-        two cores of the EPYC that came after (fifth generation):               3.10                  5.71
-        the same, memory for nothing:                                           2.71                  4.95
-        other machines:                                                         2.03 to 2.56          3.3 to 4.4
-        one other machine, twice (before and after the code became faster):     1.76, 1.75            2.79, 2.97
-        an EPYC without AVX512 (the first, GELU still in the product):          1.55, 1.65, 1.73      (no use there)
-        the same, memory for nothing:                                           1.38
-    the same, CPU time of one thread, best pass of each, many machines:             1.76 to 2.13           2.9 to 3.5
-    other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding:     1.44                   2.37
-    224 texts spread over the lengths of the embedded suite, 5 % padding:           1.58
-    the suite, which asks for 7,215 vectors of 4,256 distinct texts, MiniLM's being the same for every format: 2.63
+        the same, memory for nothing (malloc told to keep what is freed):       1.68 to 1.72          2.87 to 2.90
+    the same before attention was written out in float32, on that machine:      1.89                  3.37
+        memory for nothing, there and elsewhere:                                1.63 to 1.71          2.83 to 2.96
+      on an EPYC of the fifth generation:                                       3.10                  5.71
+        memory for nothing:                                                     2.71                  4.95
+      on many others:                                                           2.03 to 2.56          3.3 to 4.4
+      on one more, twice:                                                       1.76, 1.75            2.79, 2.97
+      on one without AVX512 (the first, GELU still in the product):             1.55, 1.65, 1.73      (no use there)
+        memory for nothing:                                                     1.38
+    the same, CPU time of one thread, best pass of each, many machines:         1.76 to 2.13          2.9 to 3.5
+    other real abstracts at most 256 tokens (MiniLM's own limit), 15 % padding: 1.44                  2.37
+    224 texts spread over the lengths of the embedded suite, 5 % padding:       1.58
+    the suite, which asks for 7,215 vectors of 4,256 distinct texts, MiniLM's being the same for every format: 2.44, 2.63
 
-Exactly, three things make it faster: no padding, products that oneDNN computes 1.1 to 1.2 times as fast from weights laid
-out once, and attention written out, a quarter faster than torch's fused one for 262 tokens. The products then run at the peak of the core (100 of 105 billion operations a second), so that on one thread the
-quieter the machine, the closer torch's own product comes. On two cores more of its time is spent between products, and
-sentence-transformers asks for 3 GB of new memory in a pass over 96 texts, ours for next to none: what that costs differs.
+Exactly, three things make it faster: no padding; products that oneDNN computes 1.1 to 1.2 times as fast from weights laid
+out once; and attention written out, for 262 tokens 0.8 ms where torch's fused one takes 1.07. The products run at the peak
+of the core (100 of 105 billion operations a second), so that on one thread the quieter the machine, the closer torch's own
+product comes. On two cores more of its time is spent between products, and sentence-transformers asks for 3 GB of new
+memory in a pass over 96 texts, ours for next to none: what that costs differs.
 """
 
 from __future__ import annotations
