@@ -205,7 +205,7 @@ def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
         2^s / sum(2^s), s = q k' log2(e) / sqrt(d)
 
-    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. It takes a document at a time: the
+    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. exp2 takes one document at a time: the
     last numbers that fill no register are computed otherwise, and where they lie is not to depend on the neighbours.
 
     The maximum is not taken off first, one pass less: it may be 88 before e^s leaves the number type, and all-MiniLM's
