@@ -114,20 +114,20 @@ def test_minilms_weights_give_transformers_states(laid_out):
         assert (a - b).abs().max() <= 1e-5
 
 
-@pytest.mark.parametrize(("exact", "size", "most"), [(True, 0.15, 1e-12), (False, 0.02, 1e-6)])
-def test_what_is_read_is_what_all_rows_hold(tmp_path, exact, size, most):
-    """The last layer computes one row a document where one is read; the mean needs all. Large weights in double precision."""
-    model, documents = plain(random_bert(tmp_path / "b", initializer_range=size)), draw(99)
-    model = model.double() if exact else model
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_read_is_what_all_rows_hold(tmp_path, seed):
+    """The last layer computes one row a document where one is read; the mean needs all."""
+    model, documents = plain(random_bert(tmp_path / "b", seed)), draw(99, seed=seed)
+    states = ours(model, documents)
     with torch.inference_mode():
-        batch = model.pack(documents, ["PRX"] * len(documents))
-        rows = model.trunk(batch)
-        first, every = model(batch), batch.in_order(rows[batch.read])
-        assert torch.equal(batch.in_order(model.trunk(batch, read=True)), first)
-        assert (first - every).abs().max() <= most
+        first = model(model.pack(documents, ["CLF"] * len(documents)))
         model.pooling = "mean"
-        means = batch.in_order(torch.stack([part.mean(0) for part in rows.split(batch.starts.diff().tolist())]))
-        assert (model(batch) - means).abs().max() <= 1e-6  # a mean is float32
+        mean = model(model.pack(documents, ["QRY"] * len(documents)))
+        batch = model.pack(documents, ["PRX"] * len(documents))
+        assert torch.equal(batch.in_order(model.trunk(batch, read=True)), first)
+    for a, b, state in zip(first, mean, states, strict=True):
+        assert (a - state[0]).abs().max() <= 1e-6
+        assert (b - state.mean(0)).abs().max() <= 1e-6
 
 
 def test_gradients_are_transformers_gradients(tmp_path):
@@ -253,18 +253,18 @@ def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, con
     assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
 
 
-@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-4), (torch.bfloat16, 0.05)])
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, (1e-5, 1e-5, 1e-4)), (torch.bfloat16, (0.02, 0.05, 0.05))])
 def test_attention_written_out_on_a_cpu_is_attention(dtype, near):
     """Without taking off the maximum where scores allow it, and where they are in the thousands, of either sign."""
     batch = pack(draw(50, (40, 33, 33, 33, 7)))
-    for size, nearer in ((1.0, 0.1), (2.0, 0.1), (60.0, 1.0)):
+    for size, most in zip((1.0, 2.0, 60.0), near, strict=True):
         q, k, v = (x.to(dtype) for x in heads(len(batch.ids)))
         for sign in (1, -1):
             many = (q.abs() * size, k.abs() * size * sign, v)
             with torch.no_grad():
                 ours, whole = attend(*many, batch), attend(*(x.double() for x in many), batch)
             assert ours.dtype == dtype
-            assert (ours - whole).abs().max() < near * (nearer if dtype == torch.float32 else 1), (size, sign)
+            assert (ours - whole).abs().max() < most, (size, sign)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -302,11 +302,8 @@ def test_attention_of_a_document_is_the_same_to_the_bit_whoever_stands_beside_it
         with torch.no_grad():
             together = packing.block(q, k, v)
             for i in range(5):
-                assert torch.equal(packing.block(q[i : i + 1], k[i : i + 1], v[i : i + 1])[0], together[i]), (
-                    length,
-                    size,
-                    i,
-                )
+                alone = packing.block(*(x[i : i + 1] for x in (q, k, v)))
+                assert torch.equal(alone[0], together[i]), (length, size, i)
             exact = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
         assert (together - exact).abs().max() < (1e-3 if dtype == torch.float32 else 0.1)
 
@@ -712,13 +709,16 @@ def test_the_trunks_road_imports_no_transformers(tmp_path):
 
 @pytest.mark.parametrize("read", [False, True])
 def test_operations_are_those_that_torch_counts(tmp_path, read):
-    """In the matrix products of a pass; so the last layer is computed only where it is read."""
+    """In the matrix products of a pass; so the last layer is computed only where it is read.
+
+    With gradients, hence by torch's attention: without, a CPU asks the one query that is read several times over.
+    """
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
     model, lengths = plain(random_bert(tmp_path / "b")), (3, 9, 9, 30)
     batch = model.pack(draw(99, lengths), ["PRX"] * 4)
-    with FlopCounterMode(display=False) as counted, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+    with FlopCounterMode(display=False) as counted, sdpa_kernel(SDPBackend.MATH):
         model.hidden(batch, read)
     assert counted.get_total_flops() == flops(model.trunk.shape, lengths, read)
 
