@@ -11,12 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
+from scirep_core.errors import legible
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def say(line: str) -> None:
-    """Print one line of progress or warning to standard error."""
-    sys.stderr.write(f"{line}\n")  # one call: chapters report from several threads
+    """Print progress, a warning or an error to standard error, each line of it escaped and cut: values are of strangers."""
+    shown = "\n".join(legible(part) for part in line.split("\n"))
+    sys.stderr.write(f"{shown}\n")  # one call: chapters report from several threads
     sys.stderr.flush()
 
 
