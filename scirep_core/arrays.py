@@ -95,6 +95,9 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, path: Pa
         _refuse(path, f"`{name}` announces shape {shape} of {dtype} in {entry.file_size - start:,} bytes")
     with archive.open(entry) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
-    if dtype.kind == "U" and array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max() > sys.maxunicode:
+    if (
+        dtype.kind == "U"
+        and array.ravel("K").view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max() > sys.maxunicode
+    ):
         _refuse(path, f"`{name}` holds a number that is no character")
     return array

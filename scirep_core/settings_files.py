@@ -98,5 +98,5 @@ def _walk(yaml: Any, node: Any, where: tuple[Any, ...], lines: Lines, path: Path
 
 def _key(node: Any, path: Path) -> str:
     if not isinstance(node.value, str):
-        raise DataError(path, node.start_mark.line + 1, "a list or mapping is no key")
+        raise DataError(path, node.start_mark.line + 1, "not plain YAML: a list or mapping is no key")
     return node.value
