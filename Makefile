@@ -19,8 +19,7 @@ book: environment
 
 test:
 	@$(PYTHON) scirep_core/environment.py --browser
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
-	@$(BIN)/python -m pytest -m alone $$(grep -l "mark.alone" tests/test_*.py)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: environment
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -65,7 +65,7 @@ def test_ratios_are_over_the_first_way_and_shares_of_what_vectors_need(rows):
         assert cells(rows, metric)[THEIRS] == 1
     assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
     for name, share in cells(rows, SHARE).items():
-        assert 0 < share < 100, name
+        assert share > 0, name
     assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
     assert len({row.id for row in rows}) == len(rows)
 
