@@ -40,8 +40,8 @@ from scirep_core.perturbations import (
     words_kept,
 )
 from scirep_core.records import Paper
-from scirep_core.results import PACKAGE
-from scirep_core.store import REMEDY, atomic, home, sha256_file, stable_hash
+from scirep_core.results import code_of
+from scirep_core.store import REMEDY, atomic, home, stable_hash
 
 PART = 250
 """Papers in a file: some seconds of work."""
@@ -119,7 +119,7 @@ def alter(
     own = {code: "literal" if variant == "literal" and code in LITERAL else "default" for code in chosen}
     known = {
         "task": [task.name, task.source, task.data_hash], "papers": wanted, "seed": seed,
-        "tools": dict(found.parts), "code": {name: sha256_file(PACKAGE / name) for name in CODE},
+        "tools": dict(found.parts), "code": code_of(CODE),
     }  # fmt: skip
     jobs: dict[str, list[_Job]] = {}
     for one in sorted(set(own.values())):

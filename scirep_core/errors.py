@@ -9,12 +9,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 class ScirepError(Exception):
     """Base of all errors that bad input can cause. `str(error)` is one complete line."""
 
     exit_code = 2
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross a border of processes whole: by what it holds, not by calling a subclass with the text alone."""
+        return _again, (type(self), str(self)), self.__dict__
+
+
+def _again(kind: type[ScirepError], text: str) -> ScirepError:
+    error = kind.__new__(kind, text)
+    error.args = (text,)
+    return error
 
 
 class DataError(ScirepError):
@@ -28,6 +39,17 @@ class DataError(ScirepError):
 
 class ConfigError(ScirepError):
     """A parameter, name or option is wrong."""
+
+
+class UnknownName(ConfigError):
+    """A name stands for nothing: says `unknown KIND 'NAME'; did you mean ...`, and what else may be given.
+
+    A caller that tries one kind after another reads `kind` and `name`, never the text.
+    """
+
+    def __init__(self, kind: str, name: str, valid: Iterable[str], or_else: str = "") -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"unknown {kind} {name!r}; {nearest(name, valid)}{or_else}")
 
 
 class CacheError(ScirepError):

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import ConfigError, nearest
+from scirep_core.errors import ConfigError, UnknownName, nearest
 
 RELEVANT = 2
 """Lowest rating that counts as relevant in every metric but NDCG."""
@@ -171,7 +171,7 @@ def parse(name: str) -> tuple[Metric, str, int]:
     match = _NOTATION.fullmatch(name)
     metric = METRICS.get(match["base"]) if match else None
     if match is None or metric is None:
-        raise ConfigError(f"unknown metric {name!r}; {nearest(name, examples())}")
+        raise UnknownName("metric", name, examples())
     sign, value = match["sign"] or "", int(match["value"] or 0)
     needs = metric.at and not metric.percent and not sign
     wrong = (sign == "@" and not metric.at) or (sign == "%" and not metric.percent) or needs

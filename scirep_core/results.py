@@ -15,7 +15,7 @@ import importlib.metadata
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import DataError, nearest
+from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import read_jsonl
 from scirep_core.store import sha256_file, stable_hash
 
@@ -130,6 +130,24 @@ def code_version() -> str:
     """Return a content hash of the library's source, the same on every machine that holds the same code."""
     files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".js", ".css", ".csv", ".json", ".txt"})
     return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
+
+
+def code_of(names: Iterable[str]) -> dict[str, str]:
+    """Return {file: content hash} of the library's Python files that names stand for: a file, or a folder with all below it.
+
+    What is kept is kept under it. Raises ConfigError for a name that is neither: a file that was moved and went out of a key
+    unseen would let rows and models of other code pass for today's.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        place = PACKAGE / name
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        if not files:
+            raise ConfigError(
+                f"{name!r} is no code of the library. Name it as it is called today in the list CODE it stands in"
+            )
+        found |= {path.relative_to(PACKAGE).as_posix(): sha256_file(path) for path in files}
+    return found
 
 
 def provenance() -> dict[str, Any]:

@@ -32,13 +32,13 @@ from filelock import Timeout
 from scirep_core.claims import acquire, release
 from scirep_core.datasets.task import Task, Triples
 from scirep_core.errors import CacheError, DataError
-from scirep_core.results import PACKAGE, Result, from_json
+from scirep_core.results import Result, code_of, from_json
 from scirep_core.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
 
 CODE = ("benchmark.py", "datasets", "embed.py", "encoders", "evaluators", "formats.py", "metrics.py", "records.py", "results.py",
         "scoring.py", "statistics.py", "store.py", "systems.py", "text.py", "vector_folder.py")  # fmt: skip
 """Left out: what brings or invents files (literature, manifests, download, unpack: the files' hash has it), what comes after
-the rows (suites, comparison: averages are not kept), and what only moves bytes about (claims, errors, progress)."""
+the rows (suites, comparison: averages are not kept), and what only moves bytes about (claims, encoding, errors, progress)."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pytrec_eval-terrier", "rank-bm25", "POT", "torch", "transformers",
              "tokenizers", "adapters")  # fmt: skip
 Key = dict[str, Any]
@@ -90,9 +90,7 @@ def key_of(task: Task, fingerprint: str, recipe: Sequence[str], question: Questi
 @functools.cache
 def code() -> str:
     """Return a hash of the code that turns files and vectors into rows, and of the versions of what it calls."""
-    files = [file for name in CODE for file in (PACKAGE / name, *(PACKAGE / name).rglob("*.py")) if file.is_file()]
-    named = {str(path.relative_to(PACKAGE)): sha256_file(path) for path in sorted(files)}
-    return stable_hash([named, {name: _version(name) for name in LIBRARIES}])
+    return stable_hash([code_of(CODE), {name: _version(name) for name in LIBRARIES}])
 
 
 def _version(library: str) -> str:

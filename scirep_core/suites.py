@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from scirep_core.datasets.inventory import SCIMULT, SCIREPEVAL, TASKS
 from scirep_core.datasets.samples import SAMPLES
-from scirep_core.errors import ConfigError, nearest
+from scirep_core.errors import ConfigError, UnknownName, nearest
 from scirep_core.formats import FORMATS
 from scirep_core.results import Result, provenance
 from scirep_core.store import stable_hash
@@ -82,7 +82,7 @@ AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
 def suite(name: str) -> tuple[str, ...]:
     """Return the tasks of a suite. Raises ConfigError naming the nearest suite."""
     if name not in SUITES:
-        raise ConfigError(f"unknown suite {name!r}; {nearest(name, SUITES)}")
+        raise UnknownName("suite", name, SUITES)
     return SUITES[name]
 
 

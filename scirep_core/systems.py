@@ -20,7 +20,7 @@ from typing import Literal, cast
 
 from scirep_core.datasets.task import Task, TaskType
 from scirep_core.encoders import ENCODERS, SENTENCES, Encoder, aspire, lexical, load_encoder
-from scirep_core.errors import ConfigError, DataError, nearest
+from scirep_core.errors import ConfigError, DataError, UnknownName, nearest
 from scirep_core.evaluators import inputs, pairs, reference
 from scirep_core.evaluators.inputs import Progress, Vectors
 from scirep_core.evaluators.pairs import PairScorer
@@ -119,18 +119,14 @@ def load_system(name: str) -> System:
     known = [*BOUNDS, *LEXICAL, *aspire.ASPIRE, *ENCODERS]
     try:
         encoder = load_encoder(name)
-    except ConfigError as error:
-        if "unknown encoder" not in str(error):
-            raise
+    except UnknownName as error:
         parts = [part.strip() for part in re.split(r"\+\+?", name)]
         alone = next((part for part in parts if part in (*BOUNDS, *LEXICAL) or is_sentence_matcher(part)), None)
         if len(parts) > 1 and alone:
             raise ConfigError(
                 f"{name!r}: + and ++ join encoders, and {alone} is none; {nearest(alone, ENCODERS)}, a folder, or a hub name"
             ) from None
-        if len(parts) > 1:  # it names the part
+        if error.kind != "encoder" or error.name != name:  # of a part, which it names
             raise
-        raise ConfigError(
-            f"unknown system {name!r}; {nearest(name, known)}, a folder, or a hub name org/model"
-        ) from None
+        raise UnknownName("system", name, known, ", a folder, or a hub name org/model") from None
     return System(name, encoder.fingerprint, encoder)

@@ -16,7 +16,7 @@ from filelock import FileLock
 from small_tasks import all_tasks, vectors
 from threadpoolctl import threadpool_limits
 
-from scirep_core import benchmark, published, score_cache, scoring
+from scirep_core import benchmark, published, results, score_cache, scoring
 from scirep_core.benchmark import Question, averages, units
 from scirep_core.comparison import average_difference
 from scirep_core.datasets import TASKS
@@ -397,10 +397,9 @@ def test_the_code_that_scores_is_in_the_key(tmp_path, monkeypatch):
     copy = tmp_path / "package"
     copy.mkdir()
     for name in score_cache.CODE:
-        source = score_cache.PACKAGE / name
-        assert source.exists(), name
+        source = results.PACKAGE / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / name if source.is_dir() else copy)
-    monkeypatch.setattr(score_cache, "PACKAGE", copy)
+    monkeypatch.setattr(results, "PACKAGE", copy)
     before = score_cache.code.__wrapped__()
     assert before == score_cache.code.__wrapped__()
     changed = copy / "evaluators" / "ranking.py"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ from small_tasks import all_tasks
 
 from scirep_core import evaluate
 from scirep_core.encoders import ENCODERS, aspire, load_encoder
-from scirep_core.errors import ConfigError, DataError
+from scirep_core.errors import CacheError, ConfigError, DataError, UnknownName
 from scirep_core.evaluators import reference
 from scirep_core.evaluators.inputs import vectors_of
 from scirep_core.evaluators.pairs import PairScorer
@@ -146,6 +147,24 @@ def test_unknown_names_name_the_nearest(monkeypatch):
         load_system("nobody/nothing")
     with pytest.raises(ConfigError, match="unknown pooling 'max'"):
         load_system("minilm@max")
+
+
+def test_an_error_is_known_by_its_type_and_not_by_its_words(monkeypatch):
+    with pytest.raises(UnknownName, match="unknown system 'minilmm'; did you mean 'minilm'") as caught:
+        load_system("minilmm")
+    assert (caught.value.kind, caught.value.name) == ("system", "minilmm")
+    refused = ConfigError("unknown encoder layer 'x' in config.json")  # the words of one error in the text of another
+    monkeypatch.setattr("scirep_core.systems.load_encoder", lambda name: (_ for _ in ()).throw(refused))
+    with pytest.raises(ConfigError) as caught:
+        load_system("minilm")
+    assert caught.value is refused
+
+
+@pytest.mark.parametrize("error", [UnknownName("metric", "mop", ["map"]), DataError("a.csv", 3, "no id", "Give one"),
+                                   CacheError("damaged", "Again"), ConfigError("no")])  # fmt: skip
+def test_an_error_crosses_a_border_of_processes_whole(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
 
 
 def test_only_encoders_can_be_joined(model):

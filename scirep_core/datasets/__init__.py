@@ -24,7 +24,7 @@ from scirep_core.datasets.export import write_embedded
 from scirep_core.datasets.inventory import MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.datasets.sources import PAPERS, root_of
 from scirep_core.datasets.task import Labelled, Task
-from scirep_core.errors import ConfigError, nearest
+from scirep_core.errors import ConfigError, UnknownName
 
 __all__ = ["PAPERS", "TASKS", "TRAINING", "FacetCollection", "Task", "TaskSpec", "load_task", "locate", "names",
            "write_embedded"]  # fmt: skip
@@ -58,7 +58,7 @@ def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int 
         papers, seed: size and seed of the embedded literature.
     """
     if name not in TASKS:
-        raise ConfigError(f"unknown task {name!r}; {nearest(name, names())}, or a folder with a task.json")
+        raise UnknownName("task", name, names(), ", or a folder with a task.json")
     root = root_of(name, source, papers, seed)
     if TASKS[name].reader == "csfcube" and source in ("embedded", "real"):
         return root / "csfcube"
@@ -78,7 +78,7 @@ def load_task(
 
     >>> load_task("csfcube/metod")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    scirep_core.errors.ConfigError: unknown task 'csfcube/metod'; did you mean 'csfcube/method'? ...
+    scirep_core.errors.UnknownName: unknown task 'csfcube/metod'; did you mean 'csfcube/method'? ...
     """
     name = os.fspath(name_or_folder)
     if name in TASKS:
@@ -92,7 +92,7 @@ def load_task(
         return _further(name)
     path = Path(name).expanduser()
     if not path.is_dir():
-        raise ConfigError(f"unknown task {name!r}; {nearest(name, names())}, or a folder with a task.json")
+        raise UnknownName("task", name, names(), ", or a folder with a task.json")
     if (path / "task.json").is_file():
         return folder.read_folder(path)
     if any(path.glob("test-pid2anns-*.json")) or not (inside := sorted(path.glob("**/task.json"))):

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import ConfigError, nearest
+from scirep_core.errors import ConfigError, UnknownName, nearest
 from scirep_core.formats import FORMATS, Format
 from scirep_core.text import Recipe
 
@@ -234,7 +234,7 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     if model.count("/") == 1:
         base = TransformersEncoder(name, model, pooling, None, settings)
         return CodedEncoder(base) if not pooling and model in CODED else base
-    raise ConfigError(f"unknown encoder {name!r}; {nearest(name, ENCODERS)}, a folder, or a hub name org/model")
+    raise UnknownName("encoder", name, ENCODERS, ", a folder, or a hub name org/model")
 
 
 def _held(name: str) -> tuple[str, Format | None]:

@@ -23,8 +23,8 @@ from scirep_core.datasets.inventory import TRAINING
 from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FORMATS
-from scirep_core.results import PACKAGE, provenance
-from scirep_core.store import home, sha256_bytes, sha256_file, stable_hash
+from scirep_core.results import code_of, provenance
+from scirep_core.store import home, sha256_bytes, stable_hash
 from scirep_core.text import Recipe
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.pairs import SOURCES, pair_tasks
@@ -169,16 +169,16 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 # ------------------------------------------------------------------------------------------------------------ training
 
 
-CODE = ("train.py", "losses.py", "batching.py", "training/config.py", "training/data.py", "training/optimisation.py",
-        "training/contrast.py", "training/pairs.py", "training/processes.py", "encoders/packing.py", "encoders/bert.py",
-        "encoders/conditioning.py")  # fmt: skip
+CODE = ("train.py", "losses.py", "batching.py", "training/balance.py", "training/config.py", "training/data.py",
+        "training/optimisation.py", "training/contrast.py", "training/pairs.py", "training/processes.py", "encoders/packing.py",
+        "encoders/prepacked.py", "encoders/bert.py", "encoders/conditioning.py")  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
 
 
 @functools.cache
 def code(*files: str) -> str:
     """Return a hash of the code that trains, and of some files more."""
-    return stable_hash({name: sha256_file(PACKAGE / name) for name in (*CODE, *files)})[:16]
+    return stable_hash(code_of((*CODE, *files)))[:16]
 
 
 class Made(NamedTuple):
