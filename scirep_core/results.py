@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.differences import BETWEEN, against_of
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import read_jsonl
 from scirep_core.store import sha256_file, stable_hash
@@ -44,6 +45,8 @@ class Result:
     value: float
     n: int
     encoder: str = ""
+    against: str = ""
+    """The other side where the number is a difference, or the p of one: a system, code, setting or reading; "" for a score."""
     low: float | None = None
     high: float | None = None
     kind: str = "live"
@@ -73,6 +76,16 @@ class Result:
         parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, protocol)
         return ":".join(parts)
 
+    @property
+    def of_systems(self) -> bool:
+        """Whether the number is a difference of two systems."""
+        return bool(self.against) and self.encoder.endswith(f"{BETWEEN}{self.against}")
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The two systems of a difference of systems, the first minus the second."""
+        return self.encoder.removesuffix(f"{BETWEEN}{self.against}"), self.against
+
     def to_json(self) -> dict[str, Any]:
         """Return the row as a JSON object with its id; empty fields are left out."""
         row = asdict(replace(self, replicates=None))
@@ -80,16 +93,20 @@ class Result:
 
 
 def from_json(row: dict[str, Any], path: Path, line: int) -> Result:
-    """Return the Result of one JSON object; unknown or missing fields are an error at file:line."""
+    """Return the Result of one JSON object; unknown or missing fields are an error at file:line.
+
+    A difference that was recorded before rows had `against` gets it by its names; its id stays.
+    """
     row = {key: value for key, value in row.items() if key != "id"}
     known = {f.name for f in fields(Result)} - {"replicates"}
     for key in row:
         if key not in known:
             raise DataError(path, line, f"unknown field {key!r}", nearest(key, known))
     try:
-        return Result(**row)
+        made = Result(**row)
     except TypeError as error:
         raise DataError(path, line, f"not a result row: {error}") from None
+    return made if made.against else replace(made, against=against_of(made.encoder, made.metric, made.split))
 
 
 def read_results(path: Path) -> list[Result]:
