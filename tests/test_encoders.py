@@ -280,7 +280,7 @@ def test_length_is_what_model_and_tokenizer_can_do_at_most_512(tmp_path):
 
 
 def test_a_model_without_a_padding_token_is_padded_by_its_end_token(tmp_path):
-    """A GPT-2: no padding token, no special tokens around a text."""
+    """A tokenizer without padding token and without special tokens around a text."""
     import torch
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -291,8 +291,10 @@ def test_a_model_without_a_padding_token_is_padded_by_its_end_token(tmp_path):
     transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<e>", unk_token="<e>").save_pretrained(
         tmp_path
     )
-    config = transformers.GPT2Config(vocab_size=3, n_embd=16, n_layer=1, n_head=2, n_positions=64)
-    transformers.GPT2Model(config).save_pretrained(tmp_path)
+    config = transformers.RobertaConfig(
+        vocab_size=3, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, pad_token_id=0
+    )
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
     encoder = load_encoder(f"{tmp_path}@mean")
     assert (encoder.recipe.separator, encoder.dim) == (" <e> ", 16)
     alone = [encoder.encode([text], "PRX")[0] for text in ("a b a b", "a", "")]
@@ -306,7 +308,7 @@ def test_models_that_are_no_encoders_of_texts_are_refused(tmp_path):
     (folder / "model.safetensors").unlink()
     config = transformers.T5Config(vocab_size=60, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     transformers.T5Model(config).save_pretrained(folder)
-    with pytest.raises(ConfigError, match="a model with a decoder is no encoder"):
+    with pytest.raises(ConfigError, match="model_type 't5' is no text encoder"):
         load_encoder(str(folder)).encode(["a"], "PRX")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=r"no model: no config\.json"):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scirep_core.encoders.adapter_folder import SAFE, tensors_of
 from scirep_core.encoders.hub import TransformersEncoder, quiet_transformers
 from scirep_core.encoders.model_folder import reading
+from scirep_core.encoders.screening import library_config, no_code, screen
 from scirep_core.errors import ConfigError
 from scirep_core.formats import Format
 
@@ -40,8 +41,9 @@ class ByLibrary:
         auto: Any = adapters.AutoAdapterModel
         with reading(base.folder, "weights"):
             self.model: Any = auto.from_pretrained(
-                base.folder, use_safetensors=safe, trust_remote_code=False, dtype=base.settings.dtype
-            )
+                base.folder, config=library_config(base.folder), use_safetensors=safe, trust_remote_code=False,
+                dtype=base.settings.dtype,
+            )  # fmt: skip
         self.ran: Counter[str] = Counter()
         self.layers: Counter[str] = Counter()
         for format, folder in folders.items():
@@ -94,10 +96,11 @@ class ByLibrary:
 
 def _load(model: Any, format: Format, folder: Path) -> None:
     """Load an adapter under its format's name; every tensor of the file must arrive, and no other may be new."""
-    tensors = tensors_of(folder)
+    tensors = tensors_of(screen(folder))
     try:
         safe = (folder / SAFE).is_file()
-        model.load_adapter(str(folder), load_as=format, set_active=False, use_safetensors=safe, with_head=False)
+        with no_code():
+            model.load_adapter(str(folder), load_as=format, set_active=False, use_safetensors=safe, with_head=False)
     except Exception as error:
         reason = str(error).strip().replace("\n", " ")
         raise ConfigError(f"{folder}: this adapter does not fit the base model ({reason:.200})") from None

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders import MINILM, check_format, model_folder
 from scirep_core.encoders.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
+from scirep_core.encoders.screening import library_config
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import FORMATS, Format
 from scirep_core.store import stable_hash
@@ -148,10 +149,9 @@ class TransformersEncoder:
         safe = any(self.folder.glob("*.safetensors"))  # without: transformers reads the .bin with weights_only=True
         with model_folder.reading(self.folder, "weights"):
             model = transformers.AutoModel.from_pretrained(
-                self.folder, use_safetensors=safe, trust_remote_code=False, dtype=self.settings.dtype
-            )
-        if model.config.is_encoder_decoder:
-            raise ConfigError(f"{self.name}: a model with a decoder is no encoder of texts")
+                self.folder, config=library_config(self.folder), use_safetensors=safe, trust_remote_code=False,
+                dtype=self.settings.dtype,
+            )  # fmt: skip
         return prepack(model.eval().to(self.device))
 
     @cached_property
@@ -259,6 +259,7 @@ def checked(input_ids: Any, attention_mask: Any, words: int, most: int) -> tuple
 def quiet_transformers() -> Any:
     """Return the transformers module, which from then on prints errors only."""
     import transformers
+    import transformers.dynamic_module_utils  # there before `no_code` looks for it
 
     quiet: Any = transformers.utils.logging
     quiet.set_verbosity_error()
@@ -270,7 +271,7 @@ def load_tokenizer(folder: Path, lower: bool = False) -> Any:
     """Return a folder's tokenizer; `lower` puts lower-casing before it, as some sentence-transformers models ask."""
     auto: Any = quiet_transformers().AutoTokenizer
     with model_folder.reading(folder, "tokenizer"):
-        tokenizer = auto.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = auto.from_pretrained(folder, config=library_config(folder), trust_remote_code=False)
     tokenizer.padding_side = "right"  # the first token is at 0, whatever the model's own habit
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:

@@ -8,8 +8,8 @@ A model is a folder, or a hub name that becomes one. What is read, and who write
     sentence_bert_config.json                    sentence-transformers: max_seq_length, lower-casing
     config_sentence_transformers.json            sentence-transformers: prompts put before queries and passages
 
-No code from a model repository is ever run. Weights are safetensors; `pytorch_model.bin` (a pickle) is read
-weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
+No code from a model repository is ever run: `screening.py` reads every JSON file before a library does. Weights are
+safetensors; `pytorch_model.bin` (a pickle) is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from scirep_core.encoders.screening import no_code, screen
 from scirep_core.errors import ConfigError
 from scirep_core.records import read_json, read_object
 from scirep_core.store import home, sha256_file
@@ -38,7 +39,7 @@ PATTERNS = (
 """Files that decide vectors; all are part of the fingerprint."""
 STATED = ("config_sentence_transformers.json", "modules.json", "sentence_*_config.json", "*_Pooling/config.json")
 """Files of sentence-transformers: what they say is part of the fingerprint, not their bytes."""
-OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer", "xlm-roberta-xl", "data2vec-text")
+OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl")
 """Model types whose positions start after the padding token's: 514 positions hold 512 tokens."""
 BERTS = ("BertTokenizer", "BertTokenizerFast")
 PLAIN = {
@@ -69,8 +70,12 @@ def allow_bin() -> bool:
 def find(model: str, patterns: Sequence[str]) -> Path:
     """Return the local folder of a model: a folder, `local:NAME`, or a hub name (from the hub's cache, else fetched).
 
-    Raises ConfigError saying what was tried.
+    Raises ConfigError saying what was tried, or what in the folder could run code.
     """
+    return screen(_found(model, patterns))
+
+
+def _found(model: str, patterns: Sequence[str]) -> Path:
     if model.startswith(LOCAL):
         folder = home() / "models" / model.removeprefix(LOCAL)
         if not (folder / "config.json").is_file():
@@ -113,9 +118,11 @@ def hashes(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def reading(folder: Path, what: str) -> Iterator[None]:
-    """Turn whatever a library raises over a folder's files into a ConfigError of one line."""
+    """Let a library read a folder that was screened, without loading code; whatever it raises is a ConfigError of one line."""
+    screen(folder)
     try:
-        yield
+        with no_code():
+            yield
     except (ConfigError, MemoryError):
         raise
     except Exception as error:

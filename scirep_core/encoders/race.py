@@ -106,8 +106,13 @@ def _sentence_transformers(dtype: str) -> Callable[[Runner], Lane]:
         import torch
         from sentence_transformers import SentenceTransformer
 
+        from scirep_core.encoders.hub import quiet_transformers
+        from scirep_core.encoders.model_folder import reading
+
+        quiet_transformers()
         more = {} if dtype == "float32" else {"model_kwargs": {"dtype": getattr(torch, dtype)}}
-        model = SentenceTransformer(str(runner.folder), device=runner.device, **more)
+        with reading(runner.folder, "model"):
+            model = SentenceTransformer(str(runner.folder), device=runner.device, **more)
         model.max_seq_length = runner.max_length
 
         def encode(texts: list[str]) -> Vectors:
@@ -123,8 +128,11 @@ def _loop(runner: Runner) -> Lane:
     import torch
 
     from scirep_core.encoders.hub import load_tokenizer, pool, quiet_transformers
+    from scirep_core.encoders.model_folder import reading
+    from scirep_core.encoders.screening import library_config
 
-    model = quiet_transformers().AutoModel.from_pretrained(runner.folder, trust_remote_code=False)
+    with reading(runner.folder, "model"):
+        model = quiet_transformers().AutoModel.from_pretrained(runner.folder, config=library_config(runner.folder))
     model = model.eval().to(runner.device)
     tokenizer, encoder = load_tokenizer(runner.folder), load_encoder(runner.name, max_length=runner.max_length)
     pooling = trunk_of(encoder).loaded[0].pooling
