@@ -20,7 +20,7 @@ from scirep_core.encoders.export import export
 from scirep_core.encoders.scimult_encoder import tokenizer_folder
 from scirep_core.errors import ConfigError, ScirepError
 
-CODE = '''
+CODE = """
 from pathlib import Path
 Path(__file__).with_name("ran").touch()
 from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -35,7 +35,7 @@ class Module(torch.nn.Module):
     @classmethod
     def load(cls, *_, **__):
         return cls()
-'''
+"""
 MAP = {"AutoConfig": "code.Config", "AutoModel": "code.Model", "AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]}
 
 
@@ -144,7 +144,9 @@ def test_the_attacks_are_real(valid, stranger, tmp_path):
     transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
     assert marker.exists()
     marker.unlink()
-    folder = _hostile(valid, tmp_path / "b", "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "code.Module"}])
+    folder = _hostile(
+        valid, tmp_path / "b", "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "code.Module"}]
+    )
     (folder / "code.py").write_text((stranger / "code.py").read_text())
     with pytest.warns(FutureWarning):
         sentence_transformers.SentenceTransformer(str(folder))
@@ -155,13 +157,18 @@ def test_the_attacks_are_real(valid, stranger, tmp_path):
 @pytest.mark.parametrize("door", DOORS)
 def test_no_door_runs_a_second_folders_code(door, valid, stranger, tmp_path, ran):
     """Each way of naming it, at each door; and code that the folder itself brings, in each of its files."""
-    files = [("config.json", {"model_type": kind, **way}) for kind in ("lightglue", "bert") for way in ways(str(stranger))]
+    files = [
+        ("config.json", {"model_type": kind, **way}) for kind in ("lightglue", "bert") for way in ways(str(stranger))
+    ]
     files += [
         ("tokenizer_config.json", {"auto_map": MAP, "tokenizer_class": "Tokenizer"}),
         ("tokenizer_config.json", {"tokenizer_class": "RagTokenizer"}),
         ("adapter_config.json", {"base_model_name_or_path": str(stranger), "peft_type": "LORA"}),
         ("modules.json", [{"idx": 0, "name": "0", "path": "", "type": "code.Module"}]),
-        ("modules.json", [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.x", "auto_map": MAP}]),
+        (
+            "modules.json",
+            [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.x", "auto_map": MAP}],
+        ),
         ("sentence_bert_config.json", {"max_seq_length": 8, "model_args": {"trust_remote_code": True}}),
         ("1_Pooling/config.json", {"auto_map": MAP}),
         ("deep/in/it/some.json", {"a": [{"auto_map": MAP}]}),
@@ -238,7 +245,17 @@ def test_the_command_line_refuses_in_one_line(valid, stranger, tmp_path, ran, ca
     papers.write_text('{"paper_id": "1", "title": "a", "abstract": "b"}\n')
     for words in (
         ["score", "scirepeval/relish", "--papers", "300", "--encoder", str(folder)],
-        ["encode", "--encoder", str(folder), "--format", "PRX", "--papers", str(papers), "--out", str(tmp_path / "v.npz")],
+        [
+            "encode",
+            "--encoder",
+            str(folder),
+            "--format",
+            "PRX",
+            "--papers",
+            str(papers),
+            "--out",
+            str(tmp_path / "v.npz"),
+        ],
         ["export", str(folder), "--to", str(tmp_path / "out")],
     ):
         with pytest.raises(SystemExit) as stop:
@@ -250,7 +267,9 @@ def test_the_command_line_refuses_in_one_line(valid, stranger, tmp_path, ran, ca
 
 def test_what_hubs_hold_is_read(valid, tmp_path):
     """Names of where a model came from, tokens called as they like, BERTs that state no model_type, trainer's notes."""
-    folder = _hostile(valid, tmp_path / "a", "config.json", {"_name_or_path": "some/model", "architectures": ["BertModel"]})
+    folder = _hostile(
+        valid, tmp_path / "a", "config.json", {"_name_or_path": "some/model", "architectures": ["BertModel"]}
+    )
     vector = load_encoder(str(valid)).encode(["a b"], "PRX")
     _write(folder / "added_tokens.json", {"auto_map": 3, "trust_remote_code": 4})
     (folder / "trainer_state.json").write_text('{"loss": NaN}')
