@@ -137,7 +137,8 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     if rank == 0:
         made = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes,
                 "training": told}  # fmt: skip
-        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made)
+        normalised = {"yes": True, "no": False}.get(asked.model.normalised, base.normalised)
+        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made, normalised)
         shutil.rmtree(working, ignore_errors=True)
     wait(world)
     return None if rank else {**told, "out": str(folder)}
@@ -147,11 +148,12 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     """Return the base's tokenizer, and the model before its training; what is new in it is drawn by the seed."""
     import torch
 
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.conditioning import conditioning
     from scirep_core.encoders.fusion import fuse
     from scirep_core.encoders.model_store import is_saved, load_model
     from scirep_core.encoders.tokens import read_tokens
-    from scirep_core.training.models import of_tokens, trunk_of
+    from scirep_core.training.models import conditioned, of_tokens
 
     kind, options = asked.model.conditioning, dict(asked.model.options)
     if kind == "plain" and options:
@@ -164,11 +166,12 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
             return tokens, fuse(load_model(base.folder).model)
         if kind == "fusion":
             raise ConfigError("fusion goes on from trained adapters: base = the folder of a model with bottleneck")
-        trunk = trunk_of(base.folder)
+        trunk = read_trunk(base.folder)
         try:
-            return tokens, Conditioned(trunk, conditioning(kind, trunk, **options), asked.model.pooling)
+            told = conditioning(kind, trunk, **options)
         except TypeError as error:
             raise ConfigError(f"model.options of {kind}: {error}") from None
+        return tokens, conditioned(trunk, told, base, asked.model.pooling)
 
 
 def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, split: str) -> list[TrainTask]:
