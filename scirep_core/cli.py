@@ -57,27 +57,38 @@ def data_list(as_json: Json = False) -> None:
 
 
 @data_app.command(
-    "get", epilog="Examples: scirep data get csfcube;  scirep data get embedded --papers 3000 --seed 0 --out tasks"
+    "get",
+    epilog="Examples: scirep data get csfcube;  scirep data get scirepeval/fos scirepeval/search;  "
+    "scirep data get embedded --papers 3000 --seed 0 --out tasks",
 )
 def data_get(
-    names: Annotated[list[str], typer.Argument(help="Collections to fetch, or `embedded`.")],
+    names: Annotated[
+        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), or `embedded`.")
+    ],
     papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 3000,
     seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
 ) -> None:
     """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder."""
+    from scirep_core.datasets import TASKS
+    from scirep_core.datasets.sources import real_parts
     from scirep_core.manifests import fetch, list_manifests, local_folder
 
-    known = [*list_manifests(), "embedded"]
+    collections = list_manifests()
+    known = [*collections, "embedded", *TASKS]
     for name in names:
         if name not in known:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
         if out and name != "embedded":
-            raise ConfigError(
-                f"--out is of `embedded` alone: {name} has its place, {local_folder(name)}. Leave --out out"
-            )
+            place = local_folder(name if name in collections else TASKS[name].manifest)
+            raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")
     for name in names:
-        print(_write_embedded(papers, seed, out) if name == "embedded" else fetch(name, say))
+        if name == "embedded":
+            print(_write_embedded(papers, seed, out))
+            continue
+        whole: dict[str, tuple[str, ...]] = {name: ()}
+        for collection, parts in (whole if name in collections else real_parts(TASKS[name])).items():
+            print(fetch(collection, say, parts=parts))
 
 
 def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:

@@ -190,16 +190,10 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
 
 def _at_hand(name: str) -> bool:
     """Return whether a task's real data need no long download: CSFCube is small, others are in a mirror or here."""
-    import os
-
     from scirep_core.datasets import TASKS
-    from scirep_core.datasets.sources import real_parts
-    from scirep_core.manifests import local_folder
+    from scirep_core.datasets.sources import away
 
-    if os.environ.get("SCIREP_DATA_MIRROR") or TASKS[name].reader == "csfcube":
-        return True
-    wanted = real_parts(TASKS[name]).items()
-    return all((local_folder(folder) / part).exists() for folder, parts in wanted for part in parts or ("",))
+    return TASKS[name].reader == "csfcube" or not away(name)
 
 
 def _system(vectors: str | None, encoder: str | None) -> System | Given:

@@ -42,8 +42,8 @@ from scirep_core.store import home
 from scirep_core.unpack import faults, file_state, unpack
 
 __all__ = [
-    "Licence", "Manifest", "ManifestFile", "catalogue", "fetch", "list_manifests", "load_manifest",
-    "local_folder", "manifest_folder", "verify",
+    "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "list_manifests", "load_manifest",
+    "local_folder", "manifest_folder", "missing", "verify",
 ]  # fmt: skip
 _INCOMING = ".incoming"
 _NAMED = 5  # files an error lists
@@ -58,6 +58,16 @@ def local_folder(name: str) -> Path:
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not the name of a data collection: {nearest(name, list_manifests())}")
     return home() / "data" / name
+
+
+def missing(name: str, parts: Sequence[str] = ()) -> list[ManifestFile]:
+    """Return the files of a collection, or of parts of it, that neither SCIREP_HOME nor the mirror has; none is read.
+
+    Raises ConfigError for an unknown name or part.
+    """
+    manifest, mirror = load_manifest(name), os.environ.get("SCIREP_DATA_MIRROR")
+    places = [local_folder(name), *([Path(mirror).expanduser() / manifest.mirror] if mirror else [])]
+    return [file for file in chosen(manifest, parts) if not any((place / file.path).is_file() for place in places)]
 
 
 def verify(name: str) -> list[tuple[str, str]]:
@@ -138,7 +148,7 @@ def fetch(name: str, progress: Progress | None = None, *, session: Any = None, p
         CacheError: when the disk cannot take it.
     """
     manifest, folder = load_manifest(name), local_folder(name)
-    files = _chosen(manifest, parts)
+    files = chosen(manifest, parts)
     if all(state == "ok" for _, state in _states(manifest, folder, files)):
         return folder  # nothing to write: works in a read-only home too
     try:
@@ -154,7 +164,11 @@ def fetch(name: str, progress: Progress | None = None, *, session: Any = None, p
     return folder
 
 
-def _chosen(manifest: Manifest, parts: Sequence[str]) -> tuple[ManifestFile, ...]:
+def chosen(manifest: Manifest, parts: Sequence[str]) -> tuple[ManifestFile, ...]:
+    """Return the files of some parts (files, or folders with all that is in them) of a collection; of the whole for none.
+
+    Raises ConfigError for a part it has not.
+    """
     for part in parts:
         if not any(_within(file, part) for file in manifest.files):
             there = {file.path.partition("/")[0] for file in manifest.files}

@@ -310,3 +310,17 @@ KINDS: dict[str, Callable[[Path, str], Found]] = {
     "pmc": _pmc,
     "pretraining": _pretraining,
 }
+FILES: dict[str, tuple[str, ...]] = {
+    "fine": tuple(f"classification_fine/{{}}_{what}.json" for what in ("label", "papers_test", "matched")),
+    "coarse": tuple(f"classification_coarse/{{}}_{what}.json" for what in ("label", "papers_test")),
+    "links": ("link_prediction_retrieval/SciDocs_papers_test.json",),
+    "links/ppr": tuple(
+        f"link_prediction_retrieval/PMCPatientsPPR_{what}_test.json" for what in ("patients", "queries")
+    ),
+    "pmc": (
+        "pmc_patients/PMCPatients{}_queries_test.json",
+        "pmc_patients/PMCPatients/{}",
+        "pmc_patients/PMCPatients/queries",
+    ),
+}
+"""Kind, or configuration -> what of the bundle such a task reads, by part. Pre-training data were never in it."""

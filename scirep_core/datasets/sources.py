@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from scirep_core.datasets import scirepeval
+from scirep_core import manifests
+from scirep_core.datasets import mdcr, scimult, scirepeval
 from scirep_core.datasets.inventory import TASKS, TaskSpec
 from scirep_core.datasets.tables import oracle_of
+from scirep_core.download import readable
 from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.records import read_object
 from scirep_core.store import home, sha256_file, stable_hash, sync_all, write_json
@@ -132,10 +134,8 @@ def _folders(collection: str) -> tuple[str, ...]:
 
 def real_root(spec: TaskSpec) -> Path:
     """Fetch what a task needs of its real collection; return the folder that holds the collections."""
-    from scirep_core.manifests import fetch
-
     for manifest, parts in real_parts(spec).items():
-        folder = fetch(manifest, parts=parts)
+        folder = manifests.fetch(manifest, parts=parts)
     return folder.parent
 
 
@@ -147,7 +147,37 @@ def real_parts(spec: TaskSpec) -> dict[str, tuple[str, ...]]:
             return {scirepeval.TEXT_COLLECTION: (texts,)}
         labels = (spec.config, *(("reviewers",) if spec.type == "reviewer_matching" else ()))
         return {scirepeval.TEXT_COLLECTION: (f"{texts}/evaluation",), scirepeval.LABEL_COLLECTION: labels}
-    return {spec.manifest: (f"{spec.config}.zip",) if spec.reader == "beir" else ()}
+    kind, _, part = spec.config.partition("/")
+    parts: dict[str, tuple[str, ...]] = {
+        "beir": (f"{spec.config}.zip",),
+        "neighbours": (f"{spec.config}.jsonl.gz",),
+        "mdcr": (mdcr.BENCHMARK, mdcr.DATA),
+        "scimult": tuple(name.format(part) for name in scimult.FILES.get(spec.config, scimult.FILES.get(kind, ()))),
+    }
+    return {spec.manifest: parts.get(spec.reader, ())}
+
+
+def away(name: str) -> str:
+    """Return which parts of a task's real data lie neither in SCIREP_HOME nor in the mirror, how large they are and what gets
+    them; "" if all are there. Files are looked for, not read; nothing is fetched.
+    """
+    told, absent, total = [], [], 0
+    for manifest, parts in real_parts(TASKS[name]).items():
+        if manifest not in manifests.list_manifests():
+            return f"no manifest {manifest!r}"
+        try:
+            files = manifests.missing(manifest, parts)
+        except ConfigError:  # the inventory names a part that was never published, or no more
+            return f"{manifest} does not list {', '.join(parts)}: not published"
+        total += len(manifests.chosen(manifests.load_manifest(manifest), parts))
+        absent += files
+        told += [f"{manifest}: {', '.join(parts) or 'all of it'}"] if files else []
+    if not absent:
+        return ""
+    size = (
+        readable(sum(file.bytes or 0 for file in absent)) if all(file.bytes for file in absent) else "size not stated"
+    )
+    return f"{len(absent)} of {total} files are not here ({'; '.join(told)}; {size}): scirep data get {name}"
 
 
 def root_of(name: str, source: str, papers: int, seed: int) -> Path:

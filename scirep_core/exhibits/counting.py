@@ -9,7 +9,6 @@ papers' columns are: train, test, queries, pairs, papers, labels, clusters, sign
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter, Number
 from scirep_core.datasets import TASKS, load_task
 from scirep_core.datasets.samples import SAMPLES
+from scirep_core.datasets.sources import away
 from scirep_core.datasets.task import (
     Collection,
     Judged,
@@ -38,7 +38,6 @@ from scirep_core.datasets.task import (
 )
 from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.explore.tasks import TaskExplorer, task_data
-from scirep_core.manifests import list_manifests, load_manifest, local_folder
 from scirep_core.published import Printed
 from scirep_core.records import Paper
 from scirep_core.results import PRINT, Result, provenance, recorded
@@ -70,7 +69,7 @@ def gather(chapter: Chapter, wanted: Sequence[str]) -> Gathered:
     Args:
         wanted: names of the inventory.
 
-    With `real`, the samples of these tasks (`sample/...`) are read too, and of the collections only what lies in
+    With `real`, the samples of these tasks (`sample/...`) are read too, and of the collections only tasks whose parts lie in
     SCIREP_HOME or the mirror: nothing large is fetched behind the reader's back. With a folder, collections it does not
     hold are left out. What is there and malformed raises DataError.
     """
@@ -78,7 +77,7 @@ def gather(chapter: Chapter, wanted: Sequence[str]) -> Gathered:
     tasks: dict[str, Task] = {}
     absent: dict[str, str] = {}
     for name in [*wanted, *(samples(wanted) if data == "real" else ())]:
-        if why := _away(name) if data == "real" else "":
+        if why := away(name) if data == "real" and not name.startswith(SAMPLE) else "":  # samples are small: fetched
             absent[name] = why
             continue
         try:
@@ -105,25 +104,6 @@ def names_in(text: str) -> list[str]:
 def samples(wanted: Sequence[str]) -> list[str]:
     """Return the real samples that are like some tasks."""
     return [name for name, sample in SAMPLES.items() if sample.like in wanted]
-
-
-def _away(name: str) -> str:
-    """Return why a real collection is not at hand, "" if all its files are; samples are small and may be fetched."""
-    if name.startswith(SAMPLE):
-        return ""
-    return _manifest_away(TASKS[name].manifest)
-
-
-@cache
-def _manifest_away(manifest: str) -> str:
-    if manifest not in list_manifests():
-        return f"no manifest {manifest!r}"
-    mirror = os.environ.get("SCIREP_DATA_MIRROR")
-    found = load_manifest(manifest)
-    places = [local_folder(manifest), *([Path(mirror).expanduser() / found.mirror] if mirror else [])]
-    files = found.files
-    missing = sum(not any((place / file.path).is_file() for place in places) for file in files)
-    return f"{missing} of {len(files)} files are not here: scirep data get {manifest}" if missing else ""
 
 
 def say_absent(chapter: Chapter, gathered: Gathered) -> None:

@@ -24,7 +24,7 @@ from scirep_core.encoders import ENCODERS, SENTENCES
 from scirep_core.errors import ScirepError
 from scirep_core.evaluators.inputs import inputs
 from scirep_core.exhibits.your_encoder import is_score, main_rows, title
-from scirep_core.manifests import load_manifest
+from scirep_core.manifests import chosen, load_manifest
 from scirep_core.results import Result, code_version
 from scirep_core.text import Recipe
 
@@ -149,12 +149,7 @@ def full_data(chapter: Chapter) -> None:
     for name in SUITES["scirepeval"]:
         spec = TASKS[name]
         parts = real_parts(spec)
-        files = [
-            file
-            for manifest, wanted in parts.items()
-            for file in load_manifest(manifest).files
-            if not wanted or any(file.path == part or file.path.startswith(f"{part}/") for part in wanted)
-        ]
+        files = [file for manifest, wanted in parts.items() for file in chosen(load_manifest(manifest), wanted)]
         known = all(file.bytes is not None for file in files)
         size = f"{sum(file.bytes or 0 for file in files) / 1e6:,.0f} MB" if known else ""
         listed = "; ".join(f"{manifest}: {', '.join(wanted) or 'all'}" for manifest, wanted in parts.items())
