@@ -48,15 +48,13 @@ CALLED = {"dot": "inner product", "cosine": "cosine", "l2": "−L2"}
 
 
 def measure(chapter: Chapter) -> list[Result]:
-    """Return every row of the chapter's own measurements, recorded: of the published files, or what stands for them; with
-    `data = real` of the real pieces too.
-    """
+    """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = [*(_pieces(names, seed) if chapter.parameters["data"] == "real" else ()), *_files(chapter, names, seed)]
+    rows = list(_real(names, seed) if chapter.parameters["data"] == "real" else _invented(chapter, names, seed))
     return chapter.record(scimult_systems.bare(rows))
 
 
-def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
+def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
     task = load_task(TRIPLETS, "real")
     assert isinstance(task, Task)
     found = score(task, names, ("accuracy",), seed=seed)
@@ -65,7 +63,7 @@ def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
     yield from scimult_recommendation.measure(fetch("recommendation") / recommendation.STUDY, seed)
 
 
-def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
     gathered = counting.gather(chapter, (*POOLS, *ORDERED, *PATIENTS))
     counting.say_absent(chapter, gathered)
     patients, pools, ordered = (

@@ -35,7 +35,7 @@ from scirep_core.results import Result
 METRIC = "ndcg@10"
 CLAIMS, CLICKS = "sample/scifact", "sample/search"
 SPLIT = {"train": f"{CLAIMS}, train", "test": f"{CLAIMS}, test"}
-FIVE = tuple(f"scimult/{name}" for name in ("search", "trec_covid", "trec_covid_beir", "scifact", "nfcorpus"))
+INVENTED = tuple(f"scimult/{name}" for name in ("search", "trec_covid", "trec_covid_beir", "scifact", "nfcorpus"))
 COVID, COVID_BEIR = "scimult/trec_covid", "scimult/trec_covid_beir"
 TOPICS, JUDGED = "topics of TREC-COVID", "judgements of NFCorpus"
 CALLED = {CLAIMS: "SciFact, 265 claims at hand", SPLIT["train"]: "its training claims", SPLIT["test"]: "its test claims",
@@ -48,16 +48,14 @@ Floats = NDArray[np.float64]
 
 
 def measure(chapter: Chapter) -> list[Result]:
-    """Return every row of the chapter's own measurements, recorded: of the published files, or what stands for them; with
-    `data = real` of the real pieces too.
-    """
+    """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = [*(_pieces(names, seed) if chapter.parameters["data"] == "real" else ()), *_files(chapter, names, seed)]
+    rows = list(_real(names, seed) if chapter.parameters["data"] == "real" else _invented(chapter, names, seed))
     rows += differences([row for row in rows if row.metric == METRIC])
     return chapter.record(scimult_systems.bare(rows))
 
 
-def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
+def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
     claims, clicks = load_task(CLAIMS, "real"), load_task(CLICKS, "real")
     assert isinstance(claims, Task)
     assert isinstance(clicks, Task)
@@ -68,10 +66,10 @@ def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
     yield from counts_of_judgements(claims)
 
 
-def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
-    gathered = counting.gather(chapter, FIVE)
+def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+    gathered = counting.gather(chapter, INVENTED)
     counting.say_absent(chapter, gathered)
-    for task in (gathered.tasks[name] for name in FIVE if name in gathered.tasks):
+    for task in gathered.tasks.values():
         yield from (counting.row(task, *count) for count in [*counting.counts(task), *query_words(task)])
         yield from score(task, names, (METRIC,), seed=seed)
     if COVID_BEIR in gathered.tasks:
