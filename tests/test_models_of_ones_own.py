@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from small_tasks import all_tasks, vectors
 
 from scirep_core import SentenceModel, evaluate, load_encoder, load_task, score
 from scirep_core.datasets.csfcube import FacetCollection
+from scirep_core.datasets.task import Task
 from scirep_core.encoders import SENTENCES
 from scirep_core.errors import ConfigError, DataError, ScirepError
 from scirep_core.text import Recipe
@@ -50,6 +52,16 @@ def values(rows: list[Any]) -> dict[tuple[str, str], float]:
     return {(row.split, row.metric): row.value for row in rows}
 
 
+def few() -> Task:
+    """An embedded search with its first ten queries and what was judged for them."""
+    task = load_task("scirepeval/search", "embedded", 500)
+    queries = dict(list(task.queries.items())[:10])
+    rows = tuple(row for row in task.payload.rows if row.query_id in queries)
+    judged = {row.cand_id for row in rows}
+    texts = [paper for paper in task.texts() if paper.paper_id in judged]
+    return replace(task, queries=queries, payload=replace(task.payload, rows=rows), texts=lambda: iter(texts))
+
+
 @pytest.fixture(scope="module")
 def minilm() -> Any:
     """The packaged all-MiniLM-L6-v2 as a sentence-transformers model."""
@@ -61,12 +73,11 @@ def minilm() -> Any:
 
 
 def test_a_sentence_transformers_model_has_the_rows_of_its_name(minilm):
-    for name in ("scirepeval/relish", "scirepeval/search"):
-        by_name = score(name, "minilm", papers=500, keep=False)
-        by_object = score(name, minilm, papers=500, keep=False)
+    for task in (few(), SMALL["adhoc_search"]):
+        by_name, by_object = score([task], "minilm", keep=False), score([task], minilm, keep=False)
         ours, theirs = values(by_name), values(by_object)
         assert ours.keys() == theirs.keys() and ours
-        assert max(abs(ours[key] - theirs[key]) for key in ours) < 1e-6, name
+        assert max(abs(ours[key] - theirs[key]) for key in ours) < 1e-6, task.name
         assert {row.encoder for row in by_object} == {"SentenceTransformer"}
 
 
@@ -153,8 +164,6 @@ def test_an_answer_that_is_no_row_a_text_names_the_model(answer: Any):
 
 
 def test_a_task_without_texts_says_so():
-    from dataclasses import replace
-
     bare = replace(SMALL["proximity"], texts=lambda: iter(()))
     with pytest.raises(DataError, match="no texts to encode"):
         evaluate(bare, lengths)
@@ -189,12 +198,11 @@ def test_a_fault_in_the_model_is_told_with_its_task():
 def test_their_retrieval_evaluator_takes_our_encoder(minilm):
     from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
-    task = load_task("scirepeval/search", "embedded", 500)
+    task = few()
     papers = {p.paper_id: f"{p.title}. {p.abstract}" for p in task.texts()}
-    rows = [row for row in task.payload.rows if row.query_id in dict(list(task.queries.items())[:20])]
     relevant: dict[str, set[str]] = {}
-    for row in rows:
-        if row.score > 0 and row.cand_id in papers:
+    for row in task.payload.rows:
+        if row.score > 0:
             relevant.setdefault(row.query_id, set()).add(row.cand_id)
     queries = {key: task.queries[key] for key in relevant}
     ask = InformationRetrievalEvaluator(
