@@ -62,11 +62,12 @@ def matrix_rate(device: str = "cpu", dtype: str = "float32") -> float:
 @cache
 def _rate(device: str, dtype: str, size: int, threads: int) -> float:
     kind: torch.dtype = getattr(torch, dtype)
-    a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
-    products: list[Callable[[], object]] = [lambda: torch.mm(a, b)]
-    if device == "cpu":
-        layer = prepack(torch.nn.Sequential(torch.nn.Linear(size, size, bias=False)).eval(), kind)
-        products.append(lambda: layer(a))
+    with torch.random.fork_rng([device] if device.startswith("cuda") else []):  # measuring moves nobody's random state
+        a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
+        products: list[Callable[[], object]] = [lambda: torch.mm(a, b)]
+        if device == "cpu":
+            layer = prepack(torch.nn.Sequential(torch.nn.Linear(size, size, bias=False)).eval(), kind)
+            products.append(lambda: layer(a))
     best = float("inf")
     with torch.inference_mode():
         for _ in range(10):
