@@ -10,6 +10,7 @@ What a finished site must satisfy is checked by `scirep_core.sitecheck`.
 
 from __future__ import annotations
 
+import html
 import importlib.metadata
 import json
 import os
@@ -18,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,18 @@ from scirep_core.store import sha256_file, stable_hash, write_json, write_text
 ROOT = Path(__file__).resolve().parents[1]
 STAMP = ".scirep-book.json"
 GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")
-PLUMBING = {"parameters", "injected-parameters", "remove-cell"}
+LINK = re.compile(r"\{doc\}`(?:(?P<text>[^<`]+) <)?/(?P<page>[^>`]+)>?`")
+INJECTED, UNSEEN = "injected-parameters", "remove-cell"
+"""Tags: what papermill put in, which is not published, and what the download holds and the page does not show."""
+RUN_IT = (
+    "To run this notebook: install the package `scirep_core`, then `papermill {name} out.ipynb`, with `-p NAME VALUE` for "
+    "another value of a parameter below; or open it in JupyterLab and run all cells."
+)
+OWN = "our own"  # metadata.scirep.section of a chapter that belongs to no paper
+CODES = (
+    "In brackets: where in the paper, and the codes of the tables (T), figures (F) and claims (C) of it that the chapter takes "
+    "up; {doc}`the coverage page </coverage>` says of each what became of it."
+)
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 NOT_CHAPTERS = ("failed", "own")  # the runner's folders whose runs are not for the book
 MAX_STATE = 1_500_000
@@ -90,20 +102,26 @@ def chapters(executed: Path) -> list[Chapter]:
 
 
 def publishable(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Return the notebook as published: no plumbing cells, code folded, nothing that differs from run to run.
+    """Return the notebook as published: code folded, nothing that differs from run to run, and ready to be run again.
 
-    Dropped: parameter cells, papermill's and the kernel's timings, random cell and widget ids (renumbered in order of
-    appearance), progress on stderr. Raises DataError for a failed cell or too much widget state.
+    It is what a reader downloads, so it begins with a line on how to run it and keeps its parameters; the page shows
+    neither. Dropped: injected parameters, papermill's and the kernel's timings, random cell and widget ids (renumbered in
+    order of appearance), progress on stderr. Raises DataError for a failed cell or too much widget state.
     """
-    cells: list[dict[str, Any]] = []
+    how = RUN_IT.format(name=path.name)
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "how-to-run", "metadata": {"tags": [UNSEEN]}, "source": how}
+    ]
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", [])
-        if PLUMBING & set(tags):
+        if INJECTED in tags:
             continue
         meta = {key: value for key, value in cell["metadata"].items() if key not in ("papermill", "execution")}
         new = {**cell, "id": f"cell-{len(cells):03d}", "metadata": meta}
         if cell["cell_type"] == "code":
-            if not {"hide-input", "remove-input", "hide-cell"} & set(tags):
+            if "parameters" in tags:
+                meta["tags"] = [*tags, UNSEEN]
+            elif not {"hide-input", "remove-input", "hide-cell", UNSEEN} & set(tags):
                 meta["tags"] = [*tags, "hide-input"]
             new["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
             for output in new["outputs"]:
@@ -157,19 +175,19 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
 
     A link to a chapter that is not in this build becomes its text. Raises DataError for any other such line.
     """
-    pages = {chapter.page for chapter in found}
-
-    def link(match: re.Match[str]) -> str:
-        gone = match[2].partition("/")[0] in PARTS and match[2] not in pages and not match[2].endswith("/index")
-        return match[1] if gone else match[0]
+    named = {row.id: f"{row.exhibit}: {row.shows}" for row in rows}
 
     def chapter_list(part: str) -> str:
         lines = []
         for chapter in (c for c in found if c.part == part):
-            links = ", ".join(f'<a href="../coverage.html#{e.lower()}">{e}</a>' for e in chapter.exhibits)
-            where = "; ".join(x for x in (f"section {chapter.section}" if chapter.section else "", links) if x)
+            links = ", ".join(
+                f'<a href="../coverage.html#{e.lower()}" title="{html.escape(named.get(e, ""))}">{e}</a>'
+                for e in chapter.exhibits
+            )
+            where = "; ".join(x for x in (_place(chapter.section), links) if x)
             lines.append(f"- {{doc}}`{chapter.title} </{chapter.page}>`" + (f" ({where})" if where else ""))
-        return "\n".join(lines)
+        legend = f"\n\n{CODES}" if any(c.exhibits for c in found if c.part == part) else ""
+        return "\n".join(lines) + legend
 
     def parts() -> str:
         lines = ["## In this build", ""]
@@ -191,7 +209,26 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
         return made[match[1]](match[2])
 
     filled = re.sub(r"^% scirep: (?!panel )(\S+) ?(\w*)$", asked, text, flags=re.MULTILINE)
-    return re.sub(r"\{doc\}`([^<`]+) </([^>`]+)>`", link, filled)
+    return _linked(filled, {chapter.page for chapter in found})
+
+
+def _place(section: str) -> str:
+    """Return where in its paper a chapter belongs, in words; nothing of a chapter that is in none."""
+    if section == OWN or not section:
+        return ""
+    many = "," in section or " and " in section
+    return f"section{'s' * many} {section}" if section[0].isdigit() else section
+
+
+def _linked(text: str, pages: Collection[str]) -> str:
+    """Return Markdown in which a link to a chapter that is not among `pages` is its text, or the chapter's name."""
+
+    def link(match: re.Match[str]) -> str:
+        page = match["page"]
+        gone = page.partition("/")[0] in PARTS and page not in pages and not page.endswith("/index")
+        return (match["text"] or f"`{page}`") if gone else match[0]
+
+    return LINK.sub(link, text)
 
 
 # ---- assembling and building ----------------------------------------------------------------------------------------
@@ -212,7 +249,10 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         sources, workdir, ignore=lambda folder, names: set(names) & set(GENERATED) if folder == str(sources) else set()
     )
     found, rows = chapters(executed), coverage.exhibits()
+    pages = {chapter.page for chapter in found}
     for chapter in found:
+        for cell in (cell for cell in chapter.notebook["cells"] if cell["cell_type"] == "markdown"):
+            cell["source"] = _linked("".join(cell["source"]), pages)
         papers = dict.fromkeys(row.paper for row in rows if row.id in chapter.exhibits)
         cited = reference.cited(chapter.notebook, chapter.page, chapter.title, chapter.section, papers)
         write_json(workdir / f"{chapter.page}.ipynb", cited)
@@ -258,6 +298,7 @@ def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Call
             return output / "index.html"
         progress(f"book: building {len(found)} chapters")
         site = _jupyter_book(source, config, Path(work) / "out", output.with_name(f"{output.name}.log"), output)
+        downloads(site)
         for fault in check(site):
             progress(f"book: {fault}")
         write_json(site / STAMP, {"source": key, "site": _listing(site)})
@@ -287,6 +328,18 @@ def _jupyter_book(source: Path, config: Path, out: Path, log: Path, last_good: P
         stays = f" The last good book stays at {last_good}." if last_good.exists() else ""
         raise ScirepError(f"{log}: the book did not build: {told}.{stays} The whole log is in that file")
     return out / "_build" / "html"
+
+
+def downloads(site: Path) -> None:
+    """Make of each page's source what a reader saves: the notebook without outputs, and as a script for pages from disk."""
+    for path in sorted((site / "_sources").rglob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in (cell for cell in notebook["cells"] if cell["cell_type"] == "code"):
+            cell |= {"outputs": [], "execution_count": None}
+        notebook["metadata"].pop("widgets", None)
+        write_json(path, notebook)
+        text = json.dumps(path.read_text(encoding="utf-8"))
+        write_text(path.with_name(f"{path.name}.js"), f"scirepSource({text}, {json.dumps(path.name)});\n")
 
 
 def _fingerprint(source: Path, config: Path) -> str:

@@ -58,7 +58,8 @@ def with_panel(text: str, notebooks: Mapping[str, dict[str, Any]]) -> dict[str, 
     shown = models[views[0]["data"][VIEW]["model_id"]]
     brief = {**models, views[0]["data"][VIEW]["model_id"]: {**shown, "state": {**shown["state"], "brief": True}}}
     before, after = text[: asked.start()], text[asked.end() :]
-    panel = {"cell_type": "code", "execution_count": None, "id": "panel", "source": "explorer",
+    panel = {"cell_type": "code", "execution_count": None, "id": "panel",
+             "source": f"# The notebook of {asked[1]} makes this panel",
              "metadata": {"tags": ["remove-input"]}, "outputs": [views[0]]}  # fmt: skip
     cells = [_prose("before", before), panel, _prose("after", after)]
     state = {**chapter["metadata"]["widgets"][STATE], "state": brief}

@@ -90,7 +90,8 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     pages = [entry["file"] for entry in toc["parts"][1]["chapters"]]
     assert pages == ["csfcube/index", "csfcube/first", "csfcube/second"]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
-    assert "{doc}`First </csfcube/first>`" in landing and "% scirep" not in landing
+    assert "{doc}`First </csfcube/first>` (section 3; " in landing and "% scirep" not in landing
+    assert 'title="Table 1: ' in landing and landing.count(book.CODES) == 1, "codes are explained"
     assert not (tmp_path / "source" / "_run").exists()
 
 
@@ -101,7 +102,7 @@ def test_parts_come_in_the_papers_order_and_empty_ones_are_left_out(tmp_path: Pa
     assert [p["caption"] for p in toc["parts"]][1:-2] == [book.PARTS["csfcube"], book.PARTS["scimult"]]
 
 
-def test_published_notebook_holds_no_plumbing() -> None:
+def test_published_notebook_runs_again_and_shows_no_plumbing() -> None:
     stderr = {"output_type": "stream", "name": "stderr", "text": "12/50"}
     stdout = {"output_type": "stream", "name": "stdout", "text": "said"}
     raw = chapter(
@@ -112,10 +113,14 @@ def test_published_notebook_holds_no_plumbing() -> None:
     published = book.publishable(raw, Path("t.ipynb"))
     assert raw == before
     code = [c for c in published["cells"] if c["cell_type"] == "code"]
-    assert [c["source"] for c in code] == ["show()", "quiet()"]
-    assert code[0]["metadata"] == {"tags": ["hide-input"]} and code[1]["metadata"]["tags"] == ["remove-input"]
-    assert code[0]["outputs"] == [stdout]
-    assert "papermill" not in json.dumps(published)
+    assert [(c["source"], c["metadata"]["tags"]) for c in code] == [
+        ("n = 1", ["parameters", "remove-cell"]), ("secret()", ["remove-cell"]),
+        ("show()", ["hide-input"]), ("quiet()", ["remove-input"]),
+    ]  # fmt: skip
+    assert code[2]["outputs"] == [stdout] and not any("papermill" in c["metadata"] for c in published["cells"])
+    first = published["cells"][0]
+    assert first["metadata"] == {"tags": ["remove-cell"]} and "`papermill t.ipynb out.ipynb`" in first["source"]
+    assert set(published["metadata"]) == {"scirep", "kernelspec"}
 
 
 def widget_run(run: int) -> dict[str, Any]:
@@ -134,7 +139,7 @@ def test_two_runs_of_a_chapter_publish_the_same_bytes() -> None:
     one, two = (json.dumps(book.publishable(widget_run(run), Path("w.ipynb"))) for run in (0, 1))
     assert one == two
     state = json.loads(one)["metadata"]["widgets"][book.WIDGETS]["state"]
-    shown = json.loads(one)["cells"][1]["outputs"][0]["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    shown = json.loads(one)["cells"][2]["outputs"][0]["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
     assert state[shown]["state"]["layout"].removeprefix("IPY_MODEL_") in state
 
 
@@ -184,6 +189,24 @@ def test_a_hand_written_link_to_a_chapter_that_is_not_built_becomes_its_text():
     )
     said = "Look at this one and {doc}`the part </beyond/index>`, {doc}`here </how-to-read>`."
     assert book._fill(text, Path("a.md"), [], [], Path()) == said
+
+
+def test_a_chapters_link_to_one_that_is_not_built_becomes_its_text(executed: Path, tmp_path: Path) -> None:
+    linked = text("See {doc}`/csfcube/first`, {doc}`/scirepeval/tasks` and {doc}`the tasks </scirepeval/tasks>`.")
+    write(tmp_path / "run", "csfcube/third", chapter("Third", 3, linked))
+    shutil.copy(executed / "csfcube" / "first.ipynb", tmp_path / "run" / "csfcube")
+    book.assemble(tmp_path / "run", tmp_path / "source")
+    cells = json.loads((tmp_path / "source" / "csfcube" / "third.ipynb").read_text())["cells"]
+    assert "See {doc}`/csfcube/first`, `scirepeval/tasks` and the tasks." in [cell["source"] for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [("5", "section 5"), ("6, G", "sections 6, G"), ("3 and 6", "sections 3 and 6"), ("appendix C", "appendix C"),
+     ("our own", ""), ("", "")],
+)  # fmt: skip
+def test_where_a_chapter_belongs_is_said_in_words(section: str, said: str) -> None:
+    assert book._place(section) == said
 
 
 def test_a_line_that_asks_for_what_nobody_makes_is_told():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +94,38 @@ def test_plain_papermill_changes_one_parameter_without_scirep(tmp_path, tiny_fol
     text = out.read_text()
     assert "NDCG%50" in text
     assert "tiny" in text
+
+
+def code_of(path: Path) -> list[str]:
+    return ["".join(c["source"]) for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+
+
+def test_what_a_reader_downloads_is_what_ran_parameters_first(built_book):
+    """The chapters' cells ran when the book was made; a download that holds the same cells runs as well."""
+    sources = sorted((ROOT / "notebooks").glob("*/*.ipynb"))
+    assert len(sources) > 30
+    for path in sources:
+        saved = built_book / "_sources" / path.parent.name / path.name
+        assert code_of(saved) == code_of(path), path.name
+        first = json.loads(saved.read_text())["cells"][0]
+        assert first["cell_type"] == "markdown" and f"papermill {path.name}" in first["source"]
+        page = saved.relative_to(built_book / "_sources").with_suffix(".html")
+        assert "To run this notebook" not in (built_book / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("csfcube/agreement", ["-p", "papers", "300", "-p", "resamples", "200"]), ("intro", [])]
+)
+def test_a_download_runs_under_plain_papermill_in_an_empty_folder(name, words, built_book, tmp_path):
+    source = built_book / "_sources" / f"{name}.ipynb"
+    shutil.copy(source, tmp_path)
+    clean = {key: value for key, value in os.environ.items() if key == "SCIREP_HOME" or not key.startswith("SCIREP_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", source.name, "out.ipynb", "--no-progress-bar", *words],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env=clean,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {path.name for path in tmp_path.iterdir()} - {source.name, "out.ipynb"} == set()
 
 
 @pytest.mark.parametrize(

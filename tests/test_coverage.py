@@ -435,9 +435,28 @@ def test_rows_are_searched_and_filtered_without_a_network(standing: str):
         page.get_by_label("Search").fill("x")
         page.get_by_label("Search").press("Enter")
         page.wait_for_timeout(200)  # nothing is sent: the page stays
-        assert (
-            page.url == f"{standing}#cs-t2" and page.get_by_label("Search").input_value() == "x" and tab.problems == []
-        )
+        assert page.url == f"{standing}#filter?words=x" and page.get_by_label("Search").input_value() == "x"
+        assert tab.problems == []
+
+
+@pytest.mark.site
+def test_a_link_keeps_what_is_filtered(standing: str):
+    with chromium.browser() as started, chromium.tab(started, standing) as tab:
+        page = tab.page
+        tab.open("")
+        page.get_by_label("Paper").select_option("scimult")
+        page.get_by_label("State").select_option("quoted")
+        page.get_by_label("Search").fill("Table & 1")
+        page.get_by_label("only as the strongest").check()
+        address, said, seen = page.url, page.inner_text("form output"), page.evaluate(SEEN)
+        page.get_by_role("button", name="Show all").click()
+        assert "#" not in page.url
+        page.evaluate("(hash) => { location.hash = hash; }", address.partition("#")[2])
+        page.wait_for_function("(said) => document.querySelector('form output').value === said", arg=said)
+        assert page.evaluate(SEEN) == seen and page.get_by_label("Search").input_value() == "Table & 1"
+    with chromium.browser() as started, chromium.tab(started, standing) as tab:
+        tab.page.goto(f"{standing}#filter?paper=scimult&state=nonsense")
+        assert set(tab.page.evaluate(SEEN)) == {row.id.lower() for row in ROWS if row.paper == "scimult"}
 
 
 @pytest.mark.site

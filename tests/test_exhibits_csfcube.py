@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,6 +49,24 @@ def ranked(collection: Any, turned: bool = False) -> Ranked:
     """Return the gold order of candidates, or its reverse, as a system."""
     order = {q: list(collection.candidates(q))[:: -1 if turned else 1] for q in collection.queries}
     return Ranked(System("s", order), lambda query, candidate: Reason("none"))
+
+
+def test_every_paper_that_a_reader_can_open_is_explained_by_every_system(tiny):
+    """Rank 1 of one system is rank 3 of another: that one too says why it put it there."""
+    given = {
+        name: ranked(tiny, name == "b")._replace(explain=lambda query, candidate: ([], [("word", 1.0)]))
+        for name in "ab"
+    }
+    page = Page(data="embedded", papers=10)
+    page.notebook = "notebooks/csfcube/errors.ipynb"  # type: ignore[attr-defined]
+    view = json.loads(errors.explorer(page, tiny, given, "", 12, shown=1).data)  # type: ignore[arg-type]
+    opened = 0
+    for query in view["queries"]:
+        for item, paper in enumerate(query["pool"]):
+            if len(view["papers"][paper]) > 1:  # has its text, so that it can be opened
+                opened += 1
+                assert [str(item) in why for why in query["why"]] == [True, True], (query["id"], item)
+    assert opened > len(view["queries"])
 
 
 # ---- what is measured ------------------------------------------------------------------------------------------------

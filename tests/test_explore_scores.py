@@ -107,7 +107,21 @@ def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]) -> 
     ]:  # fmt: skip
         with pytest.raises(ConfigError, match=text):
             widget.selection = wrong
-    assert resolve(view, {}, {}) == start | {"first": "random"}
+
+
+def test_it_opens_where_most_differences_are_and_not_at_a_floor(view: dict[str, Any]) -> None:
+    start = {"first": "tfidf", "second": "minilm", "run": "recorded", "protocol": "paper", "order": "task"}
+    assert resolve(view, {}, {}) == start, "TF-IDF and the floor have as many"
+    kept = runs()[0]
+    none = score_data([kept._replace(gaps=[])])
+    assert (resolve(none, {}, {})["first"], resolve(none, {}, {})["second"]) == ("random", "tfidf")
+    sound = [*gaps()[:1], *(gap for gap in gaps("sound")[:4] if gap.row.task != "sample/fos")]
+    assert resolve(score_data([kept._replace(gaps=sound)]), {}, {})["protocol"] == "sound"
+    floor = score_data([kept._replace(gaps=gaps()[4:])])
+    assert {resolve(floor, {}, {})[name] for name in ("first", "second")} == {"random", "tfidf"}, "nothing else there"
+    live = [row for row in scores() if row.encoder in ("minilm", HOSTILE)]
+    first = score_data([kept._replace(key="first", scores=live, gaps=[]), kept])
+    assert {resolve(first, {}, {})[name] for name in ("first", "second")} == {"minilm", HOSTILE}, "both scored there"
 
 
 def test_the_plain_twin_holds_every_number_and_no_markup_of_the_data(view: dict[str, Any]) -> None:
@@ -162,7 +176,7 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
     page.get_by_label("Second system").select_option("minilm")
     assert told(page) == "Choose two different systems."
     page.get_by_label("Scores").select_option("live")
-    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["paper"]
+    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["paper (no paired differences)"]
     assert "Invented." in page.locator(".sco-note").inner_text()
     assert panel.selection(page) == {
         "first": "minilm",
@@ -172,6 +186,21 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
         "order": "task",
     }
     assert page.evaluate("saved") >= 1 and page.evaluate("location.hash") == "#scores=minilm,minilm,live,paper,task"
+
+
+def test_a_run_offers_its_own_systems_and_says_which_protocol_has_differences(
+    browser: Browser, tmp_path: Path, view: dict[str, Any]
+) -> None:
+    page = browser.open(harness(tmp_path, view, first="random", second=HOSTILE))
+    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == [
+        "paper",
+        "sound (no paired differences)",
+    ]
+    assert page.get_by_label("First system").locator("option").count() == len(SYSTEMS)
+    page.get_by_label("Scores").select_option("live")
+    assert page.get_by_label("Second system").locator("option").all_inner_texts() == ["TF-IDF", "MiniLM"]
+    assert (panel.selection(page)["first"], panel.selection(page)["second"]) == ("tfidf", "minilm")
+    assert page.locator(".sco tbody td:has-text('–')").count() == 0, "both were scored in every row"
 
 
 def test_headings_sort_and_say_so(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:

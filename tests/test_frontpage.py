@@ -33,7 +33,8 @@ def test_a_page_borrows_a_chapters_panel_in_its_brief_form(notebook):
     before = json.dumps(notebook)
     page = with_panel(PAGE, {"beyond/own": notebook})
     assert page is not None and json.dumps(notebook) == before
-    assert [cell["source"] for cell in page["cells"]] == ["# A title\n\nBefore.\n", "explorer", "## After\n"]
+    panel = "# The notebook of beyond/own makes this panel"  # the page's source is downloaded too, and runs
+    assert [cell["source"] for cell in page["cells"]] == ["# A title\n\nBefore.\n", panel, "## After\n"]
     (output,) = page["cells"][1]["outputs"]
     state = page["metadata"]["widgets"][STATE]["state"]
     assert state[output["data"][VIEW]["model_id"]]["state"] == {"data": "x", "layout": "IPY_MODEL_2", "brief": True}

@@ -452,6 +452,36 @@ def test_ranks_and_orders_by_value_stay_within_a_cell(
     assert shown(page) == ids(sorted(scores, key=lambda r: r.system.lower(), reverse=True))
 
 
+def test_a_search_says_what_the_filters_leave_out(
+    rows: list[lb.Row], view: dict[str, Any], tmp_path: Path, browser: Browser
+):
+    page = opened(browser, harness(tmp_path, view, task="sample/search"))
+    page.fill(".lbx-of-q input", "tfidf")
+    page.wait_for_timeout(100)
+    left = len(wanted(rows, q="tfidf")) - state(page)
+    assert left > 1 and f" {left:,} more rows hold these words and are left out by the filters." in page.inner_text(
+        ".lbx-state"
+    )
+    page.fill(".lbx-of-q input", "")
+    page.wait_for_timeout(100)
+    assert "left out" not in page.inner_text(".lbx-state")
+
+
+def test_live_has_one_colour_in_tables_and_here(view: dict[str, Any], tmp_path: Path, browser: Browser):
+    page = opened(browser, harness(tmp_path, view, kind="live"))
+    drawn = "getComputedStyle(document.querySelector('.lbx-badge[data-kind=live]')).backgroundColor"
+    alone = {
+        mode: page.evaluate(drawn) for mode, _ in panel.modes(page, "lbx") if page.emulate_media(media="screen") is None
+    }
+    page.emulate_media(media="screen")
+    page.add_style_tag(content=(lb.ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8"))
+    for mode in ("light", "dark"):
+        page.evaluate("mode => { document.documentElement.dataset.theme = mode; }", mode)
+        book = page.evaluate("""() => { const one = document.createElement("td"); one.style.color = "var(--scirep-live)";
+          document.body.append(one); return getComputedStyle(one).color; }""")
+        assert page.evaluate(drawn) == alone[mode] == book, mode
+
+
 def test_a_shared_link_restores_the_view(view: dict[str, Any], tmp_path: Path, browser: Browser):
     address = harness(tmp_path, view, task="sample/search")
     page = opened(browser, address)

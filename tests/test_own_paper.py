@@ -162,7 +162,60 @@ def test_the_brief_panel_of_the_first_page_reads_one_box_and_shows_three_papers_
     tops = page.evaluate("[...document.querySelectorAll('.opx-lists section')].map((part) => part.offsetTop)")
     assert len(tops) == len(FORMATS) and len(set(tops)) == 1  # side by side
     page.select_option(".opx-of-example select", shown.examples[1].key)
-    assert page.input_value(".opx-of-title input") == shown.examples[1].title and "own-paper" not in page.url
+    assert page.input_value(".opx-of-title input") == shown.examples[1].title
+
+
+COUNTED = """() => [...document.querySelectorAll(".opx-lists section")].map((part) => [...part.querySelectorAll("li")].map(
+  (one) => [one.querySelector("span").textContent, Number(/in (\\d+) lists/.exec(one.textContent)?.[1] ?? 1)]))"""
+
+
+@pytest.mark.parametrize("brief", [False, True])
+def test_a_paper_is_counted_in_the_lists_that_are_shown(brief, shown, widget, tmp_path, browser):
+    page = browser.open(panel.page(tmp_path, widget, brief=brief))
+    for example in shown.examples:
+        page.select_option(".opx-of-example select", example.key)
+        lists = page.evaluate(COUNTED)
+        seen = [title for part in lists for title, _ in part]
+        assert all(count == seen.count(title) for part in lists for title, count in part)
+
+
+def test_words_that_the_encoder_does_not_know_are_counted_though_it_cuts_them_into_pieces(widget, tmp_path, browser):
+    page = browser.open(panel.page(tmp_path, widget, brief=True))
+    for text, said in (
+        ("asdf qwer zxcv", "of 3 words, of which its vocabulary does not know 3"),
+        ("in 1997: qwer!", "of 2 words, of which its vocabulary does not know 1"),
+        ("in", "of 1 word, of which its vocabulary does not know none"),
+    ):
+        page.fill(".opx-of-title input", text)
+        page.wait_for_timeout(100)
+        assert said in page.inner_text(".opx-cost")
+
+
+@pytest.mark.parametrize("brief", [False, True])
+def test_a_text_of_the_readers_own_is_in_the_link_and_no_example_is_said_to_be_shown(brief, widget, tmp_path, browser):
+    address = panel.page(tmp_path, widget, brief=brief)
+    page = browser.open(address)
+    first = page.input_value(".opx-of-example select")
+    page.fill(".opx-of-title input", "Cells, <b>50 %</b> & more")
+    if not brief:
+        page.fill(".opx-of-abstract textarea", "One line.\nAnother, with a comma.")
+        page.select_option(".opx-of-code select", "T_ARot")
+    page.wait_for_timeout(300)
+    assert page.input_value(".opx-of-example select") == ""
+    again = browser.open(page.url)
+    for box in (
+        ".opx-of-title input",
+        ".opx-lists",
+        *(() if brief else (".opx-of-abstract textarea", ".opx-of-code select")),
+    ):
+        read = "e => e.value ?? e.innerText"
+        assert again.eval_on_selector(box, read) == page.eval_on_selector(box, read), box
+    page.select_option(".opx-of-example select", first)  # the first example again, though it was never left for another
+    assert "Cells" not in page.input_value(".opx-of-title input")
+    page.click("text=Empty")
+    page.wait_for_timeout(300)
+    assert page.input_value(".opx-of-example select") == "" and page.input_value(".opx-of-title input") == ""
+    assert browser.open(page.url).input_value(".opx-of-title input") == ""
 
 
 def test_vectors_of_the_literature_are_pythons_in_the_browser(shown, tmp_path, chromium):
@@ -238,6 +291,8 @@ def test_an_example_and_a_change_are_kept_in_the_address_and_told_to_python(show
         "#own-paper=this%20book,T_ADelNN",
         "#own-paper=%E0%A4%A",
         "#own-paper=this%20book,toString",
+        "#own-paper=,none,title",
+        "#own-paper=,T_ADelNN,title,text",
     ):
         other = browser.open(address + wrong)
         assert other.input_value(".opx-of-code select") == AS_TYPED

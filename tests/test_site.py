@@ -211,6 +211,18 @@ def test_a_widget_answers_without_a_kernel(started: Any, site: Path, origin: str
         assert tab.problems == []
 
 
+def test_the_source_of_a_page_is_saved_not_opened(started: Any, site: Path, origin: str) -> None:
+    page = next(path for path in articles(site) if path.startswith("csfcube/") and not path.endswith("index.html"))
+    source = page.replace(".html", ".ipynb")
+    with chromium.tab(started, origin) as tab:
+        tab.open(page)
+        with tab.page.expect_download() as saved:
+            tab.page.evaluate("document.querySelector('.btn-download-source-button').click()")
+        assert saved.value.suggested_filename == Path(source).name
+        assert Path(saved.value.path()).read_bytes() == (site / "_sources" / source).read_bytes()
+        assert tab.page.url.endswith(page) and len(tab.page.context.pages) == 1
+
+
 def test_search_works(started: Any, origin: str) -> None:
     with chromium.tab(started, origin) as tab:
         tab.page.goto(origin + "search.html?q=coverage")
@@ -300,6 +312,18 @@ def test_pages_fit_a_phone(started: Any, site: Path, folder_origin: str) -> None
             if width > 390 or tab.page.evaluate("window.scrollX"):
                 wide[path] = width
     assert wide == {}
+
+
+def test_no_line_of_code_is_out_of_sight(started: Any, site: Path, folder_origin: str) -> None:
+    wide = """[...document.querySelectorAll('article pre')]
+      .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"""
+    with chromium.tab(started, folder_origin) as tab:
+        cut = {}
+        for path in articles(site):
+            tab.open(path)
+            tab.page.evaluate(OPEN_ALL)
+            cut[path] = tab.page.evaluate(wide)
+    assert {path: count for path, count in cut.items() if count} == {}
 
 
 def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:

@@ -1,4 +1,4 @@
-// A link to a number's origin must show it: open the folded list around the target. Printing opens every folded box of ours.
+// The source of a page is saved, not opened. A link to a number's origin must show it: open the folded list around the target. Printing opens every folded box of ours.
 // Pages opened from a folder may not read each other, so there the search lists titles without an excerpt of each page.
 (function () {
   if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
@@ -8,7 +8,24 @@
     if (target?.closest("details")) target.scrollIntoView({ block: "center" });
   };
   const open = () => document.querySelectorAll("details[class^='scirep-']").forEach((box) => (box.open = true));
-  window.addEventListener("DOMContentLoaded", reveal);
+  // The theme opens a page's source in a tab, where a notebook is a wall of JSON. A page from disk may not save a file beside
+  // it either, but may run one: `book.downloads` writes each source again as a script that hands it over.
+  const save = (text, name) => {
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  window.scirepSource = save;
+  const download = () => document.querySelectorAll(".btn-download-source-button[href$='.ipynb']").forEach((link) => {
+    link.setAttribute("download", "");
+    link.removeAttribute("target");
+    if (location.protocol !== "file:") return;
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      document.head.append(Object.assign(document.createElement("script"), { src: `${link.href}.js` }));
+    });
+  });
+  window.addEventListener("DOMContentLoaded", () => { reveal(); download(); });
   window.addEventListener("hashchange", reveal);
   window.addEventListener("beforeprint", open);
 })();

@@ -273,8 +273,12 @@ def explorer(
     }
     ratings = {name: {j.candidate: j.rating for j in collection.judgements[q]} for name, q in ids.items()}
     rankings = {n: {name: list(r.system.rankings[q]) for name, q in ids.items()} for n, r in ranked.items()}
+    explained = {name: _explained(collection, q, ranked.values(), shown) for name, q in ids.items()}
     reasons = {
-        n: {name: {c: Reason(*r.explain(q, c)) for c in _explained(collection, q, r, shown)} for name, q in ids.items()}
+        n: {
+            name: {c: Reason(*r.explain(q, c)) for c in explained[name] if c in r.system.rankings[q]}
+            for name, q in ids.items()
+        }
         for n, r in ranked.items()
     }
     return facet_explorer(
@@ -283,9 +287,11 @@ def explorer(
     )  # fmt: skip
 
 
-def _explained(collection: FacetCollection, query: Query, ranked: Ranked, shown: int) -> Iterable[str]:
+def _explained(collection: FacetCollection, query: Query, ranked: Iterable[Ranked], shown: int) -> Iterable[str]:
+    """Return what a reader can open: the first ranks of every system, since each says why it put another's there too."""
     relevant = [j.candidate for j in collection.judgements[query] if j.rating >= 2]
-    return dict.fromkeys([*list(ranked.system.rankings[query])[:shown], *relevant])
+    first = [candidate for r in ranked for candidate in list(r.system.rankings[query])[:shown]]
+    return dict.fromkeys([*first, *relevant])
 
 
 def _sentences(collection: FacetCollection, paper_id: str) -> list[tuple[str, str]]:

@@ -119,9 +119,7 @@ def explorer(rows: Sequence[Result]) -> ScoreExplorer:
     """Return the explorer of two systems side by side: the recorded run, if there is one, and this one."""
     runs = [_run(of) for _, of in kinds(CHAPTER, rows)]
     names = {row.encoder for run in runs for row in run.scores}
-    view = score_data(runs, {name: calls(name) for name in names})
-    own = systems_of(runs[-1].scores, runs[-1].scores[0].task)
-    return ScoreExplorer(view, **dict(zip(("first", "second"), own, strict=False)))
+    return ScoreExplorer(score_data(runs, {name: calls(name) for name in names}))
 
 
 def _run(rows: Sequence[Result]) -> Run:

@@ -184,14 +184,21 @@ def _draw(
         axes.plot([time.value], [score.value], "o", color=colour, markersize=5)
         frame.append({"way": way, "time": time.value, "quality": score.value, "low": score.low, "high": score.high,
                       "trainings": score.parameters.get("trainings")})  # fmt: skip
+    if studies.LEXICAL in scores:  # what counting words gives without any training: always on the axis
+        height = scores[studies.LEXICAL].value
+        axes.axhline(height, color=report.FLOOR, linewidth=1, linestyle=(0, (1, 2)))
+        axes.annotate(studies.REFERENCES[studies.LEXICAL], (1, height), xycoords=("axes fraction", "data"), xytext=(-4, 3),
+                      textcoords="offset points", ha="right", fontsize=9)  # fmt: skip
     _name(axes, points)
-    for key, dashes in ((studies.FLOOR, (0, (4, 3))), (studies.LEXICAL, (0, (1, 2))), (studies.CEILING, "-")):
+    for key, dashes in ((studies.FLOOR, (0, (4, 3))), (studies.CEILING, "-")):
         low, high = axes.get_ylim()
-        if key in scores:
-            inside = low <= scores[key].value <= high
-            frame.append({"way": studies.REFERENCES[key], "time": None, "quality": scores[key].value})
-            if inside:
-                axes.axhline(scores[key].value, color=report.FLOOR, linewidth=1, linestyle=dashes)
+        if key in scores and low <= scores[key].value <= high:
+            axes.axhline(scores[key].value, color=report.FLOOR, linewidth=1, linestyle=dashes)
+    frame += [
+        {"way": name, "time": None, "quality": scores[key].value}
+        for key, name in studies.REFERENCES.items()
+        if key in scores
+    ]
     axes.set_xscale("log", base=2)
     ticks = [1, 2, 4, 8, 16]
     axes.set_xticks(ticks, [f"{t}x" for t in ticks])

@@ -295,8 +295,9 @@ function render({ model, el }) {
     }
     const p = candidate(item);
     const why = both((side) => {
-      const [pairs, terms] = row().why[place.get(sel.systems[side])][item] || [[], []];
-      return [pairs, terms.map(([term, weight]) => [view.terms[term], weight])];
+      const kept = row().why[place.get(sel.systems[side])][item];
+      const [pairs, terms] = kept || [[], []];
+      return [pairs, terms.map(([term, weight]) => [view.terms[term], weight]), Boolean(kept)];
     });
     const ranks = both((side) => ranking(side).indexOf(item) + 1);
     const terms = why.flatMap(([, list]) => list.map(([term]) => term));
@@ -318,7 +319,7 @@ function render({ model, el }) {
         h("div", { class: "scx-whys" }, both((side) => reason(side, ranks[side], why[side], p)))));
   }
 
-  function reason(side, rank, [pairs, terms], p) {
+  function reason(side, rank, [pairs, terms, kept], p) {
     const asked = paper(row().paper).sentences;
     return h("section", { class: "scx-why", "aria-label": `Why ${nameOf(side)} matched it` },
       h("div", { class: "scx-name" }, letter(side), ` Why ${nameOf(side)} `, rank ? `put it at rank ${rank}` : "left it out"),
@@ -327,7 +328,8 @@ function render({ model, el }) {
         h("dt", {}, `Sentence ${j + 1} here, score ${score}`), h("dd", {}, p.sentences[j]))),
       terms.length ? h("ul", { class: "scx-terms", "aria-label": "Matched terms and their weights" },
         terms.map(([term, weight]) => h("li", {}, h("span", {}, term), " ", small(weight)))) : null,
-      pairs.length || terms.length ? null : h("p", {}, "This system gives no reason that can be shown sentence by sentence."));
+      pairs.length || terms.length ? null : h("p", {}, !rank ? "It is not in this ranking."
+        : kept ? "This system gives no reason that can be shown sentence by sentence." : "No reason was kept for this paper."));
   }
 
   // ---- acting ---------------------------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ function render({ model, el }) {
     const seen = new Uint8Array(data.members.length);
     let cells = 0;
     for (const i of found) if (!seen[data.cell[i]]) { seen[data.cell[i]] = 1; cells += 1; }
-    state.textContent = `${count(found.length)} of ${count(data.size)} rows, in ${count(cells)} ${cells === 1 ? "cell: one task, metric, split, protocol, source, data" : "cells, not comparable with one another"}.`;
+    state.textContent = `${count(found.length)} of ${count(data.size)} rows, in ${count(cells)} ${cells === 1 ? "cell: one task, metric, split, protocol, source, data" : "cells, not comparable with one another"}.${hiding()}`;
     const names = grouped ? ["rank", "system", "value", "width", "n", "kind", "chapter"]
       : ["system", "value", "width", "n", "task", "metric", "split", "protocol", "source", "kind", "chapter", "rank"];
     const bodies = [];
@@ -236,6 +236,13 @@ function render({ model, el }) {
       button("‹ previous", () => turn(-1), { disabled: sel.page <= 1, "aria-label": "Previous page" }),
       h("span", {}, rows.length ? `${count(from + 1)} to ${count(from + rows.length)}, page ${sel.page} of ${count(pages)}` : "nothing"),
       button("next ›", () => turn(1), { disabled: sel.page >= pages, "aria-label": "Next page" }));
+  }
+
+  // A search looks among the rows that the filters leave: say how many others hold its words.
+  function hiding() {
+    if (!sel.q.trim()) return "";
+    const more = passing(data, ordered("rank"), { ...START, what: "", q: sel.q }).length - found.length;
+    return more ? ` ${count(more)} more ${more === 1 ? "row holds" : "rows hold"} these words and ${more === 1 ? "is" : "are"} left out by the filters.` : "";
   }
 
   function head(name) {

@@ -2,6 +2,7 @@
 //
 //   const model = open(packed)               what own_encoder.py packed: JSON
 //   model.tokens(text)                       token ids, as the tokenizers library gives them
+//   model.foreign(text)                      [words, how many of them the vocabulary does not have as they are]
 //   model.encode(text)                       {CLF, RGN, PRX, QRY}: Float32Array each
 //
 // The document is read once. Each format has a row of its own behind the document's rows, which sees the document and itself
@@ -73,6 +74,12 @@ class Tokens {
       start = end;
     }
     return found;
+  }
+
+  // [words, those of them that are no piece of their own]; marks and numbers are no words.
+  foreign(text) {
+    const found = words(text).filter((word) => /\p{L}/u.test(word));
+    return [found.length, found.filter((word) => !this.known.has(word)).length];
   }
 
   ids(text) {
@@ -255,5 +262,5 @@ export function open(packed) {
     return Object.fromEntries(formats.map((format, f) => [format, x.slice(f * dim, (f + 1) * dim)]));
   }
 
-  return { formats, dim, tokens: (text) => tokens.ids(text), encode, separator: packed.tokens.separator };
+  return { formats, dim, tokens: (text) => tokens.ids(text), foreign: (text) => tokens.foreign(text), encode, separator: packed.tokens.separator };
 }

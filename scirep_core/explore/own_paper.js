@@ -1,10 +1,12 @@
 // The browser half of the own-paper explorer: a text is encoded by the page itself as it is typed, and stands among papers.
 //
-// State: `sel` = {example, code} (the trait `selection`, shared with Python and the address bar). What is typed stays here.
+// State: `sel` = {example, code} (the trait `selection`, shared with Python) and `own`: whether what stands in the boxes is the
+// reader's and no example. The address bar keeps both, and a text that is the reader's itself: it says nothing of it to a server.
 // `brief` (the first page of the book): one box for a title or a few words, three papers a list, no change of the text.
 
 const CHANGED = "none";
 const BRIEF = 3;
+const OWN = ""; // in the list of examples and in an address: a text of the reader's
 
 // ----------------------------------------------------------------------------------------- changes that need no tagger
 
@@ -144,7 +146,7 @@ export function read(view) {
     const vectors = encoder.encode(text), took = performance.now() - began;
     const near = Object.fromEntries(encoder.formats.map((format) => [format, nearest(vectors[format], spaces[format], view.papers.length, view.k)]));
     const ids = encoder.tokens(text);
-    return { vectors, near, took, pieces: ids.length, unknown: ids.filter((id) => id === view.encoder.tokens.unknown).length,
+    return { vectors, near, took, pieces: ids.length, words: encoder.foreign(`${title} ${abstract}`),
       fields: fields(view.heads.field, vectors.CLF), year: year(view.heads.year, vectors.RGN) };
   };
 }
@@ -158,10 +160,11 @@ function render({ model, el }) {
   const names = new Map(Object.entries(view.formats));
   const brief = Boolean(model.get("brief"));
   let sel = { ...model.get("selection") };
-  let seed = 1, timer = 0, soonest = 0;
+  let seed = 1, timer = 0, soonest = 0, own = false;
 
   const field = (...given) => labelled(uid, ...given);
-  const pick = h("select", { onchange: () => choose({ example: pick.value }) }, view.examples.map(([id, title]) => option(id, title)));
+  const pick = h("select", { onchange: () => (pick.value === OWN ? typed() : choose({ example: pick.value })) },
+    option(OWN, "a text of your own"), view.examples.map(([id, title]) => option(id, title)));
   const title = h("input", { type: "text", autocomplete: "off", spellcheck: "false", oninput: soon });
   const abstract = h("textarea", { rows: 7, spellcheck: "false", oninput: soon });
   const codes = h("select", { onchange: () => choose({ code: codes.value }) },
@@ -173,7 +176,7 @@ function render({ model, el }) {
   const lists = h("div", { class: "opx-lists" });
   const { root, live } = frame("A paper of your own", { class: brief ? "opx opx-brief" : "opx" },
     h("div", { class: "opx-text" }, field("Begin with", pick, "example"),
-      h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); draw(); })),
+      h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); typed(); })),
       field(brief ? "Title, or a few words: type, and look below" : "Title", title, "title"), brief ? null : field("Abstract", abstract, "abstract")),
     brief ? null : h("div", { class: "opx-change" }, field("Change the text before it is read", codes, "code"), again),
     changed, brief ? null : cost, guess, lists, brief ? cost : null,
@@ -181,18 +184,26 @@ function render({ model, el }) {
 
   function soon() {
     cancelAnimationFrame(soonest);
-    soonest = requestAnimationFrame(draw);
+    soonest = requestAnimationFrame(typed);
+  }
+
+  // What stands in the boxes is the reader's from here on.
+  function typed() {
+    own = true;
+    pick.value = OWN;
+    draw();
+    publish();
   }
 
   function draw() {
-    const own = [title.value, abstract.value];
-    const typed = own.some((text) => text.trim());
-    const told = typed ? change(sel.code, ...own, seed) : own;
-    const before = answer(...own), after = told && sel.code !== CHANGED ? answer(...told) : before;
-    drawChange(told, before, after, typed);
-    cost.replaceChildren(...(typed ? ["Read in ", h("b", { class: "opx-ms" }, `${after.took.toFixed(after.took < 10 ? 1 : 0)} ms`), ` by this page: ${after.pieces} word pieces`,
+    const text = [title.value, abstract.value];
+    const any = text.some((part) => part.trim());
+    const told = any ? change(sel.code, ...text, seed) : text;
+    const before = answer(...text), after = told && sel.code !== CHANGED ? answer(...told) : before;
+    drawChange(told, before, after, any);
+    cost.replaceChildren(...(any ? ["Read in ", h("b", { class: "opx-ms" }, `${after.took.toFixed(after.took < 10 ? 1 : 0)} ms`), ` by this page: ${after.pieces} word pieces`,
       after.pieces >= view.encoder.tokens.length ? ` (the first ${view.encoder.tokens.length} are read, the rest is not)` : "",
-      after.unknown ? `, ${after.unknown} of them unknown` : "", ". Four vectors, one pass."]
+      ` of ${after.words[0]} ${after.words[0] === 1 ? "word" : "words"}, of which its vocabulary does not know ${after.words[1] || "none"}`, ". Four vectors, one pass."]
       : ["Nothing is typed. What stands below is what the encoder says of an empty text."]));
     drawGuess(after);
     drawLists(before, after);
@@ -205,10 +216,10 @@ function render({ model, el }) {
 
   const encoderFormats = () => view.encoder.shape.formats;
 
-  function drawChange(told, before, after, typed) {
+  function drawChange(told, before, after, any) {
     const random = view.codes.find(([code]) => code === sel.code)?.[2];
-    again.hidden = !random || !typed;
-    if (sel.code === CHANGED || !typed) return changed.replaceChildren();
+    again.hidden = !random || !any;
+    if (sel.code === CHANGED || !any) return changed.replaceChildren();
     if (!told) return changed.replaceChildren(h("p", { class: "opx-why" }, h("strong", {}, "Does not apply: "), "the abstract has too few sentences. The text is read as typed."));
     const moved = encoderFormats().map((format) => h("td", {}, h("b", {}, cosine(before.vectors[format], after.vectors[format]).toFixed(3)),
       small(` ${shared(before, after, format)} of ${view.k} stay`)));
@@ -234,11 +245,11 @@ function render({ model, el }) {
 
   function drawLists(before, after) {
     const formats = encoderFormats();
-    const count = new Map();
-    for (const format of formats) for (const [i] of after.near[format]) count.set(i, (count.get(i) || 0) + 1);
+    const count = new Map(), listed = (format) => (brief ? after.near[format].slice(0, BRIEF) : after.near[format]);
+    for (const format of formats) for (const [i] of listed(format)) count.set(i, (count.get(i) || 0) + 1);
     lists.replaceChildren(...formats.map((format) => h("section", { "aria-label": names.get(format)[0] },
       h("h3", { class: "opx-h" }, names.get(format)[0]), small(names.get(format)[1]),
-      h("ol", {}, (brief ? after.near[format].slice(0, BRIEF) : after.near[format]).map(([i, score]) => {
+      h("ol", {}, listed(format).map(([i, score]) => {
         const [, heading, when, field] = view.papers[i];
         const fresh = after !== before && !before.near[format].some(([j]) => j === i);
         return h("li", { class: fresh ? "opx-new" : null }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}; ${score.toFixed(2)}${
@@ -254,24 +265,32 @@ function render({ model, el }) {
 
   function take(next, refilled = next.example !== sel.example) {
     sel = next;
-    if (refilled) fill();
+    if (refilled) {
+      fill();
+      own = false;
+    }
     codes.value = sel.code;
-    pick.value = sel.example;
+    pick.value = own ? OWN : sel.example;
     draw();
   }
 
-  function choose(changes) {
+  function choose({ text, ...changes }) {
+    if (text) {
+      [title.value, abstract.value] = [text[0], brief ? "" : text[1]];
+      own = true;
+    }
     take({ ...sel, ...changes }, "example" in changes);
     publish();
   }
 
   const { publish, arrive, start } = tie({ model, el }, { root, live, key: view.key, prefix: "#own-paper=", choose, take,
     selection: () => sel,
-    address: () => (brief ? null : joined([sel.example, sel.code])),
-    wanted(text) {
-      const [example, code] = parted(text);
-      const known = view.examples.some(([id]) => id === example) && (code === CHANGED || Object.hasOwn(CHANGES, code));
-      return known && !brief ? { example, code } : null;
+    address: () => joined(own ? [OWN, sel.code, title.value, abstract.value] : [sel.example, sel.code]),
+    wanted(address) {
+      const [example, code, ...text] = parted(address);
+      if (brief ? code !== CHANGED : code !== CHANGED && !Object.hasOwn(CHANGES, code)) return null;
+      if (example === OWN) return text.length === 2 ? { code, text } : null;
+      return view.examples.some(([id]) => id === example) ? { example, code } : null;
     },
     said: () => live.textContent, // it follows what is typed
   });

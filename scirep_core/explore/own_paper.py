@@ -3,7 +3,7 @@
 The page runs the encoder itself (own_encoder.py): no kernel, no network. A reader sees the nearest papers of the embedded
 literature under each format at once, the field and the year that linear heads read off the vectors, and what the changes of
 the textual neighbours that need no tagger do to all of it. The encoder knows the invented literature's words; others it cuts
-into pieces, and says how many it does not know.
+into pieces, and the page says how many. The address bar keeps the text.
 
     papers      vectors as whole numbers from -127 to 127, compared by cosine
     field       softmax(W v + b) of the vector under CLF          year   w v + b of the vector under RGN
@@ -84,7 +84,8 @@ class Heads(NamedTuple):
 
 
 class OwnPaperExplorer(Explorer):
-    """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser.
+    """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser
+    and in the address that a reader copies.
 
     With `brief` it has one box, three papers a list and no change of the text, as on the book's first page.
     """

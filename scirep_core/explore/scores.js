@@ -17,6 +17,9 @@ function render({ model, el }) {
   const about = new Map(view.runs.map(([key, , told]) => [key, told]));
   let sel = { ...model.get("selection") };
 
+  // What a run can show: systems that have scores in it, and which of its protocols have paired differences.
+  const scored = (run) => names.filter((name) => view.rows.some((row) => row.run === run && row.scores[name]));
+  const paired = (run, name) => view.rows.some((row) => row.run === run && row.protocol === name && Object.keys(row.gaps).length);
   const protocols = (run) => ["paper", "sound"].filter((p) => view.rows.some((row) => row.run === run && row.protocol === p));
   const choice = (name, text, options) => {
     const box = h("select", { id: `${uid}-${name}`, onchange: () => choose({ [name]: box.value }) },
@@ -25,8 +28,8 @@ function render({ model, el }) {
   };
 
   // ---- frame ---------------------------------------------------------------------------------------------------
-  const [firstLabel, first] = choice("first", "First system", view.systems);
-  const [secondLabel, second] = choice("second", "Second system", view.systems);
+  const [firstLabel, first] = choice("first", "First system", []);
+  const [secondLabel, second] = choice("second", "Second system", []);
   const [runLabel, run] = choice("run", "Scores", view.runs);
   const [protocolLabel, protocol] = choice("protocol", "Protocol", []);
   const swap = button("Swap", () => choose({ first: sel.second, second: sel.first }), { class: "sco-swap" });
@@ -87,7 +90,11 @@ function render({ model, el }) {
   function draw() {
     const rows = shown();
     const has = protocols(sel.run);
-    protocol.replaceChildren(...has.map((name) => option(name, name)));
+    protocol.replaceChildren(...has.map((name) => option(name, paired(sel.run, name) ? name : `${name} (no paired differences)`)));
+    const offered = scored(sel.run);
+    for (const [box, name] of [[first, sel.first], [second, sel.second]]) {
+      box.replaceChildren(...names.filter((one) => one === name || offered.includes(one)).map((one) => option(one, label.get(one))));
+    }
     for (const [box, name] of [[first, "first"], [second, "second"], [run, "run"], [protocol, "protocol"]]) box.value = sel[name];
     told.textContent = about.get(sel.run);
     verdict.textContent = summary(rows);
@@ -145,6 +152,8 @@ function render({ model, el }) {
   // ---- acting --------------------------------------------------------------------------------------------------
   function choose(changes) {
     sel = { ...sel, ...changes };
+    const offered = scored(sel.run);
+    if ("run" in changes && !(offered.includes(sel.first) && offered.includes(sel.second))) [sel.first, sel.second] = view.opens[sel.run];
     const has = protocols(sel.run);
     if (!has.includes(sel.protocol)) sel.protocol = has[0];
     draw();
@@ -153,10 +162,10 @@ function render({ model, el }) {
 
   function rootKey(e) {
     if (!plain(e)) return;
-    const at = names.indexOf(sel.second);
+    const offered = scored(sel.run), at = Math.max(0, offered.indexOf(sel.second));
     if (e.key === "x") choose({ first: sel.second, second: sel.first });
-    else if (e.key === "[") choose({ second: names[(at + names.length - 1) % names.length] });
-    else if (e.key === "]") choose({ second: names[(at + 1) % names.length] });
+    else if (e.key === "[") choose({ second: offered[(at + offered.length - 1) % offered.length] });
+    else if (e.key === "]") choose({ second: offered[(at + 1) % offered.length] });
     else return;
     done(e);
   }

@@ -12,6 +12,7 @@ table for readers without script `fallback`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -37,6 +38,8 @@ from scirep_core.results import Result
 ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
 """What the table may be sorted by; `-` before it turns the order round."""
+BOUNDS = ("random", "oracle")
+"""Floor and ceiling: not what a comparison opens with."""
 FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
 
 
@@ -94,8 +97,27 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
         "runs": [[run.key, run.label, run.about] for run in given],
         "formats": FORMATS,
         "rows": rows,
+        "opens": {run.key: _opening(systems, [row for row in rows if row["run"] == run.key]) for run in given},
     }
     return keyed(view)
+
+
+def _opening(systems: Sequence[str], rows: Sequence[View]) -> list[str]:
+    """Return [first, second, protocol] of a run that show most: the pair and the protocol of most paired differences.
+
+    A floor or a ceiling stands in it only where nothing else was compared; of equals the earlier. A run without any paired
+    difference opens at its first two systems.
+    """
+    found = Counter((row["protocol"], pair) for row in rows for pair in row["gaps"])
+    here = sorted(systems, key=lambda name: not any(name in row["scores"] for row in rows))  # stable
+    bare = (rows[0]["protocol"], "|".join(str(systems.index(name)) for name in here[:2]))
+
+    def rank(one: tuple[str, str]) -> tuple[bool, int, int]:
+        bounds = {systems[int(place)] for place in one[1].split("|")} & {*BOUNDS}
+        return not bounds, found[one], -PROTOCOLS.index(one[0])
+
+    protocol, pair = max(found, key=rank, default=bare)
+    return [*(systems[int(place)] for place in pair.split("|")), protocol]
 
 
 def _place(row: Result) -> tuple[str, str, str, str]:
@@ -137,10 +159,12 @@ def _line(run: str, row: Result) -> View:
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
 
-    The two systems may be one and the same; a protocol that the chosen run does not have gives way to one it has.
+    The default is where most is to be seen (`opens`). The two systems may be one and the same; a protocol that the chosen
+    run does not have gives way to one it has.
     """
     systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
-    start = {"first": systems[0], "second": systems[1], "run": runs[0], "protocol": "", "order": "task"}
+    first, second, protocol = view["opens"][runs[0]]
+    start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
     new = complete(start, before, wanted)
     orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
     for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
