@@ -162,6 +162,20 @@ def test_quality_and_cost_name_what_nothing_beats(chapter: Chapter, monkeypatch:
     assert drawn.count("\n") == 5
 
 
+def test_what_counting_words_gives_is_on_the_axis_however_far_it_lies(
+    chapter: Chapter, monkeypatch: pytest.MonkeyPatch
+):
+    counted = Result(
+        "scirepeval/average-v2", "all", "average", "paper", 71.5, 1, kind="recorded", encoder=studies.LEXICAL
+    )
+    seen: list[tuple[float, float]] = []
+    monkeypatch.setattr(studies, "recorded_study", lambda name: [*study_rows(), counted])
+    monkeypatch.setattr(times, "_name", lambda axes, points: seen.append(axes.get_ylim()))
+    times.quality(chapter, measured())
+    assert seen[0][0] < 49 and seen[0][1] > 71.5
+    assert "TF-IDF" in (chapter.folder / "figures" / "quality-and-cost.csv").read_text()
+
+
 def test_a_race_says_who_is_faster_by_every_round(chapter: Chapter, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(race, "timed", lambda task: [])
     names = ("ours, float32", "ours, bfloat16")
