@@ -1,8 +1,8 @@
 """A model folder from a stranger: what its JSON files may say before a library sees them.
 
 transformers, adapters and sentence-transformers take more from a folder's JSON files than sizes: some keys name Python to
-import, a second folder or hub repository to load (and with it, whether its code is trusted), or a kernel to fetch. The
-class is closed here, not case by case: every JSON file of the folder is read by us first, keys that name code or another
+import, a second folder or hub repository to load (and with it, whether its code is trusted), or a kernel to fetch. All of
+this is closed here, not case by case: every JSON file of the folder is read by us first, keys that name code or another
 model are refused at any depth, and `model_type` is one of the text encoders below, whose configurations nest no model.
 A library is then given the configuration object that this file makes, and while it reads, its loader of code raises.
 """
