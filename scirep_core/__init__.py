@@ -1,10 +1,13 @@
 """Representing scientific documents: five papers, reproduced section by section.
 
-Three lines score an encoder, any vectors, or any rankings:
+One line scores an encoder by name, any object with `.encode(list of str)`, any function from texts to an array, any vectors:
+
+    rows = scirep_core.score("scirepeval/relish", my_model)
+
+and where the task is wanted too, two do:
 
     task = scirep_core.load_task("csfcube", source="real")
-    vectors = {paper.paper_id: my_model(paper.title, paper.abstract) for paper in task.papers.values()}
-    rows = scirep_core.evaluate(task, vectors)
+    rows = scirep_core.evaluate(task, my_model)
 
 The names below are the stable ones; each is imported at first use, so `import scirep_core` costs nothing.
 """
@@ -19,6 +22,7 @@ __version__ = "0.1.0"
 _HOME = {
     "load_task": "scirep_core.datasets",
     "load_encoder": "scirep_core.encoders",
+    "SentenceModel": "scirep_core.encoders.sentence_model",
     "encode": "scirep_core.embed",
     "evaluate": "scirep_core.scoring",
     "score": "scirep_core.benchmark",

@@ -2,14 +2,11 @@
 
     rows = benchmark.score("scirepeval", "minilm")            a suite, or names of tasks; an encoder by name
     rows = benchmark.score("scirepeval", Path("my.npz"))      or vectors: a file, a folder of `scirep encode`, a mapping
+    rows = benchmark.score("scirepeval", model)               or anything with .encode(list of str), or a function
     benchmark.averages(rows)                                  in-train, out-of-train, all, per format (suites.py)
 
 Rows that are there already are not computed again (score_cache.py). What is missing is encoded in one go, then scored task
 by task; a task that fails does not lose the others.
-
-A file of vectors may hold the ids of all tasks. Where tasks disagree about an id (short query numbers do), or a paper has
-other vectors for other formats, give a folder: for each task the file named after it (`scirepeval__fos.npz`, or `fos.npz`),
-else the file of its format (`CLF.npz`, `RGN.npz`, `PRX.npz`, `QRY.npz`: of a search the queries in `QRY`, the papers in `PRX`).
 """
 
 from __future__ import annotations
@@ -20,148 +17,35 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scirep_core import score_cache, scoring, systems
 from scirep_core.datasets import load_task, names
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.sources import PAPERS, check_size
-from scirep_core.datasets.task import Signatures, Task
+from scirep_core.datasets.task import Task
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.errors import ConfigError, DataError, NumericError, ScirepError, nearest
-from scirep_core.evaluators.inputs import QUERY
+from scirep_core.errors import ConfigError, NumericError, ScirepError, nearest
+from scirep_core.given import FILES, Coverage, Given, coverage, given, of_model, strangers
 from scirep_core.results import Result
 from scirep_core.score_cache import Question
 from scirep_core.suites import SUITES, Unit, averages, suite, units
-from scirep_core.vector_folder import is_vector_folder
 
 if TYPE_CHECKING:
     from scirep_core.encoders import Encoder
     from scirep_core.systems import System
 
 __all__ = ["SUITES", "Coverage", "Given", "Outcome", "Question", "Unit", "as_system", "attempt", "averages", "coverage",
-           "given", "load_tasks", "score", "strangers", "suite", "units"]  # fmt: skip
+           "given", "load_tasks", "of_model", "score", "strangers", "suite", "units"]  # fmt: skip
 
-Vectors = Mapping[str, NDArray[np.floating]]
+Scored = Any
+"""What `score` takes: a name, a file, vectors, or a model (see `as_system`)."""
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, how much of it is done, of how much): first texts encoded, then tasks scored."""
-FILES = (".npz", ".parquet", ".jsonl")
-
-
-# ---------------------------------------------------------------------------------------------------- given vectors
-
-
-@dataclass(frozen=True)
-class Given:
-    """Vectors of the user's own, as a system: the counterpart of `systems.System`.
-
-    `tables(task)` gives what there is for a task. Its fingerprint is that of the vectors the task needs, so that
-    adding some for one task leaves the rows of the others as they are.
-    """
-
-    name: str
-    tables: Callable[[Task], Vectors]
-
-    def suits(self, task: Task) -> bool:
-        """Return True: vectors can be scored on every task."""
-        return True
-
-    def on(self, task: Task, protocol: str = "paper", seed: int = 0, progress: object = None) -> Vectors:
-        """Return the vectors a task needs, and those of its queries and mentions that have their own.
-
-        Raises ConfigError, naming ids of both, where not one of them is there.
-        """
-        table = self.tables(task)
-        if not coverage(task, table).embedded:
-            raise ConfigError(f"{self.name}: {strangers(task, table)}")
-        wanted = list(dict.fromkeys(scoring.needed(task)))
-        wanted += [f"{key}{QUERY}" for key in wanted]
-        if isinstance(task.payload, Signatures):
-            wanted += [row.signature_id for row in task.payload.rows]
-        return {key: table[key] for key in wanted if key in table}
-
-    def prepare(self, tasks: Sequence[Task], protocol: str = "paper", progress: object = None) -> None:
-        """Do nothing: the vectors are there."""
-
-
-def given(vectors: Vectors | Path, name: str = "") -> Given:
-    """Return vectors as a system: a mapping id -> vector, a file, or a folder of files (see this file's first lines)."""
-    if not isinstance(vectors, Path):
-        table = scoring.as_mapping(vectors, name or "vectors")
-        return Given(name or "vectors", lambda task: table)
-    path = vectors.expanduser()
-    if path.is_dir() and not is_vector_folder(path):
-        if not any(file.suffix in FILES for file in path.iterdir()):
-            raise DataError(
-                path, None, f"no {', '.join(FILES)} in this folder", "Give one file a task, or one a format"
-            )
-        return Given(name or path.resolve().name, functools.partial(_of_folder, path))
-    whole = scoring.read_vectors(path)
-    return Given(name or path.stem, lambda task: whole)
-
-
-def _of_folder(folder: Path, task: Task) -> Vectors:
-    """Return what a folder holds for a task: its own file, else that of its format."""
-    for stem in (task.name.replace("/", "__"), task.name.rpartition("/")[2]):
-        if (own := _file(folder, stem)) is not None:
-            return _read(own)
-    parts = {form: _file(folder, form) for form in (("PRX", "QRY") if task.queries else (task.format,))}
-    tables = {form: _read(path) for form, path in parts.items() if path is not None}
-    if not task.queries:
-        return next(iter(tables.values()), {})
-    asked = {key: vector for key, vector in tables.get("QRY", {}).items() if key in task.queries}
-    found = dict(tables.get("PRX", {}))
-    # an id that is a query's and a paper's: the published code knows the query alone, `sound` asks for `<id>/q` first
-    return found | asked | {f"{key}{QUERY}": vector for key, vector in asked.items() if key in found}
-
-
-def _file(folder: Path, stem: str) -> Path | None:
-    return next((path for path in (folder / f"{stem}{suffix}" for suffix in FILES) if path.is_file()), None)
-
-
-@functools.lru_cache(maxsize=2)
-def _read_once(path: Path, changed: int) -> dict[str, NDArray[np.floating]]:
-    return scoring.read_vectors(path)
-
-
-def _read(path: Path) -> Vectors:
-    return _read_once(path, path.stat().st_mtime_ns)
-
-
-class Coverage(NamedTuple):
-    """How many of the ids a task needs have a vector, and the first that have none."""
-
-    task: str
-    embedded: int
-    required: int
-    missing: tuple[str, ...]
-
-
-def coverage(task: Task, vectors: Vectors, first: int = 3) -> Coverage:
-    """Return the coverage of a task by vectors; of author disambiguation mentions may have vectors instead of papers."""
-    wanted = list(dict.fromkeys(scoring.needed(task)))
-    if isinstance(task.payload, Signatures) and not all(key in vectors for key in wanted):
-        mentions = [row.signature_id for row in task.payload.rows]
-        wanted = mentions if all(key in vectors for key in mentions) else wanted
-    missing = [key for key in wanted if key not in vectors]
-    return Coverage(task.name, len(wanted) - len(missing), len(wanted), tuple(missing[:first]))
-
-
-def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> str:
-    """Return what to say where no id a task needs has a vector: some ids of both."""
-    wanted = list(dict.fromkeys(scoring.needed(task) if isinstance(task, Task) else task.papers))
-    if not vectors:
-        return f"no vectors for {task.name}, which needs {len(wanted)}"
-    yours, needed = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))
-    return (
-        f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there: yours are {yours}; "
-        f"needed are {needed}"
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------- scoring
@@ -229,7 +113,7 @@ def known(name: str) -> None:
 
 def attempt(
     tasks: Sequence[str | Task] | str,
-    system: str | Path | Vectors | System | Given,
+    system: Scored,
     *,
     source: str = "embedded",
     papers: int = PAPERS,
@@ -243,7 +127,8 @@ def attempt(
 
     Args:
         tasks: a suite, a task, a task folder, several of the latter two, or tasks that are loaded already.
-        system: a name `load_system` knows, a file or a folder of vectors, a mapping id -> vector, or a system.
+        system: a name `load_system` knows, a file or a folder of vectors, a mapping id -> vector or (ids, array), an
+            encoder, any object with `.encode(list of str)`, any function from texts to an array, or a system.
         source, papers, data_seed: where the tasks come from, see `load_task`.
         question: protocol, on_missing, seed and so on.
         keep: read rows that are kept, and keep new ones. With `again` the kept ones are computed and written anew. Tasks
@@ -266,7 +151,9 @@ def attempt(
     waiting: deque[int] = deque()  # places in `suited`: two folders may hold tasks of one name
     for at, task in enumerate(suited):
         try:
-            keys[at] = score_cache.key_of(task, _fingerprint(scored, task), _recipe(scored), question)
+            keys[at] = score_cache.key_of(
+                task, _fingerprint(scored, task, question.protocol), _recipe(scored), question
+            )
             kept = score_cache.read(keys[at]) if keep and not again and task.data_hash else None
         except Exception as error:  # whatever it is, the other tasks stand
             _failed(failed, task, error)
@@ -314,7 +201,7 @@ def _failed(failed: dict[str, Exception], task: Task, error: Exception) -> None:
 
 def score(
     tasks: Sequence[str | Task] | str,
-    system: str | Path | Vectors | System | Given,
+    system: Scored,
     *,
     source: str = "embedded",
     papers: int = PAPERS,
@@ -355,18 +242,26 @@ def _why(error: Exception) -> str:
     return str(error) if isinstance(error, ScirepError) else f"{type(error).__name__}: {error}"
 
 
-def as_system(system: str | Path | Vectors | System | Given) -> System | Given:
-    """Return a system of whatever names or holds one; a string that ends like a file of vectors is one."""
+def as_system(system: Scored) -> System | Given:
+    """Return a system of whatever names, holds or is one; a string that ends like a file of vectors is one.
+
+    Raises ConfigError for an unknown name, and for what is neither name, vectors nor model.
+    """
     if isinstance(system, str):
         return given(Path(system)) if Path(system).suffix in FILES else systems.load_system(system)
-    if isinstance(system, Path | Mapping):
+    if isinstance(system, Path | Mapping | tuple | list):
         return given(system)
-    return system
+    if hasattr(system, "suits"):
+        known: System | Given = system
+        return known
+    if systems.is_encoder(system):
+        return systems.System(system.name, system.fingerprint, system)
+    return of_model(system)
 
 
-def _fingerprint(system: System | Given, task: Task) -> str:
+def _fingerprint(system: System | Given, task: Task, protocol: str) -> str:
     if isinstance(system, Given):
-        return scoring.content_hash(system.on(task))
+        return scoring.content_hash(system.on(task, protocol))
     return system.fingerprint
 
 

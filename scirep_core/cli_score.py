@@ -158,7 +158,7 @@ def _any(system: Given, task: Any) -> bool:
     from scirep_core import benchmark
     from scirep_core.datasets.csfcube import FacetCollection
 
-    table = system.tables(task)
+    table = system.tables(task, "paper")
     if isinstance(task, FacetCollection):
         return any(key in table for key in task.papers)
     return benchmark.coverage(task, table).embedded > 0
@@ -172,7 +172,7 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
     from scirep_core import benchmark
     from scirep_core.datasets import TASKS, load_task
 
-    table = system.tables(task)
+    table = system.tables(task, "paper")
     said = f"{system.name}: {benchmark.strangers(task, table)}"
     if source != "auto" or name not in TASKS or not table:
         raise ConfigError(f"{said}. Check the ids" + (", or --source" if name in TASKS else ""))
@@ -214,7 +214,7 @@ def _facets(collection: Any, system: System | Given, vectors: str | None, questi
         raise ConfigError(
             f"{collection.name} asks for vectors or rankings a facet: see chapter csfcube/baselines, or give --vectors"
         )
-    given: Any = system.tables(collection) if isinstance(system, benchmark.Given) else vectors
+    given: Any = system.tables(collection, "paper") if isinstance(system, benchmark.Given) else vectors
     splits = ("dev", "test") if question.split is None else (question.split,)
     how = {key: value for key, value in question._asdict().items() if key not in ("split", "intercept")}
     return [row for s in splits for row in scoring.evaluate(collection, given, split=s, name=system.name, **how)]
@@ -332,7 +332,7 @@ def _covered(
     found, readable = [], []
     for task in tasks:
         try:
-            found.append(benchmark.coverage(task, system.tables(task)))
+            found.append(benchmark.coverage(task, system.tables(task, "paper")))
             readable.append(task)
         except ScirepError as error:
             unread[task.name] = error

@@ -298,13 +298,8 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
 
     own = dict(functions or {})
 
-    def system(name: str) -> Callable[[str], Any]:
-        if name in own:
-            return lambda protocol: benchmark.Given(
-                name, lambda task: your_encoder.by_callable(task, own[name], protocol)
-            )
-        loaded = load_system(name)
-        return lambda protocol: loaded
+    def system(name: str) -> Any:
+        return benchmark.of_model(own[name], name, your_encoder.LETTERS) if name in own else load_system(name)
 
     def make(systems: Sequence[str], more: str, tasks: Sequence[str], papers: int, seed: int) -> ScoreExplorer:
         names = list(dict.fromkeys([*systems, *filter(None, map(str.strip, more.split(",")))]))

@@ -3,9 +3,12 @@
 Vectors are a mapping id -> vector, or (ids, array), or a file: `.npz` (`ids`, and `vectors` or `emb`), `.parquet` or
 `.jsonl` with `paper_id` or `doc_id` and `embedding`. An id twice, a NaN, rows of different length, a judged paper
 without a vector: each is an error that names it. `on_missing="drop"` scores what has vectors, as the published code of
-each task does, and says how much that is. Two names stand for vectors too: `oracle` (the ceiling, where the truth is
-known) and `random` (the floor: seeded normal vectors). Tasks that rank judged candidates also take a `PairScorer`, a
-system without one vector a paper (BM25, sentence matching).
+each task does, and says how much that is.
+
+Two names stand for vectors too: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
+vectors). A model stands for the vectors it makes: an encoder of this library, any object with `.encode(list of str)`, any
+function from texts to an array; what it reads is said in systems.py. Tasks that rank judged candidates also take a
+`PairScorer`, a system without one vector a paper (BM25, sentence matching).
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core import systems
 from scirep_core.datasets import task as schema
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.task import Task
+from scirep_core.encoders import Encoder
 from scirep_core.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.evaluators import EVALUATORS, facets
 from scirep_core.evaluators.facets import System
@@ -34,8 +39,8 @@ from scirep_core.results import Result
 from scirep_core.vector_folder import is_vector_folder, read_vector_folder
 
 Vectors = Mapping[str, NDArray[np.floating]]
-Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str
-"""What can be scored: id -> vector, (ids, array), a scorer of pairs, or a name."""
+Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str | Encoder | systems.Vectorise | Any
+"""What can be scored: id -> vector, (ids, array), a model, a scorer of pairs, or a name."""
 OnMissing = Literal["error", "drop"]
 RANDOM_DIM = 32
 """Dimensions of `random` vectors."""
@@ -66,7 +71,9 @@ def evaluate(
         vectors: mapping id -> vector, or (ids, (n, dim) array), or `oracle`, or `random`. Ids are those of the
             judgements: papers, queries, labels; `<paper>/t` and `<paper>/ta` for alternative_self. CSFCube:
             `<paper>_<facet>`, where present, is that query's own vector; `<query>/q` is a query's own where its id is a
-            candidate's too. Ids no one asks for do no harm. A PairScorer for tasks that rank judged candidates.
+            candidate's too. Ids no one asks for do no harm. Or a model: an object with `.encode(list of str)`, a
+            function from texts to an array (systems.py says what they read). A PairScorer for tasks that rank judged
+            candidates.
         on_missing: `drop` leaves out what has no vector and reports the coverage.
         tasks: of a faceted collection, which facets.
         similarity: l2, cosine or dot; None is the task's own (cosine for reviewers, authors, alternative_self).
@@ -74,7 +81,7 @@ def evaluate(
         seed: of intervals, drawn queries and random vectors.
         intercept: of probes under protocol `paper`; False is the published numbers' own back end, whose SVMs have none.
 
-    Raises ConfigError for unknown names, DataError for bad or missing vectors, NumericError for NaN.
+    Raises ConfigError for unknown names and for what cannot be scored, DataError for bad or missing vectors, NumericError for NaN.
     """
     if on_missing not in ("error", "drop"):
         raise ConfigError(f"on_missing must be error or drop, not {on_missing!r}")
@@ -84,8 +91,9 @@ def evaluate(
         raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
     if protocol == "sound" and not intercept:
         raise ConfigError("the sound protocol fits an intercept; without one goes with protocol paper")
+    vectors, made = _modelled(task, vectors, protocol)
     scorer = vectors if isinstance(vectors, PairScorer) else None
-    name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
+    name = name or made or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
     if scorer and not (isinstance(task, Task) and task.type in PAIRED):
         kind = task.type if isinstance(task, Task) else "faceted"
         raise ConfigError(
@@ -111,6 +119,16 @@ def evaluate(
     )
     rows = [replace(row, note=sentence(row.note, doubts(table))) for row in rows]
     return rows if kept is task else [_coverage(row, task, kept) for row in rows]
+
+
+def _modelled(task: FacetCollection | Task, vectors: Given, protocol: Protocol) -> tuple[Given, str]:
+    """Return the vectors of a model, and its name; whatever is no model as it is, without a name."""
+    if isinstance(vectors, str | Mapping | tuple | list | PairScorer):
+        return vectors, ""
+    if systems.is_encoder(vectors):
+        return systems.by_encoder(task, vectors, protocol), vectors.name
+    model = systems.as_model(vectors)
+    return systems.by_callable(task, model, protocol), model.name
 
 
 def _evaluate_task(
@@ -217,8 +235,11 @@ def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Resu
     return replace(row, pool=pool, coverage=scored / rated)
 
 
-def as_mapping(vectors: Vectors | tuple[Sequence[str], Any], name: str = "vectors") -> dict[str, NDArray[np.floating]]:
-    """Return id -> vector. Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id."""
+def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floating]]:
+    """Return id -> vector of a mapping or of (ids, array).
+
+    Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id.
+    """
     if isinstance(vectors, tuple | list):
         if len(vectors) != 2:
             raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")

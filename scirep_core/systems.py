@@ -7,6 +7,10 @@
     minilm, specter2, ...       every key of ENCODERS, a folder, a hub name (`encoders/__init__.py`)
     a+b, a++b                   the mean of encoders' vectors, their concatenation
 
+And a model of one's own, by `as_model`: whatever has `.encode(list of str)`, or a function from texts to an array. It reads
+title + ". " + abstract, as MiniLM does, or what its attribute `recipe` (a `text.Recipe`) says. In ad-hoc search a model that has
+`encode_query` and `encode_document` (sentence-transformers) reads queries by the one and the papers to be found by the other.
+
 A system is asked for a task at a time: `on(task)` gives what `scoring.evaluate` takes. `fingerprint` names what
 computes by content, so rows can be kept under it; the texts belong to the task and to its own hash.
 """
@@ -14,23 +18,31 @@ computes by content, so rows can be kept under it; the texts belong to the task 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
+import numpy as np
+
+from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.task import Task, TaskType
 from scirep_core.encoders import ENCODERS, SENTENCES, Encoder, aspire, lexical, load_encoder
 from scirep_core.errors import ConfigError, DataError, UnknownName, nearest
 from scirep_core.evaluators import inputs, pairs, reference
-from scirep_core.evaluators.inputs import Progress, Vectors
+from scirep_core.evaluators.inputs import Input, Progress, Vectors
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.formats import Format
 from scirep_core.store import stable_hash
+from scirep_core.text import Recipe
 
 RANKING: tuple[TaskType, ...] = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
 """Task types that a system without vectors can be scored on: judged candidates are ranked."""
 BOUNDS = ("random", "oracle")
 LEXICAL = ("tfidf", "bm25")
+Vectorise = Callable[[list[str]], Any]
+"""Texts in, (texts, dim) array out: numpy's, torch's, or lists of numbers."""
+TAKEN = "a name, a model with .encode(list of str), a function from texts to an array, a mapping id -> vector, or (ids, array)"
+"""What can be scored, in words."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +85,7 @@ class System:
             raise ConfigError(f"{self.name} cannot be scored on {task.name} ({task.type})")
         if self.name in BOUNDS:
             return cast(Literal["oracle", "random"], self.name)
-        if not task.queries and next(iter(task.texts()), None) is None:
-            raise DataError(
-                task.name, None, f"{task.source} data have no texts to encode", "Give vectors by id instead"
-            )
+        refuse_textless(task)
         if self.encoder is not None:
             return inputs.vectors_of(task, self.encoder, protocol, progress)
         if self.name == "tfidf":
@@ -93,6 +102,115 @@ class System:
             inputs.prepare(suited, self.encoder, protocol, progress)
         elif is_sentence_matcher(self.name):
             pairs.prepare(suited, self.name, progress, protocol)
+
+
+def refuse_textless(task: Task) -> None:
+    """Raise DataError for a task whose source has no texts."""
+    if not task.queries and next(iter(task.texts()), None) is None:
+        raise DataError(task.name, None, f"{task.source} data have no texts to encode", "Give vectors by id instead")
+
+
+class Model(NamedTuple):
+    """A model of the user's own: its name, how papers become texts for it, and what reads each side of a task."""
+
+    name: str
+    recipe: Recipe
+    paper: Vectorise
+    query: Vectorise
+    found: Vectorise
+
+
+def is_encoder(thing: object) -> TypeGuard[Encoder]:
+    """Return whether something is an encoder of this library, which is told the task format of every text."""
+    return hasattr(thing, "formats") and isinstance(getattr(thing, "recipe", None), Recipe)
+
+
+def as_model(thing: Any, recipe: Recipe | None = None) -> Model:
+    """Return a model of an object with `.encode` or of a function; `recipe` instead of its own.
+
+    Raises ConfigError for anything else: a class is no model before one of it is made.
+    """
+    paper = getattr(thing, "encode", None)
+    if isinstance(thing, str | type) or not callable(paper or thing):
+        kind = type(thing).__name__
+        shown = (
+            f"the class {thing.__name__}" if isinstance(thing, type) else f"{kind} {' '.join(repr(thing).split()):.40}"
+        )
+        raise ConfigError(f"{shown} cannot be scored. Give {TAKEN}")
+    if not callable(paper):
+        return Model(_name(thing), recipe or _recipe(thing), thing, thing, thing)
+    both = [getattr(thing, name, None) for name in ("encode_query", "encode_document")]
+    query, found = both if all(map(callable, both)) else (paper, paper)
+    return Model(_name(thing), recipe or _recipe(thing), paper, cast(Vectorise, query), cast(Vectorise, found))
+
+
+def _name(thing: Any) -> str:
+    own = (getattr(thing, key, None) for key in ("name", "__name__"))
+    return next((name for name in own if isinstance(name, str) and name), type(thing).__name__).strip("<>")
+
+
+def _recipe(thing: Any) -> Recipe:
+    own = getattr(thing, "recipe", None)
+    return own if isinstance(own, Recipe) else SENTENCES
+
+
+def by_callable(task: Task | FacetCollection, model: Model | Any, protocol: str = "paper") -> Vectors:
+    """Return id -> vector of a model of one's own (`as_model`) on a task.
+
+    Raises ConfigError for what is no model, DataError for a task without texts, and for an answer that is no row a text.
+    """
+    made = model if isinstance(model, Model) else as_model(model)
+    wanted = _wanted(task, made.recipe, protocol)
+    search = isinstance(task, Task) and bool(task.queries) and made.query is not made.paper
+    asked = [key for key, one in wanted.items() if search and one.format == "QRY"]
+    others = [key for key, one in wanted.items() if not (search and one.format == "QRY")]
+    found: Vectors = {}
+    for side, keys in ((made.query, asked), (made.found if search else made.paper, others)):
+        if keys:
+            rows = _rows(side([wanted[key].text for key in keys]), len(keys), made.name)
+            found |= dict(zip(keys, rows, strict=True))
+    return found
+
+
+def by_encoder(task: Task | FacetCollection, encoder: Encoder, protocol: str = "paper") -> Vectors:
+    """Return id -> vector of an encoder of this library on a task; of a faceted collection a vector a paper, format PRX."""
+    if isinstance(task, Task):
+        refuse_textless(task)
+        return inputs.vectors_of(task, encoder, protocol)
+    wanted = _wanted(task, encoder.recipe, protocol)
+    return dict(zip(wanted, encoder.encode([one.text for one in wanted.values()], "PRX"), strict=True))
+
+
+def _wanted(task: Task | FacetCollection, recipe: Recipe, protocol: str) -> dict[str, Input]:
+    if isinstance(task, Task):
+        refuse_textless(task)
+        return inputs.inputs(task, recipe, protocol)
+    return {key: Input(recipe.of_paper(paper), "PRX") for key, paper in task.papers.items()}
+
+
+def _rows(made: Any, texts: int, name: str) -> Any:
+    """Return what a model gave as an array. Raises DataError unless it is one row of numbers a text."""
+    try:
+        array = np.asarray(_plain(made))
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            name, None, f"{texts} texts gave no array ({error})", "Return one row of numbers per text"
+        ) from None
+    if array.ndim != 2 or len(array) != texts:
+        raise DataError(
+            name, None, f"{texts} texts gave an array of shape {array.shape}", "Return one row of numbers per text"
+        )
+    return array
+
+
+def _plain(made: Any) -> Any:
+    """Return tensors, of whatever device and number type, and sparse matrices as what numpy reads."""
+    if hasattr(made, "detach"):
+        made = made.detach().cpu()
+        return (made.float() if made.is_floating_point() else made).numpy()
+    if hasattr(made, "toarray"):
+        return made.toarray()
+    return [_plain(one) for one in made] if isinstance(made, list) and made and hasattr(made[0], "detach") else made
 
 
 def is_sentence_matcher(name: str) -> bool:

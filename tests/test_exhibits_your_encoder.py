@@ -24,6 +24,7 @@ from scirep_core.exhibits import your_encoder_tables as tables
 from scirep_core.leaderboard import main_metric
 from scirep_core.parameters import PARAMETERS
 from scirep_core.results import Result
+from scirep_core.systems import as_model, by_callable
 
 SMALL = {name: all_tasks()[name] for name in ("classification", "regression", "proximity", "adhoc_search", "triplets")}
 N = 40
@@ -78,9 +79,9 @@ def test_a_file_and_a_callable_are_scored_beside_the_references(
     direct = {r.metric: r.value for r in scored(task, vectors())}
     ours = {r.metric: r.value for r in rows if (r.task, r.encoder, r.protocol) == (task.name, "mine", "paper")}
     assert ours == direct
-    given = exhibits.by_callable(task, lengths)
+    given = by_callable(task, as_model(lengths, exhibits.LETTERS))
     assert given["p3"][0] == len("On stacks, part 3 We push and pop. \u2028 Number 3.")
-    assert set(exhibits.by_callable(SMALL["adhoc_search"], lengths)) >= {"q1", "p1", "p2"}
+    assert set(by_callable(SMALL["adhoc_search"], lengths)) >= {"q1", "p1", "p2"}
     kept = exhibits.record(chapter, rows)
     assert all(not row.by_query and row.chapter == "scirepeval/your_encoder" for row in kept)
     assert len((chapter.folder / "rows.jsonl").read_text().splitlines()) == len(kept)

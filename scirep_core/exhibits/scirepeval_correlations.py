@@ -210,7 +210,8 @@ def _named(name: str, shelf: Shelf) -> Any:
 
 
 def _given(name: str, shelf: Shelf) -> Given:
-    return Given(name, _remembering(SYSTEMS[name].make(shelf)))
+    make = _remembering(SYSTEMS[name].make(shelf))
+    return Given(name, lambda task, protocol: make(task))
 
 
 def _remembering(make: Callable[[Task], Vectors]) -> Callable[[Task], Vectors]:

@@ -13,14 +13,11 @@ explorer, are in your_encoder_tables.py; what can go wrong with given vectors is
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from scirep_core import benchmark
 from scirep_core.benchmark import Given, Question
@@ -30,12 +27,11 @@ from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
 from scirep_core.errors import ConfigError
-from scirep_core.evaluators.inputs import inputs
 from scirep_core.exhibits.counting import names_in
 from scirep_core.formats import PROTOCOLS, Format
 from scirep_core.leaderboard import main_metric
 from scirep_core.results import Result, provenance
-from scirep_core.systems import System, load_system
+from scirep_core.systems import System, Vectorise, load_system
 from scirep_core.text import Recipe
 
 CHAPTER = "scirepeval/your_encoder"
@@ -52,8 +48,8 @@ TITLES = {
 }
 DIFFERENCE, P = "difference of {metric}", "p of the difference of {metric}"
 
-Vectorise = Callable[[Sequence[str]], Any]
-"""Texts in, (texts, dim) array out."""
+LETTERS = Recipe(" ")
+"""How the page's own function reads a paper, in its three lines and here."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,8 @@ class Bench:
 
     tasks: tuple[Task, ...]
     absent: Mapping[str, str]
-    systems: Mapping[str, Callable[[str], System | Given]]
-    """Name -> the system under a protocol. References first, then the reader's, then the oracle."""
+    systems: Mapping[str, System | Given]
+    """By name: references first, then the reader's, then the oracle."""
 
     def pick(self, *formats: Format) -> Task:
         """Return the first task of one of the formats that a callable can be tried on; the first of all without one."""
@@ -91,19 +87,19 @@ def prepare(
     loaded, absent = benchmark.load_tasks(names_of(tasks, data), data, chapter.parameters["papers"])
     if not loaded:
         raise ConfigError(f"tasks {tasks!r}: none can be read. {next(iter(absent.values()), '')}")
-    systems: dict[str, Callable[[str], System | Given]] = {}
+    systems: dict[str, System | Given] = {}
     for name in dict.fromkeys((*REFERENCES, encoder)):
         system = load_system(name)
-        systems[system.name] = _always(system)
+        systems[system.name] = system
     if vectors:
         own = benchmark.given(Path(vectors))
         if own.name in (*systems, *(callables or ()), "oracle"):
             raise ConfigError(f"vectors {vectors!r}: {own.name!r} is the name of a system here. Rename the file")
-        systems[own.name] = _always(own)
+        systems[own.name] = own
     for name, function in (callables or {}).items():
-        systems[name] = _of_callable(name, function)
+        systems[name] = benchmark.of_model(function, name, LETTERS)
     if any(task.oracle is not None for task in loaded):
-        systems["oracle"] = _always(load_system("oracle"))
+        systems["oracle"] = load_system("oracle")
     return Bench(tuple(loaded), {name: str(why) for name, why in absent.items()}, systems)
 
 
@@ -112,20 +108,6 @@ def names_of(tasks: str, data: str) -> tuple[str, ...]:
     if tasks == "few":
         return benchmark.SUITES["samples"] if data == "real" else FEW
     return tuple(task for name in names_in(tasks) for task in benchmark.SUITES.get(name, (name,)))
-
-
-def _always(system: System | Given) -> Callable[[str], System | Given]:
-    return lambda protocol: system
-
-
-def _of_callable(name: str, function: Vectorise) -> Callable[[str], Given]:
-    return lambda protocol: Given(name, lambda task: by_callable(task, function, protocol))
-
-
-def by_callable(task: Task, function: Vectorise, protocol: str = "paper") -> dict[str, NDArray[np.floating]]:
-    """Return id -> vector of a callable on a task: what the three lines on the page do."""
-    wanted = inputs(task, Recipe(" "), protocol)
-    return dict(zip(wanted, np.asarray(function([one.text for one in wanted.values()])), strict=True))
 
 
 def measure(chapter: Chapter, bench: Bench) -> list[Result]:
@@ -137,10 +119,10 @@ def measure(chapter: Chapter, bench: Bench) -> list[Result]:
     rows: list[Result] = []
     wrong: dict[str, list[str]] = {}
     for protocol in PROTOCOLS:
-        for name, of in bench.systems.items():
+        for name, system in bench.systems.items():
             told = progress(f"{name}, {protocol}", "texts or tasks")
             outcome = benchmark.attempt(
-                [task for task in bench.tasks if name != "oracle" or task.oracle is not None], of(protocol),
+                [task for task in bench.tasks if name != "oracle" or task.oracle is not None], system,
                 source=chapter.parameters["data"], papers=chapter.parameters["papers"],
                 question=Question(protocol, seed=chapter.parameters["seed"]),
                 progress=lambda what, done, total, told=told: told(done, total),  # type: ignore[misc]

@@ -61,7 +61,7 @@ ROOMS: dict[str, Room] = {
     "api-evaluation": Room(
         "Evaluation",
         "Metrics, intervals, one evaluator for each type of task, and the benchmark that runs them all.",
-        ("metrics", "statistics", "comparison", "evaluators", "scoring", "systems", "score_cache", "suites", "benchmark"),
+        ("metrics", "statistics", "comparison", "evaluators", "scoring", "given", "systems", "score_cache", "suites", "benchmark"),
     ),
     "api-results": Room(
         "Results and chapters",
