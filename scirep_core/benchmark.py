@@ -183,9 +183,9 @@ def attempt(
         computed += [task.name] if anew else []
     if progress and computed:
         progress("", len(suited), len(suited))
-    size = {"papers": papers, "data_seed": data_seed}
+    size, reads = {"papers": papers, "data_seed": data_seed}, _reads(scored)
     return Outcome(
-        [_placed(row, scored.name, question, task, size) for at, task in enumerate(suited) for row in rows.get(at, ())],
+        [_placed(row, scored.name, question, task, size, reads) for at, task in enumerate(suited) for row in rows.get(at, ())],
         failed, tuple(task.name for task in loaded if not scored.suits(task)), tuple(computed),
     )  # fmt: skip
 
@@ -271,6 +271,14 @@ def _recipe(system: System | Given) -> list[str]:
     return [part for one in _members(encoder) for part in one.recipe] if encoder is not None else []
 
 
+def _reads(system: System | Given) -> dict[str, Any]:
+    """Return prompts and separator for a row: of an ensemble, those of each member; of given vectors nobody knows."""
+    if isinstance(system, Given):
+        return {"reads": system.recipe.reads} if system.recipe else {}
+    found = {one.name: one.recipe.reads for one in _members(system.encoder)} if system.encoder is not None else {}
+    return {"reads": next(iter(found.values())) if len(found) == 1 else found} if found else {}
+
+
 def _members(encoder: Encoder) -> list[Encoder]:
     if not isinstance(encoder, Ensemble):
         return [encoder]
@@ -325,8 +333,11 @@ def _texts(progress: Progress | None) -> Callable[[int, int], None] | None:
     return functools.partial(progress, "texts") if progress else None
 
 
-def _placed(row: Result, name: str, question: Question, task: Task, size: Mapping[str, Any]) -> Result:
-    """Return a row under the system's name, with the literature's size where it is of one, and a probe's back end."""
+def _placed(
+    row: Result, name: str, question: Question, task: Task, size: Mapping[str, Any], reads: Mapping[str, Any]
+) -> Result:
+    """Return a row under the system's name: the literature's size where it is of one, a probe's back end, what was read."""
     where = size if task.source == "embedded" else {}
     back_end = {"intercept": False} if not question.intercept and task.type in scoring.PROBED else {}
-    return replace(row, encoder=name, parameters={**row.parameters, **where, **back_end})
+    more = {**row.parameters, **where, **back_end}
+    return replace(row, encoder=name, parameters=more, provenance={**row.provenance, **reads})

@@ -45,11 +45,13 @@ class Origin(NamedTuple):
             return "\n".join([number.id, *lines, f"kept in: {self.where}"])
         bounds = "" if number.low is None else f" (95 % interval {number.low:.2f} to {number.high:.2f})"
         source = number.provenance
+        reads = source.get("reads")
         lines = [
             number.id,
             f"value: {number.value:.6g}{bounds}, n = {number.n}, protocol {number.protocol}, split {number.split}",
             f"data: {number.source}, content hash {number.data_hash[:16]}; {number.pool or 'whole collection'}",
             f"encoder: {number.encoder or 'none'} {number.fingerprint}; {number.similarity}; {number.ties}",
+            *([f"reads: {json.dumps(reads, ensure_ascii=False)}"] if reads else []),
             f"parameters: {json.dumps(number.parameters, sort_keys=True)}",
             f"code {source.get('code_version')}, versions {json.dumps(source.get('versions'))}, {source.get('device')}",
             f"seconds: {number.seconds if number.seconds is not None else 'not timed'}; seed {number.seed}",

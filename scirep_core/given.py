@@ -33,11 +33,12 @@ class Given:
     """Vectors of the user's own, as a system: the counterpart of `systems.System`.
 
     `tables(task, protocol)` gives what there is for a task. Its fingerprint is that of the vectors the task needs, so that
-    adding some for one task leaves the rows of the others as they are.
+    adding some for one task leaves the rows of the others as they are. `recipe` is of a model, how its texts are made.
     """
 
     name: str
     tables: Callable[[Any, str], Vectors]
+    recipe: Recipe | None = None
 
     def suits(self, task: Task) -> bool:
         """Return True: vectors can be scored on every task."""
@@ -91,7 +92,7 @@ def of_model(thing: Any, name: str = "", recipe: Recipe | None = None) -> Given:
             kept[key] = task, systems.by_callable(task, model, protocol)
         return kept[key][1]
 
-    return Given(name or model.name, tables)
+    return Given(name or model.name, tables, model.recipe)
 
 
 def _of_folder(folder: Path, task: Task, protocol: str) -> Vectors:

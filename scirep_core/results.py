@@ -30,7 +30,8 @@ from scirep_core.store import sha256_file, stable_hash
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
 """Root of the checkout: the book, its notebooks and its recorded results live beside the package."""
-VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "gensim", "rank-bm25", "krippendorff")
+VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "tokenizers", "adapters", "sentence-transformers",
+             "gensim", "rank-bm25", "pytrec_eval-terrier", "krippendorff")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,15 @@ def evaluate(
         raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
     if protocol == "sound" and not intercept:
         raise ConfigError("the sound protocol fits an intercept; without one goes with protocol paper")
-    vectors, made = _modelled(task, vectors, protocol)
+    if not isinstance(vectors, str | Mapping | tuple | list | PairScorer):
+        found, made, reads = _modelled(task, vectors, protocol)
+        rows = evaluate(
+            task, found, protocol, on_missing=on_missing, tasks=tasks, metrics=metrics, similarity=similarity, split=split,
+            name=name or made, seed=seed, intercept=intercept,
+        )  # fmt: skip
+        return [replace(row, provenance={**row.provenance, "reads": reads}) for row in rows]
     scorer = vectors if isinstance(vectors, PairScorer) else None
-    name = name or made or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
+    name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
     if scorer and not (isinstance(task, Task) and task.type in PAIRED):
         kind = task.type if isinstance(task, Task) else "faceted"
         raise ConfigError(
@@ -121,14 +127,12 @@ def evaluate(
     return rows if kept is task else [_coverage(row, task, kept) for row in rows]
 
 
-def _modelled(task: FacetCollection | Task, vectors: Given, protocol: Protocol) -> tuple[Given, str]:
-    """Return the vectors of a model, and its name; whatever is no model as it is, without a name."""
-    if isinstance(vectors, str | Mapping | tuple | list | PairScorer):
-        return vectors, ""
-    if systems.is_encoder(vectors):
-        return systems.by_encoder(task, vectors, protocol), vectors.name
-    model = systems.as_model(vectors)
-    return systems.by_callable(task, model, protocol), model.name
+def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
+    """Return the vectors of a model, its name, and what it read."""
+    if systems.is_encoder(model):
+        return systems.by_encoder(task, model, protocol), model.name, model.recipe.reads
+    own = systems.as_model(model)
+    return systems.by_callable(task, own, protocol), own.name, own.recipe.reads
 
 
 def _evaluate_task(

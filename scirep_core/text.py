@@ -54,6 +54,16 @@ class Recipe(NamedTuple):
         """Return the text of a bare query."""
         return self.query + text
 
+    @property
+    def reads(self) -> dict[str, str]:
+        """What is read of a paper and of a query, and of a paper to be found where it differs: prompts and separator, to look at.
+
+        >>> Recipe(". ", query="query: ").reads
+        {'paper': 'TITLE. ABSTRACT', 'query': 'query: QUERY'}
+        """
+        paper, found = (f"{prompt}TITLE{self.separator}ABSTRACT" for prompt in (self.paper, self.found))
+        return {"paper": paper, "query": f"{self.query}QUERY"} | ({"to be found": found} if found != paper else {})
+
 
 def _field(paper: Paper, name: str, float_years: bool) -> str:
     if name != "year":

@@ -32,6 +32,7 @@ ROWS = [name for name, spec in ENCODERS.items() if not spec.model.startswith(("p
 """Rows that are models in hub layout; the others are in test_registered.py."""
 FIRST = (
     "scibert",
+    "scibert_cased",
     "specter",
     "scincl",
     "specter2_base",

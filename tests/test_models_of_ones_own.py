@@ -18,6 +18,7 @@ from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.task import Task
 from scirep_core.encoders import SENTENCES
 from scirep_core.errors import ConfigError, DataError, ScirepError
+from scirep_core.explain import Origin
 from scirep_core.text import Recipe
 
 SMALL = all_tasks()
@@ -108,6 +109,20 @@ def test_the_text_is_minilms_or_the_models_own():
     mine.recipe = Recipe(" [SEP] ", paper="paper: ")  # type: ignore[attr-defined]
     evaluate(task, mine)
     assert f"paper: {paper.title} [SEP] {paper.abstract}" in mine.read
+
+
+def test_a_row_says_what_was_read_of_a_paper_and_a_query():
+    task, mine = SMALL["proximity"], Mine()
+    plain = {"paper": "TITLE. ABSTRACT", "query": "QUERY"}
+    for rows in (evaluate(task, mine), score([task], mine, keep=False), score([task], "minilm", keep=False)):
+        assert rows and all(row.provenance["reads"] == plain for row in rows)
+        assert '"TITLE. ABSTRACT"' in Origin(rows[0], Path("rows.jsonl")).text()
+        assert {"tokenizers", "adapters"} <= rows[0].provenance["versions"].keys()
+    mine.recipe = Recipe(" [SEP] ", "query: ", "passage: ", "query: ")  # type: ignore[attr-defined]
+    assert evaluate(task, mine)[0].provenance["reads"] == {
+        "paper": "query: TITLE [SEP] ABSTRACT", "query": "query: QUERY", "to be found": "passage: TITLE [SEP] ABSTRACT",
+    }  # fmt: skip
+    assert "reads" not in evaluate(task, vectors())[0].provenance
 
 
 def test_the_sides_of_a_search_are_read_apart_and_nothing_else_is():

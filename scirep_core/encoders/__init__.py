@@ -105,6 +105,9 @@ _V1: dict[Format, str] = {
 ENCODERS: dict[str, Spec] = {
     "minilm": Spec(MINILM, "mean", SENTENCES, "all-MiniLM-L6-v2 (bundled weights; works offline; not in the paper)"),
     "scibert": Spec("allenai/scibert_scivocab_uncased", "cls", PAPER, "SciBERT (SciRepEval Table 2; SciMult: first token)"),
+    "scibert_cased": Spec(
+        "allenai/scibert_scivocab_cased", "cls", PAPER, "SciBERT with capitals (the textual neighbours' paper: first token)"
+    ),
     "specter": Spec("allenai/specter", "cls", PAPER, "SPECTER: title and abstract, first token (SciRepEval, CSFCube)"),
     "scincl": Spec("malteos/scincl", "cls", PAPER, "SciNCL: title and abstract, first token (SciRepEval Table 2)"),
     "specter2_base": Spec(
@@ -133,7 +136,8 @@ ENCODERS: dict[str, Spec] = {
     "biolinkbert": Spec("michiyasunaga/BioLinkBERT-base", "cls", PAPER, "BioLinkBERT (SciMult baseline: first token)"),
     "oagbert": Spec(
         "local:oagbert", "mean", PAPER,
-        "OAG-BERT version 1, a plain BERT (SciMult baseline: mean of tokens); no hub name known: CogDL gives the files",
+        "OAG-BERT version 1, a plain BERT (SciMult baseline: mean of tokens); no hub name known: CogDL gives the files. Not that "
+        "of the textual neighbours' paper: version 2, pooled, which reads a paper by CogDL's own code",
     ),
     "unsimcse": Spec("princeton-nlp/unsup-simcse-bert-base-uncased", "cls", SENTENCES, "UnSimCSE-BERT (appendix C)"),
     "susimcse": Spec("princeton-nlp/sup-simcse-bert-base-uncased", "pooler", SENTENCES, "SuSimCSE-BERT (appendix C)"),

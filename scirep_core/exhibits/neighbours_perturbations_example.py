@@ -300,13 +300,13 @@ def table8(chapter: Chapter, rows: Sequence[Result]) -> None:
     caption = "Table 8: the paper’s three models as printed, and the encoders of this run that have a tokenizer"
     chapter.show(report.table(header, cells, caption, classes))
     lowered = [html.escape(named(encoder)) for encoder in own if not at[encoder, "case kept"].value]
-    known = {encoder.partition("@")[0] for encoder in own}
+    known = {encoder.partition("@")[0].removesuffix("_cased") for encoder in own}
     absent = [model for model in models if model.lower().replace("-", "") not in known]
     chapter.say(
         f"Of the encoders at hand {listed(lowered)} {'reads' if len(lowered) == 1 else 'read'} every text in lower case."
         if lowered else "",
         f"What is printed of {listed(absent)} cannot be checked without their checkpoints: run the chapter with "
-        "<code>-p encoders specter,scibert</code> where they can be fetched." if absent else "",
+        "<code>-p encoders specter,scibert_cased</code> where they can be fetched." if absent else "",
     )  # fmt: skip
 
 
