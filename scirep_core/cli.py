@@ -14,10 +14,12 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core import (
+    __version__,
     cli_diff,
     cli_edition,
     cli_encode,
     cli_export,
+    cli_list,
     cli_overlap,
     cli_pairs,
     cli_perturb,
@@ -27,11 +29,10 @@ from scirep_core import (
     cli_train,
 )
 from scirep_core.errors import ConfigError, ScirepError, nearest
-from scirep_core.terminal import Json, print_json, say, table
+from scirep_core.terminal import Json, hushed, is_hushed, print_json, say, table, warn
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Representing scientific documents: rerun the book, fetch its data, score your own vectors.",
@@ -39,6 +40,27 @@ app = typer.Typer(
 )
 data_app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"scirep {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def scirep(
+    context: typer.Context,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress; results, warnings and errors stay.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Take what goes before every command, or for --quiet anywhere."""
+    if quiet:
+        context.with_resource(hushed())
+
+
 # ----------------------------------------------------------------------------------------------------------- data
 
 
@@ -146,6 +168,7 @@ data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
 data_app.command("pairs", epilog=cli_pairs.EXAMPLES)(cli_pairs.pairs)
 
 app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
+app.command("list", epilog=cli_list.EXAMPLES)(cli_list.listing)
 app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
 app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
 app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
@@ -182,7 +205,8 @@ def run(
             raise ConfigError(f"-p {pair!r}: write -p name value, or -p name=value")
         given[name] = value
     result = runner.run(Path(notebook), given, out, rows, say)
-    if not result.ok:  # the runner has said why
+    if not result.ok:  # the runner has said why, if it was to say anything
+        _tell_quietly(result.error)
         raise typer.Exit(result.exit_code)
     print(result.notebook)
 
@@ -202,6 +226,7 @@ def book(
     failed = [result for result in results if not result.ok]
     if failed:
         names = ", ".join(result.name for result in failed)
+        _tell_quietly(*(result.error for result in failed))
         raise ScirepError(f"{len(failed)} of {len(results)} chapters failed ({names}); the last good book is untouched")
     index = book_.build(Places().runs / profile, output or book_.ROOT / "build" / "html", say)
     print(f"The book is ready. Open {index.as_uri()} in a browser, or run `make serve`.")
@@ -221,6 +246,12 @@ def explain(
         return
     for i, origin in enumerate(origins):
         print(("\n" if i else "") + origin.text())
+
+
+def _tell_quietly(*errors: str) -> None:
+    """Print what the runner would have said among its progress."""
+    for error in errors if is_hushed() else ():
+        warn(error)
 
 
 def _papermill_style(arguments: list[str]) -> list[str]:
@@ -246,6 +277,7 @@ def _papermill_style(arguments: list[str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input exits with 2 and one line, Ctrl-C with 130."""
     words = sys.argv[1:] if arguments is None else arguments
+    words = sorted(words, key=lambda word: word != "--quiet")  # a command's own last word, more often than not
     sys.exit(_guarded(lambda: app(_papermill_style(words), standalone_mode=False, prog_name="scirep")))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError, nearest
-from scirep_core.terminal import Json, print_json, say
+from scirep_core.terminal import Json, bar, print_json, say
 
 EXAMPLES = (
     "Examples: scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz;  "
@@ -150,13 +149,11 @@ def _folder(
 @contextmanager
 def _bar(total: int) -> Iterator[Any]:
     """Show a progress bar on standard error; the function given takes (done, total)."""
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" texts", file=sys.stderr, dynamic_ncols=True, disable=None) as bar:
+    with bar(total=total, unit=" texts", dynamic_ncols=True) as shown:
 
         def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.n = done
-            bar.refresh()
+            shown.total = total
+            shown.n = done
+            shown.refresh()
 
         yield progress

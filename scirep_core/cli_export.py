@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scirep_core.terminal import Json, print_json, say
+from scirep_core.terminal import Json, print_json, say, warn
 
 EXAMPLES = (
     "Examples: scirep export minilm --to models/minilm;  scirep export specter2 --to models/specter2;  "
@@ -45,7 +45,7 @@ def export(
     done = written(encoder, to, say, base)
     for note in (done.note, ELSEWHERE.get(done.kind, CONDITIONED)):
         if note:
-            say(f"scirep: {note}")
+            warn(f"scirep: {note}")
     if as_json:
         print_json(done._asdict() | {"folder": str(done.folder), "formats": list(done.formats)})
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scirep_core.terminal import Json, print_json, say, table
+from scirep_core.terminal import Json, print_json, say, table, warn
 
 EXAMPLES = (
     "Examples: scirep data overlap scirepeval/cite_prediction scirepeval/scidocs_cite;  "
@@ -61,6 +61,6 @@ def overlap(
         if one.papers.first:
             print(f"{one.task}: seen are {', '.join(one.papers.first)}{' ...' if one.papers.seen > examples else ''}")
         if one.other_title.seen:
-            say(
+            warn(
                 f"warning: {one.task}: {one.other_title.seen:,} ids stand for other titles in {train}: not counted as seen"
             )

@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError, DataError
-from scirep_core.terminal import Json, print_json, say, table
+from scirep_core.terminal import Json, bar, print_json, table, warn
 
 EXAMPLES = (
     "Examples: scirep perturb --code T_ARot < papers.jsonl > neighbours.jsonl;  "
@@ -65,7 +65,7 @@ def perturb(
         raise ConfigError(f"--variant {variant!r}: {' or '.join(VARIANTS)}")
     found = find_tools(tools)
     if found.missing:
-        say(f"scirep: {found.say()}")
+        warn(f"scirep: {found.say()}")
     with tempfile.TemporaryFile() as spool:
         lines: IO[bytes] = sys.stdin.buffer
         top = None
@@ -108,11 +108,9 @@ def _top(lines: Lines, path: Path, tools: Any) -> frozenset[str]:
 
 def _papers(lines: Lines, path: Path, doing: str) -> Iterator[tuple[str, str, str]]:
     """Yield (paper_id, title, abstract); a title or abstract that is null or not there is empty."""
-    from tqdm import tqdm
-
     from scirep_core.records import field, parse_line
 
-    for number, raw in tqdm(lines, doing, unit=" papers", delay=2, disable=None, file=sys.stderr):
+    for number, raw in bar(lines, doing, unit=" papers", delay=2):
         if not raw.strip():
             continue
         row = parse_line(raw, path, number)

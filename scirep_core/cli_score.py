@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError, ScirepError, nearest
-from scirep_core.terminal import Json, print_json, say, table
+from scirep_core.terminal import Json, bar, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from scirep_core.benchmark import Given, Outcome, Progress
@@ -184,7 +184,7 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
         raise ConfigError(f"{said}. The real data, which they might be of, cannot be read: {error}") from error
     if not _any(system, real):
         raise ConfigError(f"{said}. Nor are they those of the real data")
-    say("the ids are not those of the embedded collection: scoring on the real one (--source real)")
+    warn("the ids are not those of the embedded collection: scoring on the real one (--source real)")
     return real
 
 
@@ -235,7 +235,7 @@ def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: A
     called = rankings.resolve().name
     ranked, warnings = facets.read_rankings(rankings, list(dict.fromkeys(q.facet for q in collection.queries)))
     for line in [*warnings, *facets.check(collection, ranked, called)]:
-        say(f"warning: {line}")
+        warn(f"warning: {line}")
     system = facets.System(called, ranked, similarity="order of the file")
     shared = {"metrics": question.metrics, "protocol": question.protocol, "seed": question.seed}
     splits = (question.split,) if question.split else ("dev", "test")
@@ -244,7 +244,7 @@ def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: A
 
 def _warn(rows: Sequence[Result]) -> None:
     for row in {(r.task, r.split): r for r in rows if r.coverage != 1}.values():
-        say(f"warning: {row.task}, {row.split}: {row.pool} ({100 * (row.coverage or 0):.1f} %)")
+        warn(f"warning: {row.task}, {row.split}: {row.pool} ({100 * (row.coverage or 0):.1f} %)")
 
 
 def _print_scores(rows: list[Result]) -> None:
@@ -303,20 +303,20 @@ def _suite(
     averages, lacking = _averages(name, outcome.rows, partial)
     short = [row.parameters["lowest_coverage"] for row in averages if "lowest_coverage" in row.parameters]
     if short:
-        say(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
+        warn(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
             "no number to compare with one of all papers")  # fmt: skip
     if as_json:
         print_json([row.to_json() for row in (*outcome.rows, *averages)])
     elif outcome.rows:
         _print_suite(name, outcome, averages)
     if outcome.unsuited:
-        say(
+        warn(
             f"{system.name} cannot be scored on {len(outcome.unsuited)} of {len(tasks)} tasks: {', '.join(outcome.unsuited)}"
         )
     if outcome.failed:
         raise ScirepError(benchmark.failure(outcome))
     if lacking:
-        say(lacking)
+        warn(lacking)
 
 
 def _covered(
@@ -346,7 +346,7 @@ def _covered(
     gaps = [one for one in found if one.embedded < one.required]
     say(f"vectors: {there} of {required} ids of {len(tasks)} tasks")
     for one in gaps:
-        say(f"  {one.task}: {one.embedded} of {one.required}, missing {', '.join(one.missing)}"
+        warn(f"  {one.task}: {one.embedded} of {one.required}, missing {', '.join(one.missing)}"
             f"{' ...' if one.required - one.embedded > len(one.missing) else ''}")  # fmt: skip
     ready = [task for task, one in zip(tasks, found, strict=True) if one not in gaps or (drop and one.embedded)]
     if len(ready) < len(tasks) and not partial:
@@ -410,14 +410,12 @@ def _beside(average: str, source: str) -> str:
 @contextmanager
 def _bar() -> Iterator[Progress]:
     """Show what is being encoded, then which task is being scored; nothing where nobody watches."""
-    from tqdm import tqdm
-
     bars: dict[str, Any] = {}
 
     def report(what: str, done: int, total: int) -> None:
         kind = "texts" if what == "texts" else "tasks"
         if kind not in bars:
-            bars[kind] = tqdm(total=total, unit=f" {kind}", leave=False, disable=None)
+            bars[kind] = bar(total=total, unit=f" {kind}", leave=False)
         bars[kind].total = total
         bars[kind].set_description(what, refresh=False)
         bars[kind].update(done - bars[kind].n)
@@ -425,5 +423,5 @@ def _bar() -> Iterator[Progress]:
     try:
         yield report
     finally:
-        for bar in bars.values():
-            bar.close()
+        for shown in bars.values():
+            shown.close()

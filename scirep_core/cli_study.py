@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError, nearest
-from scirep_core.terminal import Json, print_json, say, table
+from scirep_core.terminal import Json, bar, print_json, say, table
 
 if TYPE_CHECKING:
     from scirep_core.results import Result
@@ -216,18 +215,16 @@ def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[
 @contextmanager
 def _bars() -> Iterator[tuple[Any, Any]]:
     """Show how a training, and then a scoring, goes on; nothing where nobody watches."""
-    from tqdm import tqdm
-
-    bar = tqdm(total=0, leave=False, disable=None, file=sys.stderr)
+    shown = bar(total=0, leave=False)
 
     def show(what: str, done: int, total: int, unit: str) -> None:
-        if bar.disable:
+        if shown.disable:
             return
-        if done < bar.n or (total, unit) != (bar.total, bar.unit):  # another thing: its rate begins anew
-            bar.unit = unit
-            bar.reset(total)
-        bar.n = done
-        bar.set_description(what)
+        if done < shown.n or (total, unit) != (shown.total, shown.unit):  # another thing: its rate begins anew
+            shown.unit = unit
+            shown.reset(total)
+        shown.n = done
+        shown.set_description(what)
 
     def watch(told: Told) -> None:
         show(f"training, {told.documents_per_second:.0f} documents/s", told.step, told.steps, " steps")
@@ -239,4 +236,4 @@ def _bars() -> Iterator[tuple[Any, Any]]:
     try:
         yield watch, progress
     finally:
-        bar.close()
+        shown.close()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError
-from scirep_core.terminal import Json, print_json, say
+from scirep_core.terminal import Json, print_json, warn
 
 EXAMPLES = (
     "Examples: scirep score samples --encoder my_model/ --json > rows.json;  scirep submit rows.json --name my-model;  "
@@ -77,7 +77,7 @@ def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
         if len(faults) > MOST:
             print(f"and {len(faults) - MOST} faults more; --json lists all")
     for line in unchecked:
-        say(f"warning: {line}")
+        warn(f"warning: {line}")
     if faults:
         raise ConfigError(f"{_several(len(faults), 'fault')}{'; nothing was added' if target else ''}")
     if not as_json:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scirep_core.errors import ConfigError, nearest
-from scirep_core.terminal import Json, print_json, say
+from scirep_core.terminal import Json, is_hushed, print_json, say
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning import Conditioned
@@ -244,6 +244,7 @@ def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
+    shown = shown and not is_hushed()
     watched = shown and sys.stderr.isatty()
     tenth = 0
 

@@ -275,7 +275,7 @@ def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path
     site.mkdir()
     (site / "index.html").write_text("<html><h1>A</h1></html>")
     calls = {
-        "data list": (), "data verify": (str(folder),), "data overlap": (str(train), str(folder)),
+        "data list": (), "list": ("conditionings",), "data verify": (str(folder),), "data overlap": (str(train), str(folder)),
         "score": (str(folder), "--vectors", str(tmp_path / "v.npz")), "perturb": ("--list",), "study": ("list",),
         "encode": ("--encoder", "minilm", "--format", "PRX", "--papers", str(papers), "--out", str(tmp_path / "o.npz")),
         "diff": (str(row), str(row)), "check": (str(site),), "edition": (), "submit": (str(row), "--check-only"),
@@ -291,7 +291,7 @@ def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path
             assert all(isinstance(line, str) for line in told) and told
         elif words == "score":
             assert {"id", "task", "split", "metric", "protocol", "value", "n"} <= set(first) <= {"id", *schema.RESULT}
-        elif words == "explain":
+        elif words in ("explain", "list"):
             assert set(printed.keys) <= set(first)
         else:
             assert set(printed.keys) - {"shards"} == set(first), words

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from scirep_core.evaluators.rows import Floats, counted, sentence
+from scirep_core.terminal import bar
 
 PARALLEL = 5e6
 """From this many rows x dimensions x labels on, fits share all cores: starting workers takes seconds."""
@@ -87,7 +87,7 @@ def on_all_cores(
         found = Parallel(n_jobs=-1, return_as="generator")(delayed(function)(*job) for job in jobs)
     else:
         found = (function(*job) for job in jobs)
-    yield from tqdm(found, shown, len(jobs), delay=2, leave=False, disable=None if shown else True)
+    yield from bar(found, shown, total=len(jobs), delay=2, leave=False, disable=None if shown else True)
 
 
 @contextmanager

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from scirep_core.datasets.task import FewShot
 from scirep_core.evaluators.label_scores import correlation, label_score
 from scirep_core.evaluators.linear_fit import Loss, fit, with_constant
 from scirep_core.evaluators.probe_search import Ints, Said, one_kind
 from scirep_core.evaluators.rows import Floats
+from scirep_core.terminal import bar
 
 COSTS = np.logspace(-5, -1, 5)
 """On standardised features more only costs time: the solution stops changing."""
@@ -65,7 +65,7 @@ def tried(x: Floats, trials: Sequence[Trial], loss: Loss, said: Said, shown: str
     together = max(1, CELLS // (len(x) * trials[0].y.shape[1]))
     found = np.zeros((len(trials), len(COSTS)))
     groups = [range(start, min(start + together, len(trials))) for start in range(0, len(trials), together)]
-    with tqdm(total=len(groups) * len(COSTS), desc=shown, delay=2, leave=False, disable=None) as bar:
+    with bar(what=shown, total=len(groups) * len(COSTS), delay=2, leave=False) as told:
         for group in groups:
             y = np.concatenate([trials[i].y for i in group], axis=1)
             width, weights = y.shape[1] // len(group), None
@@ -79,7 +79,7 @@ def tried(x: Floats, trials: Sequence[Trial], loss: Loss, said: Said, shown: str
                 for at, i in enumerate(group):
                     held = trials[i].test
                     found[i, c] = trials[i].worth(scores[held, at * width : (at + 1) * width], held)
-                bar.update()
+                told.update()
     return found
 
 

@@ -48,6 +48,7 @@ JSON: dict[str, Printed] = {
     "data overlap": Printed("array", "a task each; shares are {seen, of, percent, first}", ("datasets.overlap", "Overlap")),
     "data pairs": Printed("object", "what became of the papers", ("datasets.maple_pairs", "Report")),
     "score": Printed("array", ROW),
+    "list": Printed("array", "a name each; keys beside are those of the table", more=("name",)),
     "encode": Printed("object", "what was written; `shards` of folders",
                       more=("papers", "dim", "shards", "out", "encoder", "fingerprint", "format", "seconds")),
     "perturb": Printed("array", "with --list, a code each; neighbours are JSON lines always",
