@@ -42,7 +42,7 @@ def fault(line: str) -> str:
     if name != "scirep":
         return f"not a command of ours: {name}"
     at, rest = COMMANDS, words[1:]
-    while rest and hasattr(at, "commands"):
+    while rest and hasattr(at, "commands") and not rest[0].startswith("-"):
         if rest[0] not in at.commands:
             return f"no command scirep {rest[0]}"
         at, rest = at.commands[rest[0]], rest[1:]
@@ -95,6 +95,8 @@ def test_every_command_of_a_page_exists(page: Path) -> None:
         (".venv/bin/scirep chek", "no command scirep chek"),
         (".venv/bin/scirep pdf --ot x", "no option --ot of scirep pdf"),
         (".venv/bin/scirep data got", "no command scirep got"),
+        ("scirep --version", ""),
+        ("scirep --verison", "no option --verison of scirep --verison"),
         ("curl x", "not a command of ours: curl"),
         (".venv/bin/scirep data list --json", ""),
     ],
