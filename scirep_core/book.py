@@ -29,10 +29,10 @@ from scirep_core import coverage, reference
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.frontpage import anatomy, with_panel, without_panel
 from scirep_core.kernelwork import EPOCH, plain
+from scirep_core.results import ROOT
 from scirep_core.sitecheck import check as check
 from scirep_core.store import sha256_file, stable_hash, write_json, write_text
 
-ROOT = Path(__file__).resolve().parents[1]
 STAMP = ".scirep-book.json"
 GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")
 LINK = re.compile(r"\{doc\}`(?:(?P<text>[^<`]+) <)?/(?P<page>[^>`]+)>?`")

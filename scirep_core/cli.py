@@ -220,6 +220,7 @@ def book(
     """Bring every chapter up to date and build the book."""
     from scirep_core import book as book_
     from scirep_core import runner
+    from scirep_core.results import ROOT
     from scirep_core.runcache import Places
 
     results = runner.run_all(profile, only, progress=say)
@@ -228,7 +229,7 @@ def book(
         names = ", ".join(result.name for result in failed)
         _tell_quietly(*(result.error for result in failed))
         raise ScirepError(f"{len(failed)} of {len(results)} chapters failed ({names}); the last good book is untouched")
-    index = book_.build(Places().runs / profile, output or book_.ROOT / "build" / "html", say)
+    index = book_.build(Places().runs / profile, output or ROOT / "build" / "html", say)
     print(f"The book is ready. Open {index.as_uri()} in a browser, or run `make serve`.")
 
 
@@ -281,6 +282,19 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(_guarded(lambda: app(_papermill_style(words), standalone_mode=False, prog_name="scirep")))
 
 
+def extra_of(module: str) -> str:
+    """Return the first extra of this package that brings a module, "" where none does."""
+    import importlib.metadata
+    import re
+
+    plain = {"ot": "pot"}.get(top := module.partition(".")[0].lower(), top.replace("_", "-"))
+    for requirement in importlib.metadata.requires("scirep-book") or ():
+        name, extra = re.match(r"[\w.-]*", requirement), re.search(r"extra == ['\"]([\w-]+)", requirement)
+        if name and extra and name[0].lower().replace("_", "-") == plain:
+            return extra[1]
+    return ""
+
+
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
@@ -298,6 +312,11 @@ def _guarded(command: Callable[[], Any]) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `scirep data list | head`
         sys.stderr.close()
         return 0
+    except ModuleNotFoundError as error:
+        if not (extra := extra_of(error.name or "")):
+            raise
+        say(f"scirep: this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`")
+        return 2
     except OSError as error:
         say(
             f"scirep: {error.filename or 'output'}: {error.strerror or error}. Free space, fix permissions, or write elsewhere"

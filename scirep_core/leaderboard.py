@@ -24,6 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from scirep_core import results as results_
 from scirep_core.chapter import anchor
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.datasets.samples import SAMPLES
@@ -226,7 +227,7 @@ def _published(printed: Printed, place: tuple[str, str, str, str], pages: Mappin
 
 def runs() -> Path:
     """Return the folder of executed chapters: the runner says where, else that of the checkout."""
-    return Path(os.environ.get("SCIREP_RUNS") or ROOT / "book" / "_run")
+    return Path(os.environ.get("SCIREP_RUNS") or results_.runs())
 
 
 def pages(folder: Path) -> dict[str, str]:

@@ -29,6 +29,7 @@ from urllib.parse import quote
 
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import field as checked
+from scirep_core.results import PACKAGE, ROOT
 from scirep_core.unpack import SUFFIXES
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_ .+@=,()-]*(?<![ .])"  # one part of a path: no leading dot, so no "..", nothing hidden
@@ -113,12 +114,13 @@ class Manifest:
         return url
 
 
-def manifest_folder() -> Path:
-    """Folder of the manifests: `SCIREP_MANIFESTS`, else data_manifests/ beside the package in the checkout."""
+def manifest_folder(root: Path = ROOT) -> Path:
+    """Folder of the manifests: `SCIREP_MANIFESTS`, else data_manifests/ of the checkout; a wheel has it in the package."""
     chosen = os.environ.get("SCIREP_MANIFESTS")
-    folder = Path(chosen).expanduser() if chosen else Path(__file__).resolve().parent.parent / "data_manifests"
+    packed = PACKAGE / "data_manifests"
+    folder = Path(chosen).expanduser() if chosen else packed if packed.is_dir() else root / "data_manifests"
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder of manifests. Install from a checkout, or set SCIREP_MANIFESTS")
+        raise ConfigError(f"{folder}: no such folder of manifests. Set SCIREP_MANIFESTS to one")
     return folder
 
 

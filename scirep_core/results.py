@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import read_jsonl
-from scirep_core.store import sha256_file, stable_hash
+from scirep_core.store import home, sha256_file, stable_hash
 
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
-"""Root of the checkout: the book, its notebooks and its recorded results live beside the package."""
+"""Root of the checkout: the book, its notebooks and its recorded results live beside the package. An installed wheel has none."""
 VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "tokenizers", "adapters", "sentence-transformers",
              "gensim", "rank-bm25", "pytrec_eval-terrier", "krippendorff")  # fmt: skip
 
@@ -112,11 +112,26 @@ def recorded(chapter: str, profile: str = "real") -> list[Result]:
     return [replace(row, kind="recorded") for row in found if row.source != PRINT]
 
 
+def checkout(what: str) -> Path:
+    """Return the root of the checkout. Raises ConfigError, saying what needs it, where the package is installed without one."""
+    if not (ROOT / "notebooks").is_dir():
+        raise ConfigError(
+            f"{what} needs a checkout of the book: this is the library alone, which scores, encodes and trains. "
+            "Clone the project and run `make book` there"
+        )
+    return ROOT
+
+
+def runs(root: Path = ROOT) -> Path:
+    """Return the folder of executed chapters of a checkout; without one it is in SCIREP_HOME."""
+    return root / "book" / "_run" if (root / "notebooks").is_dir() else home() / "runs"
+
+
 def stored() -> Iterator[tuple[Result, Path]]:
     """Yield every number at hand with the file that holds it: recorded ones, then those of the last book."""
     for kind, folder, pattern in (
         ("recorded", ROOT / "results", "*/**/*.jsonl*"),
-        ("live", ROOT / "book" / "_run", "*/**/rows.jsonl"),
+        ("live", runs(), "*/**/rows.jsonl"),
     ):
         for path in sorted(folder.glob(pattern)):
             place = path.relative_to(folder).parts

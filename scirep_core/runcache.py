@@ -26,9 +26,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core import results
 from scirep_core.dependencies import library_files
 from scirep_core.errors import CacheError, ConfigError, nearest
 from scirep_core.linguistics import at_hand
+from scirep_core.manifest_files import manifest_folder
 from scirep_core.parameters import Parameter, chapter_name, read_parameters, resolve
 from scirep_core.records import read_json
 from scirep_core.store import sha256_file, stable_hash, write_json
@@ -48,7 +50,7 @@ AFTER = "chapters"
 class Places:
     """Where things lie. Everything follows from the root of the checkout unless it is given."""
 
-    root: Path = PACKAGE.parent
+    root: Path = results.ROOT
     package: Path = PACKAGE
     notebooks_folder: Path | None = None
     runs_folder: Path | None = None
@@ -61,12 +63,12 @@ class Places:
     @property
     def runs(self) -> Path:
         """Executed chapters, one folder per profile."""
-        return self.runs_folder or self.root / "book" / "_run"
+        return self.runs_folder or results.runs(self.root)
 
     @property
     def manifests(self) -> Path:
-        """Data manifests; `SCIREP_MANIFESTS` replaces the folder, as it does for `scirep_core.manifests`."""
-        return Path(os.environ.get("SCIREP_MANIFESTS") or self.root / "data_manifests")
+        """Data manifests, as `scirep_core.manifests` finds them."""
+        return manifest_folder(self.root)
 
 
 class Chapter(NamedTuple):

@@ -9,6 +9,7 @@ imports no Jupyter; kernels belong to worker processes (`kernelwork`) and end wi
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -247,6 +248,8 @@ def _execute(
     """Run the jobs on `workers` processes; `place` puts each sealed chapter where it belongs."""
     if not jobs:
         return []
+    if importlib.util.find_spec("papermill") is None:  # here, not in the process that holds a kernel
+        raise ModuleNotFoundError("No module named 'papermill'", name="papermill")
     with staging(places.runs) as stage, socket_folder(stage) as sockets:
         crew = Crew(environment(profile, places.package, max(1, _cores() // workers), sockets, stage), stage)
 

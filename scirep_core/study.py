@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.errors import ConfigError, ScirepError
-from scirep_core.results import ROOT, Result, provenance, read_results
+from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.store import home
 from scirep_core.studied import over_seeds, trainings, write_rows
 from scirep_core.study_tables import OWN, Cell, Study, cells, study
@@ -302,5 +302,14 @@ def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) 
 
 
 def results_file(name: str) -> Path:
-    """Return where a study's rows are recorded: packed, since five trainings of every line are megabytes of rows."""
-    return ROOT / "results" / ("real" if study(name).tasks == "samples" else "embedded") / "study" / f"{name}.jsonl.gz"
+    """Return where a study's rows are recorded: packed, since five trainings of every line are megabytes of rows.
+
+    Raises ConfigError without a checkout.
+    """
+    return (
+        checkout("A recorded study")
+        / "results"
+        / ("real" if study(name).tasks == "samples" else "embedded")
+        / "study"
+        / f"{name}.jsonl.gz"
+    )

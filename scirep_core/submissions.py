@@ -36,7 +36,7 @@ from scirep_core.leaderboard import BOUNDS, SUBMITTED, what_of
 from scirep_core.manifests import local_folder
 from scirep_core.metrics import check_metrics, parse
 from scirep_core.records import parse_line, raw_lines, read_json, to_jsonl
-from scirep_core.results import ROOT, Result, read_results
+from scirep_core.results import ROOT, Result, checkout, read_results
 from scirep_core.store import write_text
 from scirep_core.suites import PARTS, averages
 
@@ -70,7 +70,7 @@ class Checked(NamedTuple):
 
 def folder() -> Path:
     """Return the folder of submissions in this checkout."""
-    return ROOT / "results" / SUBMITTED
+    return checkout("Submitting") / "results" / SUBMITTED
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ DATASETS = {"datasets/__init__.py", "datasets/hub.py", "datasets/inventory.py", 
 LEFT_OUT = {
     "rows": {*BYTES, "encoding.py", "literature/__init__.py", "literature/emit/__init__.py",
              "perturbations.py", "manifest_files.py", "manifests.py", "firstsight.py",
-             "download.py", "unpack.py", "score_cache.py", "suites.py"},
+             "download.py", "unpack.py", "score_cache.py", "suites.py", "terminal.py"},
     "models": {*BYTES, "training/__init__.py", "encoders/__init__.py", "training/checks.py", "training/checkpoint.py",
                "encoders/hub.py", "encoders/model_folder.py", "encoders/speed.py",
                "encoders/tokens.py", "encoders/trunk_encoder.py", *DATASETS},

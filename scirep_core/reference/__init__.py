@@ -20,8 +20,8 @@ from typing import Any
 
 from scirep_core.errors import DataError, nearest
 from scirep_core.reference import api, cite, collections, commands, schema, settings, source
+from scirep_core.results import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "reference/python", "reference/command-line", "reference/data-schema", "reference/tasks", "reference/collections",
     "reference/configuration", "reference/parameters",
