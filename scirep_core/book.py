@@ -29,6 +29,7 @@ from scirep_core import coverage, reference
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.frontpage import anatomy, with_panel, without_panel
 from scirep_core.kernelwork import EPOCH, plain
+from scirep_core.parameters import read_notebook
 from scirep_core.results import ROOT
 from scirep_core.sitecheck import check as check
 from scirep_core.store import sha256_file, stable_hash, write_json, write_text
@@ -84,7 +85,7 @@ def chapters(executed: Path) -> list[Chapter]:
         if path.name.endswith(".failed.ipynb") or folder.startswith(".") or folder in NOT_CHAPTERS:
             continue
         try:
-            notebook = json.loads(path.read_text(encoding="utf-8"))
+            notebook = read_notebook(path)
             about = notebook["metadata"]["scirep"]
             part, title, order = about["paper"], about["title"], float(about["order"])
         except (ValueError, KeyError, TypeError) as error:

@@ -1,11 +1,13 @@
 """The `scirep` command: all its commands, how their words are read, and how each ends.
 
 Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
-line and exit code 2, Ctrl-C with 130. Heavy libraries are imported by the command that needs them.
+line and exit code 2, and so does what nobody foresaw (its traceback goes to a file); Ctrl-C with 130. Heavy libraries are
+imported by the command that needs them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +30,7 @@ from scirep_core import (
     cli_submit,
     cli_train,
 )
-from scirep_core.errors import ConfigError, ScirepError, nearest
+from scirep_core.errors import ConfigError, ScirepError, legible, nearest
 from scirep_core.terminal import Json, hushed, is_hushed, print_json, say, table, warn
 
 app = typer.Typer(
@@ -295,6 +297,28 @@ def extra_of(module: str) -> str:
     return ""
 
 
+def unforeseen(error: BaseException) -> str:
+    """Write the traceback of an error that nobody foresaw to a file, and return the line that names it."""
+    import tempfile
+    import traceback
+
+    from scirep_core.store import home
+
+    told = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+    for folder in (home() / "faults", None):  # None: the system's place for such files
+        try:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(".txt", "scirep-", folder)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(told)
+            where = f"The traceback is in {name}; please report it"
+            break
+        except OSError:
+            where = "No traceback could be written"
+    return f"{legible(f'{type(error).__name__}: {error}', 300)}: nobody foresaw this. {where}"
+
+
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
@@ -312,22 +336,18 @@ def _guarded(command: Callable[[], Any]) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `scirep data list | head`
         sys.stderr.close()
         return 0
-    except ModuleNotFoundError as error:
-        if not (extra := extra_of(error.name or "")):
-            raise
-        say(f"scirep: this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`")
-        return 2
     except OSError as error:
-        say(
-            f"scirep: {error.filename or 'output'}: {error.strerror or error}. Free space, fix permissions, or write elsewhere"
-        )
+        where = legible(str(error.filename or "output"))
+        say(f"scirep: {where}: {error.strerror or error}. Free space, fix permissions, or write elsewhere")
         return 2
     except Exception as error:
         # click's own usage errors carry a message and exit code 2; everything else is a fault of ours
-        if hasattr(error, "format_message"):
-            say(f"scirep: {error.format_message()}")
-            return 2
-        raise
+        if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
+            told = f"this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`"
+        else:
+            told = error.format_message() if hasattr(error, "format_message") else unforeseen(error)
+        say(f"scirep: {legible(told)}")
+        return 2
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,7 +132,9 @@ def _shown(row: Result, changes: dict[str, Any]) -> bool:
 
 
 def _whole(option: str, text: str) -> int:
-    if not text.strip().isdecimal():
+    from scirep_core.records import WHOLE
+
+    if not WHOLE.fullmatch(text.strip()):
         raise ConfigError(f"{option} {text!r}: expected whole numbers")
     return int(text)
 
@@ -151,6 +152,7 @@ def _budget(name: str, settings: Sequence[str]) -> Any:
     """Return a budget with settings of its own or of its training laid over it."""
     from dataclasses import fields
 
+    from scirep_core.records import from_text
     from scirep_core.training.config import TrainConfig
     from scirep_core.training.variants import Budget
     from scirep_core.training.variants import budget as named
@@ -163,8 +165,8 @@ def _budget(name: str, settings: Sequence[str]) -> Any:
         if not equals or key not in own | training:
             raise ConfigError(f"--set {text!r}: write name=value; {nearest(key, sorted(own | training))}")
         try:
-            read = json.loads(value)
-        except ValueError:
+            read = from_text(value)
+        except (ValueError, RecursionError):
             read = value
         if key in training and key not in own:
             changes.setdefault("train", {})[key] = read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,8 @@ def submit(
         return
     called = name or file.name.partition(".")[0]
     if check_only:
-        clashes = [path for path in sorted(submissions.folder().glob("*.jsonl")) if path.resolve() != file.resolve()]
+        here = os.path.realpath(file)  # as Path.resolve, which a loop of links ends
+        clashes = [path for path in sorted(submissions.folder().glob("*.jsonl")) if os.path.realpath(path) != here]
         _report({file: submissions.check(file, called, clashes)}, "", as_json)
         return
     checked, target = submissions.add(file, called)

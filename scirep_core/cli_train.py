@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -73,6 +72,7 @@ def train(
 
 def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
     """Return the settings with some set otherwise; a value is JSON, or else text."""
+    from scirep_core.records import from_text
     from scirep_core.training.config import TrainFile, from_params
 
     values = asdict(asked)
@@ -82,8 +82,8 @@ def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
         if not equals or section not in ("model", "data", "train"):
             raise ConfigError(f"--set {pair!r}: give a section's setting, such as train.steps=100 or model.base=minilm")
         try:
-            values[section][key] = json.loads(text)
-        except ValueError:
+            values[section][key] = from_text(text)
+        except (ValueError, RecursionError):
             values[section][key] = text.strip()
     return from_params(TrainFile, values, "--set")
 

@@ -8,7 +8,6 @@ The table is whole without scripts; `book/_static/coverage.js` adds a search box
 
 from __future__ import annotations
 
-import csv
 import gzip
 import html
 import json
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.errors import DataError, nearest
+from scirep_core.records import read_csv
 from scirep_core.results import PRINT, ROOT
 
 EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
@@ -113,27 +113,23 @@ class Shown(NamedTuple):
 
 def exhibits(path: Path = EXHIBITS) -> list[Exhibit]:
     """Return the inventory of exhibits. Raises DataError at file:line for a row that breaks its vocabulary."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.reader(stream)
-        if next(reader, None) != list(Exhibit._fields):
+    rows: list[Exhibit] = []
+    lines: list[int] = []
+    for line, row in read_csv(path, Exhibit._fields):
+        if list(row) != list(Exhibit._fields):
             raise DataError(path, 1, "wrong header", f"It must be {','.join(Exhibit._fields)}")
-        rows: list[Exhibit] = []
-        lines: list[int] = []
-        for cells in reader:
-            if len(cells) != len(Exhibit._fields):
-                raise DataError(path, reader.line_num, f"{len(cells)} cells instead of {len(Exhibit._fields)}")
-            row = Exhibit(*cells)
-            _check(row, path, reader.line_num)
-            rows.append(row)
-            lines.append(reader.line_num)
+        one = Exhibit(**row)
+        _check(one, path, line)
+        rows.append(one)
+        lines.append(line)
     for identity, count in Counter(row.id for row in rows).items():
         if count > 1:
             raise DataError(path, None, f"exhibit {identity} appears {count} times", "Give each row its own id")
     known = {row.id for row in rows}
-    for row, line in zip(rows, lines, strict=True):
-        for other in row.rests.split():
+    for one, line in zip(rows, lines, strict=True):
+        for other in one.rests.split():
             if other not in known:
-                raise DataError(path, line, f"{row.id} rests on {other!r}", nearest(other, known))
+                raise DataError(path, line, f"{one.id} rests on {other!r}", nearest(other, known))
     return rows
 
 

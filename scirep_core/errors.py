@@ -1,7 +1,8 @@
 """Errors that a reader can act on.
 
 Every error the library raises on purpose is a `ScirepError`: one line that names the thing (file, line, value) and
-one remedy. The command line prints the line and exits with code 2; Python callers get the same text.
+one remedy. The command line prints the line and exits with code 2; Python callers get the same text. Values come from
+files of strangers, so `legible` escapes and cuts every line, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+LONGEST = 1000
+"""Characters of an error's line. What is longer loses its middle: the file stands before it, the remedy behind."""
+
+
+def legible(text: str, longest: int = LONGEST) -> str:
+    """Return a text as one line that shows what it holds and no more.
+
+    Whatever a terminal obeys or hides is escaped (control characters, line ends, marks of direction, lone surrogates); of a
+    text beyond `longest` characters a third is kept before what is cut out, and the end behind it.
+
+    >>> legible("a" + chr(27) + "[2J" + chr(0x202E) + "b")
+    'a\\x1b[2J\\u202eb'
+    """
+    if len(text) > longest:  # before escaping too: a text may be as long as a file
+        text = text[:longest] + text[-longest:]
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    if len(shown) <= longest:
+        return shown
+    head = 2 * longest // 3
+    return f"{shown[:head]} [...] {shown[head + 7 - longest :]}"
+
 
 class ScirepError(Exception):
-    """Base of all errors that bad input can cause. `str(error)` is one complete line."""
+    """Base of all errors that bad input can cause. `str(error)` is one complete line, escaped and cut by `legible`."""
 
     exit_code = 2
+
+    def __init__(self, line: str = "") -> None:
+        super().__init__(legible(line))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Cross a border of processes whole: by what it holds, not by calling a subclass with the text alone."""

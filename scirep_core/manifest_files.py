@@ -30,6 +30,7 @@ from urllib.parse import quote
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import field as checked
 from scirep_core.results import PACKAGE, ROOT
+from scirep_core.settings_files import read_yaml
 from scirep_core.unpack import SUFFIXES
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_ .+@=,()-]*(?<![ .])"  # one part of a path: no leading dot, so no "..", nothing hidden
@@ -138,7 +139,7 @@ def load_manifest(name: str) -> Manifest:
     if name not in names:
         raise ConfigError(f"no data collection {name!r}: {nearest(name, names)}")
     path = manifest_folder() / f"{name}.yaml"
-    data, lines = _read_yaml(path)
+    data, lines = read_yaml(path)
     _only(data, _KEYS, path, 1)
 
     def top(key: str, kind: type = str, default: Any = None) -> Any:
@@ -213,43 +214,6 @@ def load_manifest(name: str) -> Manifest:
         redirects=named("redirects", _DOMAIN, "a domain"),
         gated=" ".join(gated.split()),
     )
-
-
-def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[tuple[Any, ...], int]]:
-    """Return a YAML mapping and the line of each of its parts; a key given twice is an error, plain data only."""
-    import yaml
-
-    lines: dict[tuple[Any, ...], int] = {}
-
-    def walk(node: Any, where: tuple[Any, ...]) -> None:
-        lines[where] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode) and len(where) < 3:
-            for key, value in node.value:
-                if (*where, key.value) in lines:
-                    raise DataError(path, key.start_mark.line + 1, f"key {key.value!r:.60} is given twice")
-                walk(value, (*where, key.value))
-        elif isinstance(node, yaml.SequenceNode) and len(where) < 3:
-            for position, value in enumerate(node.value):
-                walk(value, (*where, position))
-
-    try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.read_bytes().decode("utf-8"))
-        try:
-            node = loader.get_single_node()
-            if not isinstance(node, yaml.MappingNode):
-                raise DataError(path, 1, "expected keys and values at the top level")
-            walk(node, ())
-            return loader.construct_document(node), lines
-        finally:
-            loader.dispose()
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = " ".join(str(getattr(error, "problem", None) or "not readable").split())
-        raise DataError(path, mark.line + 1 if mark else None, f"not plain YAML: {reason}") from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise DataError(path, None, f"not a UTF-8 file of plain YAML: {' '.join(str(error).split())}") from None
-    except OSError as error:
-        raise DataError(path, None, f"cannot be read ({error.strerror})") from None
 
 
 def _only(row: Mapping[Any, Any], keys: Iterable[str], path: Path, line: int) -> None:

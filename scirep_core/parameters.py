@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import math
 import re
 import shlex
@@ -26,12 +25,11 @@ from typing import Any, Literal, NamedTuple
 
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FACETS, FORMATS, PROTOCOLS
-from scirep_core.records import read_json
+from scirep_core.records import WHOLE, from_text, read_json
 
 Kind = Literal["int", "float", "bool", "choice", "name", "names", "text", "data", "query"]
 TYPES = ("int", "float", "bool", "str", "list[str]")
 INT_MAX = 2**31 - 1
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -199,16 +197,37 @@ def chapter_name(notebook: Path) -> str:
     return f"{notebook.resolve().parent.name or 'notebook'}/{notebook.stem}"
 
 
+def read_notebook(path: Path) -> dict[str, Any]:
+    """Return a notebook of format 4, each cell with its type, source, metadata and tags. Raises ConfigError, DataError."""
+    held = read_json(path)
+    if _is_notebook(held):
+        return dict(held)
+    raise ConfigError(f"{path}: not a notebook (format 4). Open and save it with a current Jupyter")
+
+
+def _is_notebook(held: Any) -> bool:
+    if not isinstance(held, dict) or held.get("nbformat") != 4:
+        return False
+    cells, metadata = held.get("cells"), held.get("metadata")
+    return isinstance(metadata, dict) and isinstance(cells, list) and all(map(_is_cell, cells))
+
+
+def _is_cell(cell: Any) -> bool:
+    if not isinstance(cell, dict) or not isinstance(cell.get("metadata"), dict):
+        return False
+    source = cell.get("source")
+    texts = [cell.get("cell_type"), *(source if isinstance(source, list) else [source])]
+    tags = cell["metadata"].get("tags", [])
+    return isinstance(tags, list) and all(isinstance(text, str) for text in (*texts, *tags))
+
+
 def read_parameters(notebook: Path) -> dict[str, Parameter]:
     """Return the declared parameters of a notebook in order, from the one cell tagged `parameters`; nothing is run.
 
     Raises ConfigError for a second such cell, and for anything in it but `name: type = literal` lines.
     """
-    try:
-        cells = [cell for cell in read_json(notebook)["cells"] if "parameters" in cell["metadata"].get("tags", [])]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except (TypeError, KeyError, AttributeError):
-        raise ConfigError(f"{notebook}: not a notebook (format 4). Open and save it with a current Jupyter") from None
+    cells = [cell for cell in read_notebook(notebook)["cells"] if "parameters" in cell["metadata"].get("tags", [])]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     if len(sources) > 1:
         raise ConfigError(f"{notebook}: {len(sources)} cells are tagged 'parameters'. Keep one")
     return declarations(sources[0], chapter_name(notebook)) if sources else {}
@@ -258,7 +277,7 @@ def _coerce(kind: str, value: Any, name: str, where: str) -> Any:
     elif kind == "int":
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        if text is not None and _WHOLE.fullmatch(text):
+        if text is not None and WHOLE.fullmatch(text):
             return int(text)
         problem = "expected a whole number" if text is not None else problem
     elif kind == "float" and not isinstance(value, bool):
@@ -292,8 +311,8 @@ def _list(text: str) -> Any:
     if not text.startswith("["):
         return [part.strip() for part in text.split(",")] if text else []
     try:
-        return json.loads(text)
-    except ValueError:
+        return from_text(text)
+    except (ValueError, RecursionError):
         return None
 
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -80,17 +82,55 @@ class Result:
         return {"id": self.id} | {k: v for k, v in row.items() if v is not None and v != "" and v != {}}
 
 
-def from_json(row: dict[str, Any], path: Path, line: int) -> Result:
-    """Return the Result of one JSON object; unknown or missing fields are an error at file:line."""
-    row = {key: value for key, value in row.items() if key != "id"}
-    known = {f.name for f in fields(Result)} - {"replicates"}
+PRINTED = "Give what `scirep score --json` prints"
+_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "float": (int, float), "int": (int,), "dict": (dict,)}
+_FIELDS = {
+    f.name: (_KINDS[re.split(r"\W", str(f.type))[0]], "None" in str(f.type))
+    for f in fields(Result)
+    if f.name != "replicates"
+}
+"""Field -> (what it may be, whether it may be null)."""
+_NEEDED = ("task", "split", "metric", "protocol", "value", "n")
+_PARAMETERS: dict[str, tuple[type, ...]] = {
+    "training_seed": (int,), "trainings": (int,), "width": (int,), "variant": (str,), "base": (str,), "budget": (str,),
+    "code": (str,), "settings": (dict,), "sd": (int, float), "values": (list,),
+}  # fmt: skip
+"""Parameters of a study's rows that tables and `scirep explain` reckon with."""
+
+
+def from_json(row: Any, path: Path, line: int) -> Result:
+    """Return the Result of one JSON object: the one reader of result rows.
+
+    Raises DataError at file:line for an unknown, missing or mistyped field, a number that is not finite, a value by query
+    that is no number, or a parameter of a study that is of another type than the study writes.
+    """
+    if not isinstance(row, dict):
+        raise DataError(path, line, f"expected a result row, found {type(row).__name__}", PRINTED)
     for key in row:
-        if key not in known:
-            raise DataError(path, line, f"unknown field {key!r}", nearest(key, known))
-    try:
-        return Result(**row)
-    except TypeError as error:
-        raise DataError(path, line, f"not a result row: {error}") from None
+        if key not in _FIELDS and key != "id":
+            raise DataError(path, line, f"unknown field {key!r}", nearest(key, _FIELDS))
+    for key in _NEEDED:
+        if key not in row:
+            raise DataError(path, line, f"not a result row: field {key!r} is missing", PRINTED)
+    for key, (kinds, null) in _FIELDS.items():
+        if key in row and not (null and row[key] is None):
+            _checked(row[key], kinds, key, path, line)
+    for key, value in row.get("by_query", {}).items():
+        _checked(value, (int, float), f"by_query.{key}", path, line)
+    given = row.get("parameters", {})
+    for key in given.keys() & _PARAMETERS:
+        _checked(given[key], _PARAMETERS[key], f"parameters.{key}", path, line)
+    return Result(**{key: value for key, value in row.items() if key != "id"})
+
+
+def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: int) -> None:
+    if (
+        not isinstance(value, kinds)
+        or isinstance(value, bool)
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise DataError(path, line, f"{what:.60} = {value!r:.60}", f"It must be a {'finite ' * (int in kinds)}{names}")
 
 
 def read_results(path: Path) -> list[Result]:

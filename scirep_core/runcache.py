@@ -31,7 +31,7 @@ from scirep_core.dependencies import library_files
 from scirep_core.errors import CacheError, ConfigError, nearest
 from scirep_core.linguistics import at_hand
 from scirep_core.manifest_files import manifest_folder
-from scirep_core.parameters import Parameter, chapter_name, read_parameters, resolve
+from scirep_core.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
 from scirep_core.records import read_json
 from scirep_core.store import sha256_file, stable_hash, write_json
 
@@ -100,7 +100,7 @@ class Chapter(NamedTuple):
 def read_chapter(path: Path) -> Chapter:
     """Read a notebook for running: outputs, execution counts and earlier injections dropped."""
     declared = read_parameters(path)
-    source = read_json(path)
+    source = read_notebook(path)
     cells = [c for c in source["cells"] if "injected-parameters" not in c["metadata"].get("tags", [])]
     for cell in cells:
         if cell["cell_type"] == "code":
@@ -172,7 +172,12 @@ def _needs(chapter: Chapter, places: Places) -> tuple[dict[str, str], dict[str, 
     """Hash the manifests a chapter names and the recorded results: its own, and those its patterns fit."""
     data: dict[str, str] = {}
     patterns = [f"results/*/{chapter.name}.jsonl"]
-    for need in chapter.about.get("needs", []):
+    needs = chapter.about.get("needs", [])
+    if not isinstance(needs, list) or not all(isinstance(need, str) and not need.startswith("/") for need in needs):
+        raise ConfigError(
+            f"{chapter.name}: metadata.scirep.needs is {needs!r:.60}: give a list of collections and files"
+        )
+    for need in needs:
         if "/" in need:
             patterns.append(need)
         elif need != "embedded":

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core import systems
+from scirep_core.arrays import read_arrays
+from scirep_core.datasets import hub
 from scirep_core.datasets import task as schema
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.task import Task
@@ -34,7 +36,6 @@ from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.evaluators.rows import sentence
 from scirep_core.formats import PROTOCOLS, Protocol
 from scirep_core.metrics import FACET_METRICS, check_metrics, parse
-from scirep_core.records import field, read_jsonl
 from scirep_core.results import Result
 from scirep_core.vector_folder import is_vector_folder, read_vector_folder
 
@@ -44,6 +45,8 @@ Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str | Encoder | syste
 OnMissing = Literal["error", "drop"]
 RANDOM_DIM = 32
 """Dimensions of `random` vectors."""
+SUFFIXES = (".npz", ".parquet", ".jsonl")
+"""Of files of vectors."""
 LARGEST = 1e15
 """Of a vector's numbers: squares of larger ones leave single precision, and every distance would be infinite."""
 PAIRED = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
@@ -248,16 +251,16 @@ def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floa
         if len(vectors) != 2:
             raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
         try:
-            ids, array = [_id(i) for i in vectors[0]], np.asarray(vectors[1])
+            ids, array = [_id(i, name) for i in vectors[0]], np.asarray(vectors[1])
         except (TypeError, ValueError) as error:
             raise DataError(name, None, f"expected (ids, array): {error}") from None
         _refuse_shape(array, len(ids), name)
         _refuse_duplicates(ids, name)
         table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
     elif isinstance(vectors, Mapping):
-        _refuse_duplicates(map(_id, vectors), name)
+        _refuse_duplicates((_id(key, name) for key in vectors), name)
         try:
-            table = {_id(key): np.asarray(value) for key, value in vectors.items()}
+            table = {_id(key, name): np.asarray(value) for key, value in vectors.items()}
         except (TypeError, ValueError) as error:
             raise DataError(name, None, f"a vector is no row of numbers: {error}") from None
     else:
@@ -311,9 +314,14 @@ def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
             raise NumericError(f"{name}: the vector of {keys[start + at]} holds {what}")
 
 
-def _id(key: object) -> str:
-    """Return an id as text; bytes, as numpy's `S` arrays hold them, are decoded."""
-    return key.decode("utf-8") if isinstance(key, bytes) else str(key)
+def _id(key: object, name: str) -> str:
+    """Return an id as text; bytes, as numpy's `S` arrays hold them, are decoded. Raises DataError for what no file can hold."""
+    try:
+        text = key.decode("utf-8") if isinstance(key, bytes) else str(key)
+        text.encode("utf-8")
+    except UnicodeError:
+        raise DataError(name, None, f"id {key!r:.60} is not UTF-8") from None
+    return text
 
 
 def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
@@ -342,81 +350,30 @@ def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
         return as_mapping((ids, array), str(path))
     if not path.is_file():
         raise DataError(path, None, "file not found")
-    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
-    if path.suffix not in readers:
-        raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(readers)}")
-    ids, rows = readers[path.suffix](path)
-    _refuse_duplicates(ids, str(path))
-    return as_mapping(dict(zip(ids, rows, strict=True)), str(path))
+    if path.suffix not in SUFFIXES:
+        raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(SUFFIXES)}")
+    return as_mapping(_of_arrays(path) if path.suffix == ".npz" else _of_rows(path), str(path))
 
 
-def _read_npz(path: Path) -> tuple[list[str], Sequence[Any]]:
-    import zipfile
-    import zlib
-
-    if not zipfile.is_zipfile(path):  # numpy would take it for a pickle, and advise to load it as one
-        raise DataError(path, None, "not a readable .npz: it is no archive, or cut short", "Save it with numpy.savez")
-    at = ""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            name = next((key for key in ("vectors", "emb") if key in stored), None)
-            if "ids" not in stored or name is None:
-                raise DataError(path, None, f"arrays are {', '.join(stored) or 'none'}", "Store `ids` and `vectors`")
-            at = "ids"
-            ids = [_id(i) for i in np.atleast_1d(stored["ids"])]
-            at = name
-            rows = stored[name]
-    except (ValueError, TypeError, AttributeError, NotImplementedError,
-            zipfile.BadZipFile, zlib.error, OSError, EOFError) as error:  # fmt: skip
-        if "Object arrays" in str(error):
-            better = "ids.astype(str)" if at == "ids" else f"{at}.astype(float), with rows of one length"
-            raise DataError(
-                path, None, f"`{at}` holds Python objects, which are not loaded", f"Save {better}"
-            ) from None
-        raise DataError(path, None, f"not a readable .npz ({error})", "Save it again with numpy.savez") from None
-    _refuse_shape(rows, len(ids), str(path))
-    return ids, list(rows)
+def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
+    ids, array = read_arrays(path, ("ids",), ("vectors", "emb"))
+    if ids.ndim > 1:
+        raise DataError(path, None, f"ids have shape {ids.shape}", "Give one id per row")
+    return np.atleast_1d(ids).tolist(), array
 
 
-def _read_parquet(path: Path) -> tuple[list[str], Sequence[Any]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(path, None, f"not readable parquet ({error})") from None
-    key = next((name for name in ("paper_id", "doc_id") if name in table.column_names), None)
-    if key is None or "embedding" not in table.column_names:
-        raise DataError(path, None, f"columns are {', '.join(table.column_names)}", "Need paper_id and embedding")
-    rows = []
-    for i, row in enumerate(table["embedding"].to_pylist(), start=1):
-        if not isinstance(row, list) or not all(isinstance(v, int | float) for v in row):
-            raise DataError(path, i, f"the embedding of row {i} is no list of numbers: {row!r:.40}")
-        rows.append(np.asarray(row, dtype=np.float64))
-    return [str(i) for i in table[key].to_pylist()], rows
-
-
-def _read_jsonl(path: Path) -> tuple[list[str], Sequence[Any]]:
-    ids: list[str] = []
-    rows: list[NDArray[np.float64]] = []
-    seen: set[str] = set()
-    for line, row in read_jsonl(path):
-        key = "paper_id" if "paper_id" in row else "doc_id"
-        name = str(field(row, key, (str, int), path, line))
-        if name in seen:
+def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:
+    """Read `paper_id` (or `doc_id`) and `embedding` from rows of any form that `hub.rows` knows."""
+    found: dict[str, NDArray[np.float64]] = {}
+    first = 0
+    for _, line, row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):
+        name, values = str(row["paper_id"]), row["embedding"]
+        if name in found:
             raise DataError(path, line, f"id {name} is there twice", "Keep one vector per id")
-        seen.add(name)
-        values = field(row, "embedding", list, path, line)
         if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             raise DataError(path, line, f"embedding of {name} is not a list of numbers")
-        if rows and len(values) != len(rows[0]):
-            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {len(rows[0])}")
-        ids.append(name)
-        try:
-            rows.append(np.array(values, dtype=np.float64))
-        except OverflowError:
-            raise DataError(path, line, f"embedding of {name} holds a number too large for a float") from None
-    if not ids:
-        raise DataError(path, None, "no vectors in the file")
-    return ids, rows
+        first = first or len(values)
+        if len(values) != first:
+            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {first}")
+        found[name] = np.array(values, dtype=np.float64)
+    return found

@@ -36,12 +36,11 @@ from scirep_core.leaderboard import BOUNDS, SUBMITTED, what_of
 from scirep_core.manifests import local_folder
 from scirep_core.metrics import check_metrics, parse
 from scirep_core.records import parse_line, raw_lines, read_json, to_jsonl
-from scirep_core.results import ROOT, Result, checkout, read_results
+from scirep_core.results import PRINTED, ROOT, Result, checkout, from_json, read_results
 from scirep_core.store import write_text
 from scirep_core.suites import PARTS, averages
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-PRINTED = "Give what `scirep score --json` prints"
 LARGEST = 20_000
 """Papers of an embedded literature that is made to check rows of it."""
 CLOSE = 1e-6
@@ -90,31 +89,6 @@ def objects(path: Path) -> Iterator[tuple[int, Any]]:
         at = re.compile(r"[\s,]*").match(text, at).end()  # type: ignore[union-attr]
         yield text.count("\n", 0, at) + 1, value
         at = decoder.raw_decode(text, at)[1]
-
-
-_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "float": (int, float), "int": (int,), "dict": (dict,)}
-
-
-def _result(value: Any, path: Path, at: int) -> Result:
-    """Return a row of the schema, or raise DataError naming the field."""
-    if not isinstance(value, dict):
-        raise DataError(path, at, f"expected a result row, found {type(value).__name__}", PRINTED)
-    types = {f.name: str(f.type) for f in dataclasses.fields(Result) if f.name != "replicates"}
-    for key in (key for key in value if key not in types and key != "id"):
-        raise DataError(path, at, f"unknown field {key!r}", nearest(key, types))
-    for name, kind in types.items():
-        if name not in value:
-            if name in ("task", "split", "metric", "protocol", "value", "n"):
-                raise DataError(path, at, f"field {name!r} is missing", PRINTED)
-            continue
-        given, wanted = value[name], _KINDS[re.split(r"\W", kind)[0]]
-        right = isinstance(given, wanted) and not isinstance(given, bool)
-        if not (right and (not isinstance(given, float) or math.isfinite(given))) and not (
-            given is None and "None" in kind
-        ):
-            what = " or ".join(kind.__name__ for kind in wanted)
-            raise DataError(path, at, f"{name} = {given!r:.60}", f"It must be a finite {what}")
-    return Result(**{key: given for key, given in value.items() if key != "id"})
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -304,7 +278,7 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
     at = None
     for at, value in objects(path):
         try:
-            lines.append(Line(at, _result(value, path, at)))
+            lines.append(Line(at, from_json(value, path, at)))
         except DataError as error:
             faults.append(error)
     if at is None:

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from scirep_core.errors import legible
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -34,14 +36,15 @@ def is_hushed() -> bool:
 
 
 def say(line: str) -> None:
-    """Print one line of progress to standard error; nothing with --quiet."""
+    """Print progress to standard error, each line of it escaped and cut: values are of strangers. Nothing with --quiet."""
     if not _hushed:
         warn(line)
 
 
 def warn(line: str) -> None:
-    """Print one line to standard error, with --quiet too: a warning, or why there is no result."""
-    sys.stderr.write(f"{line}\n")  # one call: chapters report from several threads
+    """Print to standard error, with --quiet too: a warning, or why there is no result."""
+    shown = "\n".join(legible(part) for part in line.split("\n"))
+    sys.stderr.write(f"{shown}\n")  # one call: chapters report from several threads
     sys.stderr.flush()
 
 

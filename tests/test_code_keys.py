@@ -63,7 +63,7 @@ LEFT_OUT = {
              "download.py", "unpack.py", "score_cache.py", "suites.py", "terminal.py"},
     "models": {*BYTES, "training/__init__.py", "encoders/__init__.py", "training/checks.py", "training/checkpoint.py",
                "encoders/hub.py", "encoders/model_folder.py", "encoders/speed.py",
-               "encoders/tokens.py", "encoders/trunk_encoder.py", *DATASETS},
+               "encoders/tokens.py", "encoders/trunk_encoder.py", "settings_files.py", *DATASETS},
     "neighbours": {*BYTES, *DATASETS},
 }  # fmt: skip
 """What brings files or refuses input, and what the key holds in another way: files by hash, rows and tokens of a training by

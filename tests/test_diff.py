@@ -38,7 +38,10 @@ def scirep(capsys, *words: Any) -> tuple[int, str, str]:
 def other(value: Any) -> Any:
     """A value of the same kind that is not the same."""
     if isinstance(value, dict):
-        return {**value, next(iter(value), "new"): "other"}
+        key = next(iter(value), "new")
+        return {**value, key: other(value.get(key, ""))}
+    if isinstance(value, list):
+        return [*value, "other"]
     return value + 1 if isinstance(value, int | float) else f"{value} other"
 
 

@@ -101,7 +101,7 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "bytes true": (first("bytes", True), "'bytes' must be int"),
     "bytes text": (first("bytes", "12"), "'bytes' must be int"),
     "no bytes": (lambda d: d["files"][0].pop("bytes"), "'bytes' is missing"),
-    "twice": (lambda d: d["files"].append(d["files"][0]), "clashes"),
+    "twice": (lambda d: d["files"].append(dict(d["files"][0])), "clashes"),
     "twice but for case": (first("path", "data/A.json"), "clashes"),
     "file and folder": (first("path", "data"), "clashes"),
     "unpack no archive": (first("unpack", True), "cannot unpack"),
@@ -161,7 +161,7 @@ def test_a_bad_manifest_is_refused(case: str, tmp_path: Path, monkeypatch: pytes
         ("name: [tiny\ntitle: x\n", 2, "not plain YAML"),
         ("- a\n- b\n", 1, "keys and values"),
         ("", 1, "keys and values"),
-        ("? [a, b]\n: c\n", None, "plain YAML"),
+        ("? [a, b]\n: c\n", 1, "plain YAML"),
         ("name: \udcff\n", None, "UTF-8"),
     ],
 )

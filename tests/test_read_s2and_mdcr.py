@@ -281,7 +281,7 @@ def test_malformed_mdcr_names_file_field_and_query(case: str, fields: Path) -> N
     (b'{"paper": "1", "title": "a", "abstract": "b"}\n', r"mdcr_test_data.jsonl:1: no column 'paper_id'.* did you mean 'paper'"),
     (b'{"paper_id": "1", "title": "\xe9", "abstract": "b"}\n', r"mdcr_test_data.jsonl:1: not UTF-8"),
     (b'{"paper_id": "1", "title": 3, "abstract": "b"}\n', r"mdcr_test_data.jsonl:1: field 'title' must be str"),
-    (b"", r"mdcr_test_data.jsonl: the split has no rows"),
+    (b"", r"mdcr_test_data.jsonl: it has no rows"),
 ])  # fmt: skip
 def test_damaged_mdcr_texts_name_file_and_line(data: bytes, message: str, fields: Path) -> None:
     (fields / "mdcr" / mdcr.DATA).write_bytes(data)

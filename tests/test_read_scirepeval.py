@@ -459,7 +459,7 @@ def test_an_empty_split_is_refused(form: str, root: Path) -> None:
         pq.write_table(table, folder / "test" / "0000.parquet")
     else:
         (folder / f"test.{form}").write_text({"jsonl": "", "json": "[]", "csv": "paper_id,label\n"}[form])
-    with pytest.raises(DataError, match=r"test.*(parquet|json|jsonl|csv): the split has no rows"):
+    with pytest.raises(DataError, match=r"test.*(parquet|json|jsonl|csv): it has no rows"):
         read("scirepeval/drsm", root)
 
 

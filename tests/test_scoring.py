@@ -114,7 +114,7 @@ def test_bad_files_name_file_and_line(tmp_path):
         ('{"paper_id": "2", "embedding": [1]}', "x.jsonl:2: embedding of 2 has 1 numbers"),
         ('{"paper_id": "2", "embedding": [1, NaN]}', "x.jsonl:2: NaN"),
         ('{"paper_id": "2", "embedding": "none"}', "x.jsonl:2: field 'embedding' must be list"),
-        ('{"id": "2"}', "x.jsonl:2: field 'doc_id' is missing"),
+        ('{"id": "2"}', "x.jsonl:2: field 'paper_id' is missing"),
     ):
         bad.write_text(f"{first}\n{second}\n")
         with pytest.raises(DataError, match=message):
@@ -126,7 +126,7 @@ def test_bad_files_name_file_and_line(tmp_path):
     with pytest.raises(DataError, match="arrays are wrong"):
         scoring.read_vectors(tmp_path / "z.npz")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="not readable parquet"):
+    with pytest.raises(DataError, match="not a whole parquet file"):
         scoring.read_vectors(tmp_path / "p.parquet")
     with pytest.raises(DataError, match=r"unknown kind '\.csv'"):
         (tmp_path / "v.csv").touch()

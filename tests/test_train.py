@@ -418,9 +418,9 @@ def test_a_file_says_the_same_in_toml_yaml_and_json(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(values))
     assert read_config(tmp_path / "a.yaml") == read_config(tmp_path / "a.json") == first
     for name, text, reason in (
-        ("b.toml", "[train", "b.toml: "), ("b.yaml", "a: [", "b.yaml: "), ("b.json", "{", "b.json"),
+        ("b.toml", "[train", "b.toml: "), ("b.yaml", "a: [", r"b.yaml:\d: "), ("b.json", "{", "b.json"),
         ("b.txt", "", "toml, .yaml or .json"), ("c.toml", "[trian]\nsteps=1", "did you mean 'train'"),
-        ("c.yaml", "- 1", "settings by name"), ("d.toml", "train = 1", "section"),
+        ("c.yaml", "- 1", "c.yaml:1: expected keys"), ("d.toml", "train = 1", "section"),
     ):  # fmt: skip
         (tmp_path / name).write_text(text)
         with pytest.raises(Exception, match=reason) as caught:

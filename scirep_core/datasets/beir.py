@@ -11,7 +11,6 @@ Grades stay as they are, zeros included: BEIR's TREC-COVID even has -1. A grade 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from scirep_core.datasets.tables import (
 )
 from scirep_core.datasets.task import Pooled, Qrel, Task
 from scirep_core.errors import DataError
-from scirep_core.records import field
+from scirep_core.records import field, whole
 
 SPLITS = ("train", "dev", "test")
 HEADER = ["query-id", "corpus-id", "score"]
@@ -77,9 +76,7 @@ def qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
             )
             raise DataError(path, line, f"{len(cells)} columns", f"Expected {shape}")
         query, document, text = cells[0], cells[-2], cells[-1]
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
-            raise DataError(path, line, f"grade {text!r:.40} is no whole number")
-        grade = int(text)
+        grade = whole(text, "grade", path, line)
         if grade < WORST:
             raise DataError(path, line, f"grade {grade} is below {WORST}", "Grades are 0, 1, 2 ...")
         yield line, Qrel(to_id(query, path, line), to_id(document, path, line), grade)

@@ -11,7 +11,6 @@ hashes are known and whose years and annotator numbers the jsonl lacks.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.records import Judgement, Paper, Query, field, raw_lines, read_jsonl, read_object
+from scirep_core.records import Judgement, Paper, Query, field, raw_lines, read_csv, read_jsonl, read_object, whole
 from scirep_core.store import sha256_file, stable_hash
 
 ABSTRACTS = "abstracts-csfcube-preds.jsonl"
@@ -250,20 +249,11 @@ def _query_info(path: Path, known: set[Query]) -> dict[Query, QueryInfo]:
     if not path.is_file():
         return {}
     info = {}
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        columns = ("pid", "facet", "year", "title")
-        absent = [name for name in columns if name not in (reader.fieldnames or [])]
-        if absent:
-            raise DataError(path, 1, f"no column {absent[0]!r}", f"Needs {', '.join(columns)}")
-        for row in reader:
-            query = Query(str(row.get("pid")), str(row.get("facet")))
-            if query not in known:
-                raise DataError(path, reader.line_num, f"{query.query_id} is rated nowhere")
-            year = str(row.get("year"))
-            if not year.isdigit():
-                raise DataError(path, reader.line_num, f"year {year!r} is not a number")
-            info[query] = QueryInfo(int(year), str(row.get("title")), str(row.get("paper type")))
+    for line, row in read_csv(path, ("pid", "facet", "year", "title")):
+        query = Query(row["pid"], row["facet"])
+        if query not in known:
+            raise DataError(path, line, f"{query.query_id} is rated nowhere")
+        info[query] = QueryInfo(whole(row["year"], "year", path, line), row["title"], row.get("paper type", ""))
     return info
 
 
@@ -333,7 +323,7 @@ def _readable_blocks(path: Path) -> Iterator[tuple[int, Paper]]:
             if paper_id:
                 yield start, _paper(paper_id, title or "", year, sentences, labels)
             start, paper_id, title, sentences, labels = number, head["id"], None, [], []
-            year = None if head["year"] == "None" else int(head["year"])
+            year = None if head["year"] == "None" else whole(head["year"], "year", path, number)
             continue
         if line.startswith("TITLE: ") and title is None:
             title = line.removeprefix("TITLE: ")

@@ -16,15 +16,14 @@ names file and row. Rows count from 1: the line of JSON lines and csv, the row o
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scirep_core.errors import DataError, nearest
-from scirep_core.records import field, no_constant, no_twice, read_jsonl
+from scirep_core.records import DECODER, csv_rows, field, no_half, read_csv, read_jsonl
 
 Kind = type | tuple[type, ...]
 """What a value may be; `NoneType` among them means that it may be null."""
@@ -127,7 +126,7 @@ def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Ki
             count += 1
             yield Found(path, line, row)
     if not count:
-        raise DataError(paths[0], None, "the split has no rows", "Fetch it again, or leave its folder out")
+        raise DataError(paths[0], None, "it has no rows", "Fetch it or write it again, or leave its folder out")
 
 
 def _raw(path: Path, wanted: Sequence[tuple[list[str], Kind, bool]]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,8 +157,7 @@ def _columns(path: Path) -> list[str] | None:
         case "jsonl":
             return next((list(row) for _, row in read_jsonl(path)), None)
         case "csv":
-            with path.open("rb") as stream:
-                return next(csv.reader(_decoded(path, stream)), [])
+            return next(csv_rows(path), (1, []))[1]
         case _:
             return next((list(row) for _, row in _list(path)), None)
 
@@ -216,16 +214,8 @@ def _list(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _csv(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, row) with cells made numbers where the column is to hold numbers; an empty cell is null."""
-    with path.open("rb") as stream:
-        reader = csv.DictReader(_decoded(path, stream), strict=True)
-        try:
-            for cells in reader:
-                if None in cells or None in cells.values():
-                    width = len(reader.fieldnames or ())
-                    raise DataError(path, reader.line_num, f"the row does not have the header's {width} cells")
-                yield reader.line_num, {k: _cell(v, kinds[k]) if k in kinds else v for k, v in cells.items()}
-        except csv.Error as error:
-            raise DataError(path, reader.line_num, f"not a csv row ({error})") from None
+    for line, cells in read_csv(path):
+        yield line, {k: _cell(v, kinds[k]) if k in kinds else v for k, v in cells.items()}
 
 
 def _cell(text: str, kind: Kind) -> Any:
@@ -241,21 +231,12 @@ def _cell(text: str, kind: Kind) -> Any:
     return text  # `field` refuses it if it is to be something else
 
 
-def _decoded(path: Path, stream: IO[bytes]) -> Iterator[str]:
-    for number, raw in enumerate(stream, start=1):
-        try:
-            yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line", "Save it as UTF-8") from None
-
-
 def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
     """Yield (key, value) of one JSON object, or ("", value) of one JSON list, holding one item at a time.
 
     Raises DataError naming the item for half a file, bad JSON or UTF-8, NaN, or an item longer than `longest`. A key
     that the outer object has twice is the caller's to refuse: keeping all keys would not be constant memory.
     """
-    decoder = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=no_twice)
     utf8 = codecs.getincrementaldecoder("utf-8-sig")()
     text, at, number, ended = "", 0, 0, False
 
@@ -286,9 +267,10 @@ def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
         peek()
         while True:
             try:
-                found, end = decoder.raw_decode(text, at)
+                found, end = DECODER.raw_decode(text, at)
                 cut = end == len(text) or text[end] in ".eE"  # a number may go on in the next chunk: 1 | 2, 1. | 5
                 if ended or not cut or len(text) - at > longest:
+                    no_half(found, text[at:end])
                     at = end
                     return found
             except json.JSONDecodeError as error:

@@ -25,7 +25,7 @@ from scirep_core.datasets.tables import (
     to_id,
 )
 from scirep_core.errors import DataError
-from scirep_core.records import Paper, field
+from scirep_core.records import Paper, field, whole
 
 Split = Literal["all", "train", "test"]
 SPLITS: tuple[Split, ...] = ("all", "train", "test")
@@ -59,9 +59,7 @@ def numbered(path: Path) -> Iterator[tuple[int, MaplePaper]]:
 
 
 def _year(value: int | str, path: Path, line: int) -> int:
-    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
-        raise DataError(path, line, f"year {value!r:.40} is no year")
-    return int(value)
+    return value if isinstance(value, int) else whole(value, "year", path, line)
 
 
 def labels(path: Path) -> dict[str, str]:

@@ -21,7 +21,6 @@ search sessions are never read.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +43,7 @@ from scirep_core.datasets.task import (
     Triples,
 )  # fmt: skip
 from scirep_core.errors import ConfigError, DataError, nearest
-from scirep_core.records import Paper, field, read_json
+from scirep_core.records import Paper, field, read_csv, read_json
 from scirep_core.store import sha256_bytes
 
 TRAIN_TENTHS = 6
@@ -276,30 +275,12 @@ def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Task:
 _DRSM = ("ID_PAPER", "TITLE", "ABSTRACT", "PRIMARY_CATEGORY")
 
 
-def _quoted(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (last line of the row, column -> cell) of a tab file whose quoted cells may hold line breaks."""
-    try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(stream, delimiter="\t", strict=True)
-            for column in columns:
-                if column not in (reader.fieldnames or ()):
-                    raise DataError(path, 1, f"column {column!r} is missing", nearest(column, reader.fieldnames or ()))
-            for row in reader:
-                if None in row or None in row.values():
-                    raise DataError(path, reader.line_num, "the row does not have the header's number of cells")
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise DataError(path, None, f"not a table with tabs and quotes ({error})", "Fetch the file again") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(path, None, f"cannot be read ({type(error).__name__})", "Fetch the file again") from None
-
-
 def _drsm(name: str, spec: TaskSpec, folder: Path) -> Task:
     """PRIMARY_CATEGORY by name; the number of a class is its place among the sorted names."""
     path = folder / "initial_gold_standard_data_2022_01_03.tsv"
     papers, classes, lines = [], dict[str, str](), Lines()
     left_out = 0
-    for line, row in _quoted(path, _DRSM):
+    for line, row in read_csv(path, _DRSM, "\t"):
         key = to_id(row["ID_PAPER"], path, line)
         lines.add(key, path, line, "paper")
         if not row["PRIMARY_CATEGORY"].strip():

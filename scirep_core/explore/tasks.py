@@ -13,7 +13,6 @@ Texts are cut to `TEXT` characters; where all tasks together are over the cap, c
 
 from __future__ import annotations
 
-import csv
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -42,6 +41,7 @@ from scirep_core.explore.common import (
 )
 from scirep_core.explore.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
 from scirep_core.manifests import list_manifests, load_manifest
+from scirep_core.records import read_csv
 
 ESM, CSS = module("stx", "tasks.js"), style("stx", "tasks.css")
 
@@ -293,8 +293,8 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
 @functools.cache
 def _exhibits() -> dict[str, list[str]]:
     """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
-    with (published.FOLDER / "exhibits.csv").open(encoding="utf-8", newline="") as stream:
-        return {row["id"]: [row["exhibit"], row["shows"], row["chapter"]] for row in csv.DictReader(stream)}
+    rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "exhibit", "shows", "chapter"))
+    return {row["id"]: [row["exhibit"], row["shows"], row["chapter"]] for _, row in rows}
 
 
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

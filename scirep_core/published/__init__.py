@@ -6,12 +6,12 @@ Columns: paper, exhibit, row, column, value, std, note. Values are quoted as pri
 
 from __future__ import annotations
 
-import csv
 import functools
 from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core.errors import ConfigError, nearest
+from scirep_core.records import read_csv
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -49,8 +49,7 @@ def table(exhibit: str) -> tuple[Printed, ...]:
     paths = {path.stem: path for path in FOLDER.glob("*/*.csv")}
     if exhibit not in paths:
         raise ConfigError(f"no published numbers for exhibit {exhibit!r}; {nearest(exhibit, paths)}")
-    with paths[exhibit].open(encoding="utf-8", newline="") as stream:
-        return tuple(Printed(**row) for row in csv.DictReader(stream))
+    return tuple(Printed(**row) for _, row in read_csv(paths[exhibit], Printed._fields))
 
 
 def lookup(exhibit: str) -> dict[tuple[str, str], Printed]:

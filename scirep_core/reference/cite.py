@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scirep_core.errors import DataError, nearest
+from scirep_core.settings_files import read_yaml
 
 KEYS = {
     "scirepeval-v1": "scirepeval2022",
@@ -45,8 +44,7 @@ def bib_entries(path: Path) -> dict[str, str]:
 
 def citation(root: Path) -> dict[str, Any]:
     """Return title, version and authors of CITATION.cff."""
-    held: dict[str, Any] = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
-    return held
+    return read_yaml(root / "CITATION.cff")[0]
 
 
 def entry(page: str, title: str, section: str, keys: Iterable[str], root: Path) -> str:

@@ -12,7 +12,6 @@ name. Small models that learn in a minute want `head_lr` at ten times `learning_
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 from scirep_core.batching import Mixing, steps_of
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.records import read_json
+from scirep_core.settings_files import read_toml, read_yaml
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]
 TRIPLET_LOSSES = ("triplet_margin", "contrastive", "in_batch_margin")
@@ -269,26 +269,18 @@ def _checked(where: str, kind: Any, value: Any) -> Any:
 
 
 def read_config(path: Path) -> TrainFile:
-    """Return the file of one training: TOML, or YAML or JSON by its suffix. Raises ConfigError naming file and setting."""
+    """Return the file of one training: TOML, or YAML or JSON by its suffix. Raises ConfigError or DataError naming the file."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such file. `scirep train --example` prints one")
-    try:
-        if path.suffix == ".toml":
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        elif path.suffix in (".yaml", ".yml"):
-            import yaml
-
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
-        elif path.suffix == ".json":
-            values = read_json(path)
-        else:
-            raise ConfigError(f"{path}: a configuration is .toml, .yaml or .json")
-    except (ValueError, UnicodeDecodeError) as error:  # TOML's error is a ValueError
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
-    except Exception as error:
-        if type(error).__module__.startswith("yaml"):
-            raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
-        raise
+    values: Any
+    if path.suffix == ".toml":
+        values = read_toml(path)
+    elif path.suffix in (".yaml", ".yml"):
+        values, _ = read_yaml(path)
+    elif path.suffix == ".json":
+        values = read_json(path)
+    else:
+        raise ConfigError(f"{path}: a configuration is .toml, .yaml or .json")
     if not isinstance(values, Mapping):
         raise ConfigError(f"{path}: expected settings by name, found {type(values).__name__}")
     return from_params(TrainFile, values, str(path))
