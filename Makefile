@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help book test lab serve lint environment clean
+.PHONY: help book test bench lab serve lint environment clean
 help:
 	@echo "make book    run every notebook and build the book (build/html/index.html)"
 	@echo "make test    run the tests"
+	@echo "make bench   measure how fast this machine encodes (idle, for two minutes)"
 	@echo "make lab     open the notebooks in JupyterLab, widgets live"
 	@echo "make serve   serve the built book on http://localhost:8000"
 	@echo "make lint    style, types and import rules"
@@ -19,8 +20,10 @@ book: environment
 
 test:
 	@$(PYTHON) scirep_core/environment.py --browser
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
-	@$(BIN)/python -m pytest -m alone $$(grep -l "mark.alone" tests/test_*.py)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+bench: environment
+	@$(BIN)/scirep bench
 
 lint: environment
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -17,6 +17,7 @@ import typer
 
 from scirep_core import (
     __version__,
+    cli_bench,
     cli_diff,
     cli_edition,
     cli_encode,
@@ -175,6 +176,7 @@ app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
 app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
 app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
 app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
+app.command(epilog=cli_bench.EXAMPLES)(cli_bench.bench)
 app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
 app.command(epilog=cli_submit.EXAMPLES)(cli_submit.submit)
 app.command(epilog=cli_diff.EXAMPLES)(cli_diff.diff)

@@ -203,6 +203,7 @@ def environment(profile: str, package: Path, threads: int, sockets: str, stage: 
     kernels = str(Path(sys.prefix) / "share" / "jupyter")
     env |= {"JUPYTER_PATH": os.pathsep.join(filter(None, (kernels, env.get("JUPYTER_PATH"))))}
     env.setdefault("SOURCE_DATE_EPOCH", EPOCH)
+    env.setdefault("SCIREP_ATTENTION", "exp2")  # two builds are equal to the digit, whatever a measurement says
     env.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     return env
 

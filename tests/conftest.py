@@ -22,6 +22,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """No test reads or writes the user's data; data and vectors are shared within one test process."""
     home = tmp_path_factory.getbasetemp() / "scirep-home"
     os.environ["SCIREP_HOME"] = str(home)
+    os.environ.setdefault("SCIREP_ATTENTION", "exp2")  # no test depends on which is faster here
     return home
 
 

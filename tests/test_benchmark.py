@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import time
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -787,13 +786,7 @@ def two_repeats(task: Task) -> Task:
 
 
 @pytest.fixture(scope="module")
-def spent() -> dict[tuple[str, str], float]:
-    """Return the processor's seconds of every run of `scored`."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-def scored(spent):
+def scored():
     """Every system on every task there is invented data for, on 300 papers, under both protocols."""
     loaded, failed = benchmark.load_tasks("embedded-all", papers=PAPERS)
     assert failed == {}
@@ -801,10 +794,8 @@ def scored(spent):
     found = {}
     with threadpool_limits(1):  # more threads than cores that are free make small probes slower, not faster
         for name, protocol in itertools.product(("random", "oracle", "tfidf", "bm25", STAND_IN), ("paper", "sound")):
-            begun = time.process_time()
             system = words() if name == STAND_IN else name
             found[name, protocol] = benchmark.attempt(tasks, system, papers=PAPERS, question=Question(protocol))
-            spent[name, protocol] = time.process_time() - begun
     return found
 
 
@@ -823,13 +814,6 @@ def test_every_task_runs_under_both_protocols(scored):
             assert {TASKS[task].type for task in tasks} == {"proximity", "adhoc_search", "reviewer_matching"}
         else:
             assert not outcome.unsuited
-
-
-@pytest.mark.slow
-def test_the_suite_keeps_to_its_time(scored, spent):
-    """Vectors of MiniLM's length, all tasks: three minutes for 3,000 papers are at most 18 s for these 300."""
-    for protocol in ("paper", "sound"):
-        assert spent[STAND_IN, protocol] < 18, spent
 
 
 @pytest.mark.slow

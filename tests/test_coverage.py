@@ -11,7 +11,6 @@ import csv
 import json
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -315,14 +314,6 @@ def test_chapters_are_read_for_origins_and_rows(tmp_path: Path):
     assert found.numbers == {"CS-T2": ["o-1"]}
     assert found.live == {"embedded": 2, "arithmetic": 1, "other": 1}
     assert found.recorded["real"] == 50 and found.recorded["embedded"] > 100
-
-
-@pytest.mark.alone
-def test_the_page_is_made_in_no_time():
-    begun = time.perf_counter()
-    shown = {page: Shown(page, {}, chapter.recorded, {}) for page, chapter in notebooks().items()}
-    coverage.page(ROWS, shown)
-    assert time.perf_counter() - begun < 2
 
 
 # ---- the built book -------------------------------------------------------------------------------------------------

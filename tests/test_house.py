@@ -50,6 +50,14 @@ def test_a_file_is_a_chapter():
         assert ast.get_docstring(ast.parse(text)), path
 
 
+def test_no_test_asks_how_long_anything_took():
+    """Seconds are the machine's and its neighbours': tests count operations and bytes (counted.py)."""
+    clocks = re.compile(r"\b(perf_counter|process_time|thread_time|monotonic|performance\.now|time\.time)\b")
+    moments = {"test_kill_data.py", "test_kill_runner.py", Path(__file__).name}  # kills are spread over a work's length
+    found = {path.name for path in (ROOT / "tests").glob("*.py") if clocks.search(path.read_text(encoding="utf-8"))}
+    assert found <= moments
+
+
 def test_no_pickle_eval_exec_or_foreign_code():
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -91,10 +91,11 @@ def test_thirty_kills(root: Path) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         sockets = [link.readlink() for link in runs.glob(".staging/*/sockets")]
-        end = time.monotonic() + 10
-        while left := alive(runs):
-            assert time.monotonic() < end, f"trial {number} at {moment:.3f} s left processes {left}"
+        for _ in range(2000):  # they end by themselves, in the end; on a busy machine not at once
+            if not (left := alive(runs)):
+                break
             time.sleep(0.05)
+        assert not left, f"trial {number} at {moment:.3f} s left processes {left}"
         places = Places(root=root, package=root / "scirep_core", runs_folder=runs)
         result = run_all(places=places, progress=[].append)[0]
         assert result.ok, f"trial {number} at {moment:.3f} s: {result.error}"

@@ -7,7 +7,6 @@ import json
 import pkgutil
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +202,6 @@ def test_the_start_notebook_runs_and_shows_every_explorer():
     from traitlets.config import Config
 
     notebook = nbformat.read(START, as_version=4)
-    begun = time.monotonic()
     quiet = Config({"KernelManager": {"transport": "ipc"}})
     NotebookClient(notebook, kernel_name="python3", timeout=240, config=quiet).execute()
     view = "application/vnd.jupyter.widget-view+json"
@@ -221,7 +219,6 @@ def test_the_start_notebook_runs_and_shows_every_explorer():
     state = notebook.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
     said = [model["state"]["value"] for model in state.values() if model["model_name"] == "HTMLModel"]
     assert len(said) == len(panels) and all("computed in" in line for line in said)
-    assert time.monotonic() - begun < 240
 
 
 # ---- Binder and Colab -----------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from counted import calls, peak
 
 from scirep_core.errors import CacheError, ConfigError
 from scirep_core.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
@@ -327,14 +327,12 @@ def test_ids_are_numeric_unique_and_tell_nothing_about_time(literature: Literatu
     assert abs(np.corrcoef(numbers, np.arange(1200))[0, 1]) < 0.1
 
 
-def test_time_is_linear() -> None:
-    def seconds(papers: int) -> float:
-        start = time.process_time()
-        generate(papers, 0)
-        return time.process_time() - start
-
-    small, large = min(seconds(500) for _ in range(3)), min(seconds(4000) for _ in range(2))
-    assert large < 2.0 * 8 * small  # eight times the papers; a quadratic part would cost up to 64 times
+def test_work_and_memory_are_linear() -> None:
+    """Eight times the papers; a quadratic part would ask for up to 64 times the calls, or the bytes."""
+    generate(50, 0)  # word lists are read once
+    for cost in (calls, peak):
+        small, large = (cost(lambda papers=papers: generate(papers, 0)) for papers in (250, 2000))
+        assert large < 1.5 * 8 * small, cost.__name__
 
 
 # --- the collection ------------------------------------------------------------------------------------------------

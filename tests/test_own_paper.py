@@ -322,22 +322,23 @@ def test_text_is_legible_in_every_mode_and_at_every_width(widget, tmp_path, brow
     assert small.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.alone
-def test_a_keystroke_is_answered_within_100_ms_for_200_words(shown, widget, tmp_path, browser):
+def test_keystrokes_of_one_frame_are_answered_once(shown, widget, tmp_path, browser):
+    """200 words, typed faster than a frame is drawn: the text is encoded once, as it stands then."""
     page = browser.open(panel.page(tmp_path, widget))
     words = " ".join(" ".join(text) for text in shown.texts).split()
     said = " ".join(random.Random(0).choices(words, k=200))
-    took = page.evaluate(
-        """(text) => {
+    answers = page.evaluate(
+        """(text) => new Promise((done) => {
           const box = document.querySelector(".opx-of-abstract textarea");
-          const timed = (_, i) => new Promise((done) => {
-            const began = performance.now();
+          let answers = 0;
+          new MutationObserver((found) => found.forEach((one) => answers += one.addedNodes.length > 0))
+            .observe(document.querySelector(".opx-cost"), { childList: true });
+          for (let i = 10; i >= 0; i--) {
             box.value = text.slice(0, text.length - i);
             box.dispatchEvent(new Event("input"));
-            requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0));
-          });
-          return Array.from({length: 11}).reduce(async (all, x, i) => [...await all, await timed(x, i)], Promise.resolve([]));
-        }""",
+          }
+          requestAnimationFrame(() => setTimeout(() => done(answers), 0));
+        })""",
         said,
     )
-    assert sorted(took[1:])[5] <= 100, took
+    assert answers == 1

@@ -9,6 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from counted import calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
@@ -393,10 +394,7 @@ def test_ids_no_one_asks_for_do_no_harm():
     assert evaluate(task, table)[0].value == evaluate(task, table | {"other/q": np.array([0.0])})[0].value
 
 
-def test_many_vectors_are_checked_in_little_time():
-    import time
-
-    ids, array = [str(i) for i in range(200_000)], np.ones((200_000, 16), dtype=np.float32)
-    start = time.process_time()
-    assert len(as_mapping((ids, array))) == 200_000
-    assert time.process_time() - start < 4
+def test_many_vectors_are_checked_by_a_few_calls_each():
+    ids, array = [str(i) for i in range(20_000)], np.ones((20_000, 16), dtype=np.float32)
+    assert len(as_mapping((ids, array))) == 20_000
+    assert calls(lambda: as_mapping((ids, array))) < 10 * 20_000

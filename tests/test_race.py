@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from scirep_core import cli
 from scirep_core.encoders import race as race_
 from scirep_core.encoders.race import (
     APART,
@@ -20,12 +22,12 @@ from scirep_core.encoders.race import (
     THEIRS,
     TIMES,
     Lane,
-    main,
     race,
     run,
 )  # fmt: skip
 from scirep_core.encoders.shapes import filled, words
-from scirep_core.errors import ConfigError
+from scirep_core.encoders.speed import machine
+from scirep_core.errors import ConfigError, DataError
 from scirep_core.explain import recompute
 from scirep_core.results import read_results
 
@@ -65,7 +67,7 @@ def test_ratios_are_over_the_first_way_and_shares_of_what_vectors_need(rows):
         assert cells(rows, metric)[THEIRS] == 1
     assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
     for name, share in cells(rows, SHARE).items():
-        assert 0 < share < 100, name
+        assert share > 0, name
     assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
     assert len({row.id for row in rows}) == len(rows)
 
@@ -82,16 +84,53 @@ def test_ways_take_turns_and_run_once_before_the_clock():
     assert found["a"].shape == (2, 2)
 
 
-def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys):
+def bench(monkeypatch, *given):
+    """Run `scirep bench`; return its exit code."""
+    monkeypatch.setattr("sys.argv", ["scirep", "bench", *given])
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["bench", *given])
+    return int(ended.value.code or 0)
+
+
+def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys, monkeypatch):
     out = tmp_path / "race.jsonl"
     given = ["--model", "bert-tiny", "--texts", "filled", "--number", "6", "--lengths", "16", "--rounds", "1",
-             "--ways", "ours, float32; ours, bfloat16", "--out", str(out)]  # fmt: skip
-    assert main(given) == 0
+             "--threads", "1", "--ways", "ours, float32; ours, bfloat16", "--out", str(out)]  # fmt: skip
+    assert bench(monkeypatch, *given) == 0
     rows = read_results(out)
     assert cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
     assert rows[0].parameters["mean_tokens"] == 16
-    assert recompute(rows[0]).startswith("python -m scirep_core.encoders.race --model bert-tiny")
-    assert f"{THEIRS}: not run" in capsys.readouterr().err
+    assert rows[0].parameters["attention"] in ("exp2", "fused")
+    assert rows[0].parameters["machine"] == machine()
+    assert recompute(rows[0]).startswith("scirep bench --model bert-tiny")
+    shown = capsys.readouterr()
+    assert f"{THEIRS}: not run" in shown.err and "round 1 of 1" in shown.err and str(out) in shown.err
+    for said in ("times as fast", "matrix share, %", "ours, bfloat16", machine()):
+        assert said in shown.out
+
+
+def test_the_command_reads_a_file_of_texts_and_keeps_rows_at_home(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    (tmp_path / "mine.txt").write_text("w1 w2 w3\n\n w4 w5\n")
+    given = ["--model", "bert-tiny", "--rounds", "1", "--ways", "ours, float32", "--json", "--texts"]
+    assert bench(monkeypatch, *given, str(tmp_path / "mine.txt")) == 0
+    rows = read_results(tmp_path / "home" / "bench" / "bert-tiny-mine-cpu.jsonl")
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == [row.id for row in rows]
+    assert {row.n for row in rows} == {2} and {row.source for row in rows} == {"own"}
+    for name, said in (("abstract", "did you mean 'abstracts'"), ("empty.txt", "has no text"), ("bytes.txt", "UTF-8")):
+        (tmp_path / "empty.txt").write_text("\n \n")
+        (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+        assert bench(monkeypatch, *given, str(tmp_path / name) if "." in name else name) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_invented_texts_stand_in_where_no_real_ones_are_at_hand(monkeypatch):
+    def none():
+        raise DataError("sample", None, "not here")
+
+    monkeypatch.setattr(race_, "abstracts", none)
+    assert race_.at_hand() == "embedded"
+    assert len(set(race_.texts_of("embedded", 50))) == 50
 
 
 def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.MonkeyPatch):

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import torch
 
 from scirep_core import load_encoder
 from scirep_core.encoders import SENTENCES, model_folder, packing
+from scirep_core.encoders.attention import WAYS
 from scirep_core.encoders.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
@@ -114,9 +115,11 @@ def test_minilms_weights_give_transformers_states(laid_out):
         assert (a - b).abs().max() <= 1e-5
 
 
+@pytest.mark.parametrize("attention", WAYS)
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_read_is_what_all_rows_hold(tmp_path, seed):
+def test_what_is_read_is_what_all_rows_hold(tmp_path, seed, attention, monkeypatch):
     """The last layer computes one row a document where one is read; the mean needs all."""
+    monkeypatch.setenv("SCIREP_ATTENTION", attention)
     model, documents = plain(random_bert(tmp_path / "b", seed)), draw(99, seed=seed)
     states = ours(model, documents)
     with torch.inference_mode():
@@ -251,76 +254,6 @@ def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, con
         q, k, v = (x.bfloat16() for x in (q, k, v))
     again = at_once(q, k, v, batch, read, before=before).float()
     assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
-
-
-@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, (1e-5, 1e-5, 1e-4)), (torch.bfloat16, (0.02, 0.05, 0.05))])
-def test_attention_written_out_on_a_cpu_is_attention(dtype, near):
-    """Without taking off the maximum where scores allow it, and where they are in the thousands, of either sign."""
-    batch = pack(draw(50, (40, 33, 33, 33, 7)))
-    for size, most in zip((1.0, 2.0, 60.0), near, strict=True):
-        q, k, v = (x.to(dtype) for x in heads(len(batch.ids)))
-        for sign in (1, -1):
-            many = (q.abs() * size, k.abs() * size * sign, v)
-            with torch.no_grad():
-                ours, whole = attend(*many, batch), attend(*(x.double() for x in many), batch)
-            assert ours.dtype == dtype
-            assert (ours - whole).abs().max() < most, (size, sign)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(
-    ("score", "value"), [(88.5, 0.25), (88.0, 10.0), (-100.0, 1.0)], ids=["sum", "numerator", "weights"]
-)
-def test_attention_at_the_edges_of_the_number_type(dtype, score, value):
-    """A sum that is infinite where the numerator is a number (0 / inf is 0), the reverse, and weights of few digits."""
-    q, k, v = (torch.zeros(1, 1, 2, 4, dtype=dtype) for _ in range(3))
-    q[..., 0], k[..., 0] = 2.0, score
-    k[0, 0, 1, 0] -= 0.5
-    v[0, 0, :, 1] = torch.tensor([value, value / 2])
-    with torch.no_grad():
-        expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
-        assert (packing.block(q, k, v) / expected)[..., 1] == pytest.approx(
-            1, abs=1e-5 if dtype == torch.float32 else 0.01
-        )
-
-
-def test_attention_to_what_is_not_finite_is_not_finite():
-    q, k, v = (torch.randn(1, 2, 5, 4) for _ in range(3))
-    q[0, 1, 3, 2] = float("nan")
-    with torch.no_grad():
-        seen = packing.block(q, k, v).isfinite().all(-1)
-    assert seen.sum() == 9
-    assert not seen[0, 1, 3]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_attention_of_a_document_is_the_same_to_the_bit_whoever_stands_beside_it(dtype):
-    """Where all fit, and where the second needs the slower softmax, which its neighbours do not take; odd lengths."""
-    for length, size in product((3, 33, 262), (1, 500)):
-        q, k, v = (torch.randn(5, 2, length, 8).to(dtype) for _ in range(3))
-        q[1] *= size
-        with torch.no_grad():
-            together = packing.block(q, k, v)
-            for i in range(5):
-                alone = packing.block(*(x[i : i + 1] for x in (q, k, v)))
-                assert torch.equal(alone[0], together[i]), (length, size, i)
-            exact = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
-        assert (together - exact).abs().max() < (1e-3 if dtype == torch.float32 else 0.1)
-
-
-@pytest.mark.parametrize("context", [0, 3])
-def test_documents_of_one_length_are_attended_some_at_a_time(monkeypatch, context):
-    """No more weights are held than WEIGHTS, or one document's; where documents are cut changes nothing."""
-    q, k, v = (torch.randn(7, 2, n, 8) for n in (5, 5 + context, 5 + context))
-    one, sizes, written = 2 * 5 * (5 + context), [], packing.written_out
-    with torch.no_grad():
-        expected = packing.block(q, k, v)
-        monkeypatch.setattr(packing, "written_out", lambda *x: (sizes.append(len(x[0])), written(*x))[1])
-        for most, parts in ((one - 1, [1] * 7), (3 * one, [3, 3, 1]), (7 * one, [7])):
-            monkeypatch.setattr(packing, "WEIGHTS", most)
-            sizes.clear()
-            assert torch.equal(packing.block(q, k, v), expected)
-            assert sizes == parts
 
 
 # ------------------------------------------------------------------------------------------------- number types

@@ -11,7 +11,6 @@ in float32, and where training drops weights, which that attention cannot, padde
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,10 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-WEIGHTS = 2 << 20
-"""Most attention weights that are held at once on a CPU (8 MB in float32), or those of one document."""
-ROWS = 8
-"""Rows of a product from which on MKL adds up every row in one order, whatever their number (measured: 8)."""
+from scirep_core.encoders.attention import block
 
 
 class Run(NamedTuple):
@@ -190,50 +186,6 @@ def attend(
         seen = block(query, key, value, dropout)
         made.append(seen.transpose(1, 2).reshape(-1, *q.shape[1:]))
     return torch.cat(made)
-
-
-def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
-    """Return (n, heads, length, d): softmax(q k' / sqrt(d)) v of n documents of one length."""
-    fit = q.device.type == "cpu" and q.dtype in (torch.float32, torch.bfloat16)
-    if not fit or dropout or torch.is_grad_enabled():
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
-    if q.shape[2] == 1 and k.shape[2] > 1:
-        # A single row MKL adds up in another order. So that a token read alone is what it is among all rows, its query is
-        # asked several times over: 8 to 34 us a document, of 3 to 37 ms.
-        return block(q.repeat(1, 1, min(ROWS, k.shape[2]), 1), k, v)[:, :, :1]
-    size = max(1, WEIGHTS // (q.shape[1] * q.shape[2] * k.shape[2]))
-    parts = [written_out(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
-def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Return `block` by plain products, which on a CPU take less time than torch's fused attention; no gradient.
-
-        2^s / sum(2^s), s = q k' log2(e) / sqrt(d)
-
-    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. exp2 takes one document at a time: the
-    last numbers that fill no register are computed otherwise, and where they lie is not to depend on the neighbours.
-
-    The maximum is not taken off first, one pass less: it may be 88 before e^s leaves the number type, and all-MiniLM's
-    reach 83 on real abstracts. Where a sum leaves it, the softmax that takes it off is taken; what is not a number in a
-    query stays none, which torch's fused attention makes one.
-    """
-    n, heads, length, d = q.shape
-    q3, k3, v3 = (x.reshape(n * heads, -1, d) for x in (q, k, v))
-    weights = q.new_empty(n * heads, length, k.shape[2])
-    torch.baddbmm(weights, q3, k3.transpose(1, 2), beta=0, alpha=math.log2(math.e) * d**-0.5, out=weights)
-    for of_one in weights.view(n, heads, length, -1):
-        of_one.exp2_()
-    total = weights.sum(-1, keepdim=True)
-    least, most = total.aminmax()
-    seen: Tensor = torch.bmm(weights, v3).div_(total)
-    if least > 1e-30 and most < math.inf and seen.sum().isfinite():
-        return seen.view(n, heads, length, d)
-    if n > 1:
-        return torch.cat([written_out(*(x[i : i + 1] for x in (q, k, v))) for i in range(n)])
-    q, k, v = (x.float() for x in (q, k, v))
-    taken_off: Tensor = (q @ k.transpose(2, 3) * d**-0.5).softmax(-1) @ v
-    return taken_off.to(weights.dtype)
 
 
 # ---- all documents at once, on a GPU ---------------------------------------------------------------------------------

@@ -9,23 +9,20 @@ round, so what else the machine does falls on all. CPU time of the process stand
 is the better of the two: with one thread of a CPU the share is of it. The vectors are compared, too: what is fast and wrong
 is no encoder.
 
-    python -m scirep_core.encoders.race --model minilm --texts abstracts --out FILE
-    python -m scirep_core.encoders.race --model bert-base --texts filled --lengths 512 --out FILE     on a GPU, in bfloat16
+    scirep bench --model minilm --texts abstracts
+    python -c "from scirep_core.encoders.race import race, texts_of; print(race('bert-base', texts_of('filled'), 'filled'))"
 
-The second needs torch, numpy, tokenizers and safetensors; a way whose library is not there is left out, and said so.
+The second needs torch, numpy, tokenizers and safetensors; a way whose library is not there is left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,9 +31,9 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders import ENCODERS, load_encoder
 from scirep_core.encoders.shapes import SHAPES, blank, filled
-from scirep_core.errors import ConfigError, ScirepError, nearest
+from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.results import Result, provenance
-from scirep_core.store import stable_hash, write_text
+from scirep_core.store import stable_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,14 +197,16 @@ class Lap(NamedTuple):
 
 
 def run(
-    lanes: Mapping[str, Lane], texts: list[str], rounds: int, device: str = "cpu"
-) -> tuple[dict[str, list[Lap]], dict[str, Vectors]]:
+    lanes: Mapping[str, Lane], texts: list[str], rounds: int, device: str = "cpu",
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[dict[str, list[Lap]], dict[str, Vectors]]:  # fmt: skip
     """Return name -> laps, and name -> vectors; each way runs once before the clock does."""
     from scirep_core.encoders.speed import now
 
     laps: dict[str, list[Lap]] = {name: [] for name in lanes}
     found: dict[str, Vectors] = {}
     for number in range(rounds + 1):
+        progress(f"round {number} of {rounds}" if number else f"each of {len(lanes)} ways once, before the clock")
         for name, lane in lanes.items():
             wall, cpu = now(device), time.process_time()
             found[name] = lane.encode(texts)
@@ -229,7 +228,7 @@ def padding(batches: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
 
 def race(
     model: str = "minilm", texts: Sequence[str] = (), source: str = "", *, names: Sequence[str] = (), rounds: int = 5,
-    max_length: int = 512, threads: int = 1, device: str | None = None,
+    max_length: int = 512, threads: int = 1, device: str | None = None, progress: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:  # fmt: skip
     """Return rows of a race: of every way its speed, padding and share of the matrix-multiply rate, and ratios.
 
@@ -239,6 +238,7 @@ def race(
         source: what the texts are, for the rows.
         names: of LANES; those that can run here unless given.
         threads: of the process on a CPU.
+        progress: given a line before each round.
 
     Raises ConfigError for an unknown way, one whose library is not there, no texts, or fewer than one round.
     """
@@ -259,16 +259,18 @@ def race(
     torch.set_num_threads(threads if where == "cpu" else before)
     try:
         with started(model, max_length, where) as runner:
-            return _raced(runner, wanted, list(texts), source, rounds, model)
+            return _raced(runner, wanted, list(texts), source, rounds, model, progress)
     finally:
         torch.set_num_threads(before)
 
 
 def _raced(
-    runner: Runner, names: Sequence[str], texts: list[str], source: str, rounds: int, model: str
-) -> list[Result]:
+    runner: Runner, names: Sequence[str], texts: list[str], source: str, rounds: int, model: str,
+    progress: Callable[[str], None],
+) -> list[Result]:  # fmt: skip
     import torch
 
+    from scirep_core.encoders.attention import chosen
     from scirep_core.encoders.speed import flops, machine, matrix_rate
 
     loaded, tokens = trunk_of(load_encoder(runner.name, max_length=runner.max_length, device=runner.device)).loaded
@@ -279,11 +281,12 @@ def _raced(
     number_types = {lane.dtype for lane in lanes.values()}
     bound = cpu_rate if alone else lambda dtype: matrix_rate(runner.device, dtype)
     before = {dtype: bound(dtype) for dtype in number_types}
-    laps, vectors = run(lanes, texts, rounds, runner.device)
+    laps, vectors = run(lanes, texts, rounds, runner.device, progress)
     rates = {dtype: max(before[dtype], bound(dtype)) for dtype in number_types}
     first, told = names[0], {
         "model": model, "max_length": runner.max_length, "rounds": rounds, "mean_tokens": float(np.mean(lengths)),
         "texts": source, "device": runner.device, "machine": machine(runner.device), "threads": torch.get_num_threads(),
+        **({"attention": chosen(torch.float32)} if runner.device == "cpu" else {}),
         "libraries": {name: version(name) for name in ("sentence-transformers", "transformers", "torch")},
     }  # fmt: skip
     hashed, made = stable_hash(texts), []
@@ -377,39 +380,42 @@ def abstracts(every: int = 24) -> list[str]:
     return [chosen[i] for i in np.random.default_rng(0).permutation(len(chosen))]
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run a race, print it, write its rows."""
-    asked = argparse.ArgumentParser(
-        prog="python -m scirep_core.encoders.race", description=(__doc__ or "").partition("\n")[0]
-    )
-    asked.add_argument("--model", default="minilm", help="an encoder by name or folder, or bert-base: random weights")
-    asked.add_argument(
-        "--texts", default="abstracts", choices=("abstracts", "filled"), help="real ones, or random words"
-    )
-    asked.add_argument("--number", type=int, default=1024, help="of random texts")
-    asked.add_argument("--lengths", type=int, default=512, help="tokens kept of a text; random texts have as many")
-    asked.add_argument("--rounds", type=int, default=5)
-    asked.add_argument("--threads", type=int, default=1, help="on a CPU")
-    asked.add_argument("--ways", default="", help=f"comma with semicolons between: {'; '.join(LANES)}")
-    asked.add_argument("--out", type=Path, help="file of the rows")
-    chosen = asked.parse_args(given)
+def invented(papers: int = 1000, seed: int = 0, encoder: str = "minilm") -> list[str]:
+    """Return invented titles and abstracts, as an encoder's recipe joins them."""
+    from scirep_core.datasets import load_task
+
+    task: Any = load_task("scirepeval/cite_count", "embedded", papers, seed)
+    return [load_encoder(encoder).recipe.of_paper(paper) for paper in task.texts()]
+
+
+TEXTS = ("abstracts", "embedded", "filled")
+"""What can be encoded by name: real abstracts, invented ones, and random words that fill the length."""
+
+
+def at_hand() -> str:
+    """Return "abstracts" where the samples are here, else "embedded"."""
     try:
-        texts = abstracts() if chosen.texts == "abstracts" else filled(chosen.number, chosen.lengths)
-        rows = race(chosen.model, texts, chosen.texts, names=[n.strip() for n in chosen.ways.split(";") if n.strip()],
-                    rounds=chosen.rounds, max_length=chosen.lengths, threads=chosen.threads)  # fmt: skip
-    except ScirepError as error:
-        print(error, file=sys.stderr)
-        return 2
-    command = f"python -m scirep_core.encoders.race {' '.join(sys.argv[1:] if given is None else given)}"
-    rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
-    for row in rows:
-        print(f"{row.encoder:32} {row.metric:22} {row.value:12.4g}")
-    for name in (name for name in LANES if name not in {row.encoder for row in rows}):
-        print(f"{name}: not run", file=sys.stderr)
-    if chosen.out:
-        write_text(chosen.out, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
-    return 0
+        return "abstracts" if abstracts() else ""
+    except DataError:
+        return "embedded"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def texts_of(source: str, number: int = 1024, length: int = 512) -> list[str]:
+    """Return at most so many texts, by a name of TEXTS or of a file that holds one a line.
+
+    Raises ConfigError for what is neither, and for a file that is no text or empty.
+    """
+    if source == "filled":
+        return filled(number, length)
+    if source in TEXTS:
+        return (abstracts() if source == "abstracts" else invented())[:number]
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise ConfigError(f"texts {source!r}: no such file, and {nearest(source, TEXTS)}")
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}; give a UTF-8 file, a text a line") from None
+    if not (found := [line for line in lines if line][:number]):
+        raise ConfigError(f"{path}: has no text; give a text a line")
+    return found

@@ -16,17 +16,13 @@ import pandas as pd
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
-from scirep_core.datasets import load_task
-from scirep_core.datasets.task import Task
-from scirep_core.encoders import load_encoder, race
+from scirep_core.encoders import race
 from scirep_core.encoders.race import APART, CPU, CPU_TIMES, FORWARD, PADDING, RATE, SHARE, TIMES
 from scirep_core.exhibits.counting import colour_of
 from scirep_core.exhibits.scirepeval_efficiency import timed
 from scirep_core.results import Result
 
 OURS = "ours"
-SOURCE = "scirepeval/cite_count"
-"""The task whose papers are encoded in this build."""
 TEXTS = {
     "abstracts": "real titles and abstracts",
     "filled": "random words that fill the length",
@@ -39,12 +35,9 @@ COLUMNS = {RATE: "papers/s", CPU: "CPU ms a paper", PADDING: "padding, %", SHARE
 def run(chapter: Chapter) -> list[Result]:
     """Race this build's encoder on a few papers, invented or real; return the rows, recorded as the chapter's."""
     given = chapter.parameters
-    if given["data"] == "real":
-        known, source = race.abstracts(), "abstracts"
-    else:
-        task = load_task(SOURCE, given["data"], given["papers"], given["seed"])
-        assert isinstance(task, Task)
-        known, source = [load_encoder(given["encoder"]).recipe.of_paper(paper) for paper in task.texts()], "embedded"
+    real = given["data"] == "real"
+    source = "abstracts" if real else "embedded"
+    known = race.abstracts() if real else race.invented(given["papers"], given["seed"], given["encoder"])
     chosen = np.random.default_rng(given["seed"]).permutation(len(known))[: given["batch"]]
     rows = race.race(given["encoder"], [known[i] for i in chosen], source, rounds=given["repeats"])
     made = chapter.record(replace(row, kind="live") for row in rows)
@@ -83,8 +76,7 @@ def show(chapter: Chapter, rows: Sequence[Result]) -> None:
     found = races(rows)
     if all(of[0].kind == "live" for of in found):
         chapter.note(
-            "No race is recorded yet, so only this build’s small one stands here: <code>python -m scirep_core.encoders.race --out "
-            "FILE</code> on an idle machine makes a larger one."
+            "Only this build’s small race stands here: <code>scirep bench</code> on an idle machine makes a larger one."
         )
     for of in found:
         cells = {(row.encoder, row.metric): row for row in of}

@@ -38,6 +38,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(("SCIREP_ALLOW_BIN",), "`1`: read hub models and adapters that only have pickled weights (SPECTER, SPECTER2's "
              "adapters, SimCSE), weights-only"),
     Variable(("SCIREP_DEVICE",), "where encoders run: `cpu`, `cuda`, `cuda:1` (default: a GPU where there is one)"),
+    Variable(("SCIREP_ATTENTION",), "`exp2` or `fused`: attention on a CPU (default: the faster, measured once; chapters: `exp2`)"),
     Variable(("SCIREP_CHROMIUM",), "the Chromium that prints the book and tests its pages, where it is not on the PATH"),
     Variable(("SCIREP_CHAPTER",), "name of the chapter that runs", "the runner"),
     Variable(("SCIREP_RUNS",), "folder of executed chapters; without it `book/_run`", "the runner"),
