@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -104,8 +104,10 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     rank, world = processes()
     if is_saved(folder):
         made = describe(folder).made
-        if made.get("settings") != settings:
-            raise ConfigError(f"{folder}: holds a model made otherwise. Give another --out, or delete it")
+        if differing := _differing(made.get("settings", {}), settings):
+            raise ConfigError(
+                f"{folder}: holds a model trained with {differing}. Give these with --set, another --out, or delete the folder"
+            )
         if rank == 0:
             say(f"{folder}: is trained already")
         return {**made["training"], "out": str(folder)} if rank == 0 else None
@@ -137,21 +139,39 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     if rank == 0:
         made = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes,
                 "training": told}  # fmt: skip
-        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made)
+        normalised = {"yes": True, "no": False}.get(asked.model.normalised, base.normalised)
+        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made, normalised)
         shutil.rmtree(working, ignore_errors=True)
     wait(world)
     return None if rank else {**told, "out": str(folder)}
+
+
+def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the settings that differ, as they were; '' for none. The first edition knew no `normalised`, and did not."""
+    earlier = {"model": {"normalised": "no"}}
+    pairs = [
+        (f"{section}.{name}", {**earlier.get(section, {}), **was.get(section, {})}.get(name), value)
+        for section, given in now.items()
+        if isinstance(given, dict)
+        for name, value in given.items()
+    ]
+
+    def shown(value: Any) -> str:
+        return value or "as the base" if isinstance(value, str) else json.dumps(value)
+
+    return ", ".join(f"{name}={shown(old)} (asked for: {shown(new)})" for name, old, new in pairs if old != new)
 
 
 def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     """Return the base's tokenizer, and the model before its training; what is new in it is drawn by the seed."""
     import torch
 
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.conditioning import conditioning
     from scirep_core.encoders.fusion import fuse
     from scirep_core.encoders.model_store import is_saved, load_model
     from scirep_core.encoders.tokens import read_tokens
-    from scirep_core.training.models import of_tokens, trunk_of
+    from scirep_core.training.models import conditioned, of_tokens
 
     kind, options = asked.model.conditioning, dict(asked.model.options)
     if kind == "plain" and options:
@@ -164,11 +184,12 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
             return tokens, fuse(load_model(base.folder).model)
         if kind == "fusion":
             raise ConfigError("fusion goes on from trained adapters: base = the folder of a model with bottleneck")
-        trunk = trunk_of(base.folder)
+        trunk = read_trunk(base.folder)
         try:
-            return tokens, Conditioned(trunk, conditioning(kind, trunk, **options), asked.model.pooling)
+            told = conditioning(kind, trunk, **options)
         except TypeError as error:
             raise ConfigError(f"model.options of {kind}: {error}") from None
+        return tokens, conditioned(trunk, told, base, asked.model.pooling)
 
 
 def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, split: str) -> list[TrainTask]:

@@ -255,14 +255,15 @@ def _scored(
 
 
 def _length(made: Sequence[Made]) -> dict[str, Any]:
-    """Return how long a cell's models were trained, and on what: from their folders."""
+    """Return how long a cell's models were trained, and how they pool: from their folders."""
     from scirep_core.encoders.model_store import describe, is_saved
 
-    found = [describe(one.folder).made for one in made if is_saved(one.folder)]
-    trained = [one["training"] for one in found if "training" in one]
+    found = [describe(one.folder) for one in made if is_saved(one.folder)]
+    trained = [one.made["training"] for one in found if "training" in one.made]
     if not trained:
         return {}
-    return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained)}
+    return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained),
+            "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
 
 
 def _references(name: str, of: Study, given: Budget, protocol: str, progress: Progress | None) -> list[Result]:

@@ -122,13 +122,14 @@ def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[s
 @pytest.fixture(scope="module")
 def small_training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     """A tiny Vanilla model as it starts, with the sources of a small literature."""
+    from scirep_core.encoders.bert import read_trunk
     from scirep_core.encoders.conditioning import Conditioned, conditioning
-    from scirep_core.training.models import base, examples, trunk_of
+    from scirep_core.training.models import base, examples
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCIREP_HOME", str(tmp_path_factory.mktemp("home")))
         given = budget("tiny", cap=300)
         start = base(ON, given)
         _, tasks = examples(start, given, variant(VANILLA))
-        trunk = trunk_of(start.folder)
+        trunk = read_trunk(start.folder)
         yield Trained(Conditioned(trunk, conditioning("plain", trunk)).eval(), tasks)

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from scirep_core import cli_train
 from scirep_core import train as loop
-from scirep_core.encoders import load_encoder
+from scirep_core.encoders import MARK, load_encoder
 from scirep_core.encoders.model_store import describe, load_model
 from scirep_core.errors import ConfigError
+from scirep_core.store import stable_hash, write_json
 
 SETTINGS = """
 [model]
@@ -80,11 +81,30 @@ def test_a_finished_training_is_not_done_again_and_another_is_refused(base, tmp_
     weights = (out / "model.safetensors").read_bytes()
     assert told("--config", config, "--out", out) == first
     other = scirep_train("--config", config, "--out", out, "--set", "train.seed=1")
-    assert isinstance(other.exception, ConfigError) and "made otherwise" in str(other.exception)
+    assert isinstance(other.exception, ConfigError)
+    assert "trained with train.seed=0 (asked for: 1). Give these with --set" in str(other.exception)
     told("--config", config, "--out", tmp_path / "again")
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == weights
     told("--config", config, "--out", tmp_path / "seed", "--set", "train.seed=1")
     assert (tmp_path / "seed" / "model.safetensors").read_bytes() != weights
+
+
+def test_a_folder_of_the_first_edition_is_told_from_one_that_keeps_its_base_s_pooling(base, tmp_path, monkeypatch):
+    """That edition pooled at [CLS] unless told, never normalised, and had no setting for it: its folder is kept if asked so."""
+    config, out = write(tmp_path, base), tmp_path / "model"
+    words = ("--config", config, "--out", out, "--set", "model.pooling=cls")
+    first = told(*words)
+    mark = json.loads((out / MARK).read_text())
+    del mark["made"]["settings"]["model"]["normalised"], mark["sha256"]
+    write_json(out / MARK, mark | {"sha256": stable_hash(mark)})
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    now = scirep_train("--config", config, "--out", out)
+    assert isinstance(now.exception, ConfigError) and str(now.exception).startswith(
+        f"{out}: holds a model trained with model.pooling=cls (asked for: as the base), "
+        "model.normalised=no (asked for: as the base). Give these with --set, another --out, or delete the folder"
+    )
+    assert told(*words, "--set", "model.normalised=no") == first
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_codes_may_begin_as_cls(base, tmp_path):

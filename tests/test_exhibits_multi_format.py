@@ -257,6 +257,18 @@ def test_real_papers_are_scored_task_by_task(recorded, chapter):
     assert "does not meet" not in said  # rows without intervals
 
 
+def test_real_papers_say_how_trainings_were_read_beside_minilm(recorded, chapter):
+    rows = small.made("samples", small.scattered(CENTRES), seeds=[0])
+    recorded["samples"] = rows
+    more.samples(chapter)
+    assert "difference from MiniLM as it is shows training and reading together" in text(chapter)
+    recorded["samples"] = [
+        replace(row, parameters=row.parameters | ({"pooling": "mean"} if "steps" in row.parameters else {})) for row in rows
+    ]
+    more.samples(chapter)
+    assert text(chapter).count("Trainings are read as MiniLM itself is") == 1
+
+
 def test_one_training_on_real_papers_has_intervals_over_held_out_rows(recorded, chapter):
     rows = small.made("samples", lambda cell, task: 70.0 if cell.variant == "Adapters" else 50.0, seeds=[0])
     recorded["samples"] = [replace(row, low=row.value - 4, high=row.value + 4) for row in rows]

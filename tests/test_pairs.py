@@ -14,6 +14,7 @@ from scirep_core.datasets import scimult
 from scirep_core.encoders.model_store import load_model
 from scirep_core.encoders.tokens import Tokens
 from scirep_core.errors import ConfigError, DataError
+from scirep_core.text import Recipe
 from scirep_core.training import models
 from scirep_core.training.base import wordpieces
 from scirep_core.training.config import TrainConfig
@@ -149,9 +150,9 @@ def test_the_second_stage_starts_where_vanilla_ended(made):
     for name in ("MHAExpert", "FFNExpert", "Prefix", "Instruction"):
         chosen = VARIANTS[f"SciMult {name}"]
         saved = load_model(made[name].folder)
-        start = models.untrained(
-            chosen, made["Vanilla"].folder, saved.described.options | {"routes": saved.described.routes}, 0
-        )
+        before = models.Base("Vanilla", made["Vanilla"].folder, Recipe(), "")
+        options = saved.described.options | {"routes": saved.described.routes}
+        start = models.untrained(chosen, before, options, 0)
         documents = [[2, 9, 11, 3], [2, 8, 3]]
         assert saved.described.routes == ("search", "link", "classification")
         with torch.no_grad():

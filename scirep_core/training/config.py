@@ -153,13 +153,15 @@ class ModelConfig:
         base: the trunk's weights: `embedded` (a small one, trained first), a registered BERT (minilm), a folder, or a hub name.
         conditioning: a way of encoders.conditioning.CONDITIONINGS.
         options: of the conditioning.
-        pooling: cls or mean.
+        pooling: cls or mean; unless told, as the base does, and cls where the conditioning reads one token a route.
+        normalised: whether vectors are scaled to length 1, yes or no; unless told, as the base does.
     """
 
     base: str = "minilm"
     conditioning: str = "plain"
     options: dict[str, Any] = field(default_factory=dict)
-    pooling: Literal["cls", "mean"] = "cls"
+    pooling: Literal["", "cls", "mean"] = ""
+    normalised: Literal["", "yes", "no"] = ""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from scirep_core.formats import FORMATS
 from scirep_core.results import Result, provenance
 from scirep_core.store import write_text
 from scirep_core.training.costs import members
-from scirep_core.training.models import Say, base, examples, options_of, untrained
+from scirep_core.training.models import Base, Say, base, examples, options_of, untrained
 from scirep_core.training.variants import Budget, budget, config, variant
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ CLASSES = 20
 
 
 class Start(NamedTuple):
-    """What is measured on: a folder or a shape, and training examples."""
+    """What is measured on: a base or a shape, and training examples."""
 
     name: str
-    model: Path | Shape
+    model: Base | Shape
     tasks: Sequence[TrainTask]
 
 
@@ -128,7 +128,7 @@ def _measured(
 def _known(on: str, given: Budget, say: Say | None) -> Start:
     """Return a base of the book, with its training sets."""
     start = base(on, given, say)
-    return Start(on, start.folder, examples(start, given)[1])
+    return Start(on, start, examples(start, given)[1])
 
 
 def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0) -> Start:
@@ -185,7 +185,7 @@ def _model(name: str, start: Start, given: Budget, running: bool = False) -> Con
 
     chosen, device = variant(name), pick_device(None)
     own = options_of(chosen, given)
-    if isinstance(start.model, Path):
+    if isinstance(start.model, Base):
         made = untrained(replace(chosen, after=""), start.model, own, 0)
     else:
         trunk = Trunk(start.model)

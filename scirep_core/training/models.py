@@ -32,7 +32,7 @@ from scirep_core.training.variants import AGAIN, Budget, Variant, config, plain,
 
 if TYPE_CHECKING:
     from scirep_core.encoders.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning import Conditioned, Conditioning
     from scirep_core.encoders.tokens import Tokens
     from scirep_core.train import Told, Trained
     from scirep_core.training.data import TrainTask
@@ -51,12 +51,17 @@ BASES = (*OWN, *HUB)
 
 
 class Base(NamedTuple):
-    """A trunk to start from: its folder, and a hash of what is in it."""
+    """A trunk to start from: its folder, how it reads texts and makes vectors of them, and a hash of what is in it.
+
+    A training keeps all of this, so that what it changed is what it learned.
+    """
 
     name: str
     folder: Path
     recipe: Recipe
     fingerprint: str
+    pooling: str = "cls"
+    normalised: bool = False
 
 
 def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None = None) -> Base:
@@ -66,7 +71,7 @@ def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None =
     """
     from scirep_core.encoders import ENCODERS, model_folder
     from scirep_core.encoders.hub import TransformersEncoder
-    from scirep_core.encoders.model_store import describe, is_saved
+    from scirep_core.encoders.model_store import is_saved
 
     if name in OWN:
         if given.source != "embedded":
@@ -76,15 +81,28 @@ def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None =
         raise ConfigError(
             f"unknown base {name!r}; {nearest(name, BASES)}, or a folder in hub layout, or org/model on the hub"
         )
-    folder = TransformersEncoder(name, ENCODERS[name].model if name in HUB else name).folder
+    spec = ENCODERS[name] if name in HUB else None
+    encoder = (
+        TransformersEncoder(name, spec.model, spec.pooling, spec.recipe, normalised=spec.normalised)
+        if spec
+        else TransformersEncoder(name, name)
+    )
+    folder = encoder.folder
     if is_saved(folder):
-        told = describe(folder)
-        return Base(name, folder, told.recipe, told.fingerprint)
-    return Base(name, folder, Recipe(), stable_hash(model_folder.hashes(folder))[:16])
+        return _saved(name, folder)
+    fingerprint = stable_hash(model_folder.hashes(folder))[:16]
+    return Base(name, folder, encoder.recipe, fingerprint, encoder.pooling, encoder.normalised)
+
+
+def _saved(name: str, folder: Path) -> Base:
+    from scirep_core.encoders.model_store import describe
+
+    told = describe(folder)
+    return Base(name, folder, told.recipe, told.fingerprint, told.pooling, told.normalised)
 
 
 def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) -> Base:
-    from scirep_core.encoders.model_store import describe, is_saved
+    from scirep_core.encoders.model_store import is_saved
     from scirep_core.training.base import small_base
 
     steps = given.base_steps if OWN[name] else 0
@@ -95,8 +113,7 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
         if not is_saved(folder):
             _tell(say, f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
             small_base(root(given), folder=folder, progress=watch, **how)
-    told = describe(folder)
-    return Base(name, folder, told.recipe, told.fingerprint)
+    return _saved(name, folder)
 
 
 def root(given: Budget, name: str = TRAINING[0]) -> Path:
@@ -106,13 +123,18 @@ def root(given: Budget, name: str = TRAINING[0]) -> Path:
     return root_of(name, "embedded", given.papers, given.data_seed)
 
 
-def trunk_of(folder: Path) -> Trunk:
-    """Return a new trunk with the weights of a folder in hub layout."""
-    from safetensors.torch import load_file
+def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "") -> Conditioned:
+    """Return a model that pools as asked, else as its base; where one token a route is read, that is what is pooled.
 
-    from scirep_core.encoders.bert import Trunk, load, shape_of
+    Raises ConfigError for a base whose own pooling no training has.
+    """
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.model_store import POOLINGS
 
-    return load(Trunk(shape_of(folder)), load_file(folder / "model.safetensors"), str(folder))
+    own = pooling or ("cls" if told.shared_pass else base.pooling)
+    if own not in POOLINGS:
+        raise ConfigError(f"base {base.name!r} pools by {own}, which is not trained. Set model.pooling to cls or mean")
+    return Conditioned(trunk, told, own)
 
 
 ROOM = 4
@@ -219,7 +241,7 @@ def obtain(
     options |= of_tokens(chosen.kind, options, tokens)
     recipe = {
         "variant": name, "kind": chosen.kind, "base": on, "base_fingerprint": start.fingerprint, "before": before.key,
-        "options": options,
+        "options": options, "reads": [start.pooling, list(start.recipe), start.normalised],
         "data": hash_of(tasks), "train": settings.to_json(), "max_length": given.max_length,
         "code": code(f"encoders/{CONDITIONINGS[chosen.kind].module}.py"),
     }  # fmt: skip
@@ -271,20 +293,21 @@ def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
     return [replace(task, format=(own := codes[task.name.rpartition("/")[2]]), query_format=own) for task in found]
 
 
-def untrained(chosen: Variant, start: Path, options: Mapping[str, Any], seed: int) -> Conditioned:
-    """Return a variant's model before its training: the base with new parts, or what it goes on from."""
+def untrained(chosen: Variant, start: Base, options: Mapping[str, Any], seed: int) -> Conditioned:
+    """Return a variant's model before its training: the base with new parts, or what it goes on from, in the base's place."""
     import torch
 
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.conditioning import conditioning
     from scirep_core.encoders.fusion import fuse
     from scirep_core.encoders.model_store import load_model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if chosen.kind == "fusion" and chosen.after:
-            return fuse(load_model(start).model)
-        trunk = trunk_of(start)
-        return Conditioned(trunk, conditioning(chosen.kind, trunk, **options))
+            return fuse(load_model(start.folder).model)
+        trunk = read_trunk(start.folder)
+        return conditioned(trunk, conditioning(chosen.kind, trunk, **options), start)
 
 
 def _train(
@@ -295,11 +318,11 @@ def _train(
     from scirep_core.encoders.model_store import save_model
     from scirep_core.train import train
 
-    model = untrained(chosen, before.folder, options, settings.seed).to(pick_device(None))
+    model = untrained(chosen, start._replace(folder=before.folder), options, settings.seed).to(pick_device(None))
     working = folder.with_name(f"{folder.name}.training")  # a killed training goes on from the checkpoint there
     trained = train(model, tasks, settings, working, progress=watch)
     made = {**recipe, "budget": asdict(given), "training": _said(trained), "provenance": provenance()}
-    save_model(model, tokens, folder, start.recipe, given.max_length, made)
+    save_model(model, tokens, folder, start.recipe, given.max_length, made, start.normalised)
     shutil.rmtree(working, ignore_errors=True)
 
 
