@@ -8,7 +8,8 @@ Each document of a batch is encoded once under each format that asks for it; whe
 are thrown away.
 
 Everything drawn at a step (rows, dropout) is a function of (seed, step, process), so a killed training goes on from its last
-checkpoint to the same bits; on a GPU to the same rows and drawings, but sums there have no fixed order. Under torchrun every
+checkpoint to the same bits, on a CPU with as many threads as it began with; on a GPU to the same rows and drawings, but sums
+there have no fixed order. Under torchrun every
 process takes its share of each batch and gradients are added once a step, so the result is that of one process, but for
 dropout, which each draws for itself.
 """
@@ -51,7 +52,14 @@ from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import in_order, triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
-from scirep_core.training.processes import add_gradients, added, first_here, processes, same_everywhere
+from scirep_core.training.processes import (
+    add_gradients,
+    added,
+    first_here,
+    processes,
+    same_everywhere,
+    threads_restored,
+)
 
 Ints = NDArray[np.int64]
 TELL = 10
@@ -110,7 +118,8 @@ def train(
     rank, world = processes()
     device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
     steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
-    with only_trained(model) as trained, torch.random.fork_rng([device] if device.type == "cuda" else []):
+    own = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with only_trained(model) as trained, own, threads_restored():
         start_drawing(drawn(config.seed, "heads"), device)
         heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
         optimizer = make_optimizer(model, trained, heads, config)
@@ -150,6 +159,7 @@ def train(
                 nn.utils.clip_grad_norm_(moved, config.clip)
             optimizer.step()
             optimizer.zero_grad()
+            random = torch.get_rng_state()  # now: whoever measures or is told below may draw
             at = at._replace(step=at.step + 1)
             log.end_step(at.step, config.learning_rate * share)
             last = at.step == steps
@@ -165,7 +175,7 @@ def train(
                 found = look_at(model, validation, heads, config, rank, world)
                 at = judged(at, found, model, config, folder, rank)
             if keep or at.stopped:
-                save(folder, at, of, parts, rank, world)
+                save(folder, at, of, parts, random, rank, world)
             log.go_on()
         if at.best and config.validate_every:
             model.load_state_dict(read_checkpoint(folder / BEST).tensors)

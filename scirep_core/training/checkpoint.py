@@ -101,9 +101,12 @@ def restore(
         prefix = f"optimizer.{i}."
         moments = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
         if moments:
-            # a step count stays where it was (on the CPU unless fused); moments lie beside their parameter
+            # a step count stays where it was (on the CPU unless fused); moments lie beside their parameter, in torch's own
+            # memory: what safetensors read lies at any address
             optimizer.state[parameter] = {
-                name: value.clone() if value.ndim == 0 and not _fused(optimizer) else value.to(parameter.device)
+                name: value.clone()
+                if value.ndim == 0 and not _fused(optimizer)
+                else value.to(parameter.device, copy=True)
                 for name, value in moments.items()
             }
 
@@ -128,6 +131,7 @@ class At(NamedTuple):
         looks: since the best one.
         stopped: whether there is nothing to wait for any more.
         first: task -> its loss in the epoch's first batch that had it; where losses are balanced.
+        threads: of the CPU, the number it began with: sums are cut in as many parts, and their last bits hang on it.
     """
 
     step: int = 0
@@ -135,6 +139,7 @@ class At(NamedTuple):
     looks: int = 0
     stopped: bool = False
     first: dict[str, float] | None = None
+    threads: int = 0
 
 
 def identity(
@@ -165,12 +170,17 @@ def _sha(array: NDArray[Any]) -> str:
 
 
 def save(
-    folder: Path, at: At, of: Mapping[str, str], parts: tuple[nn.Module, nn.Module, Optimizer], rank: int, world: int
-) -> None:
-    """Write the checkpoint of a step; the first process does, the others wait."""
+    folder: Path, at: At, of: Mapping[str, str], parts: tuple[nn.Module, nn.Module, Optimizer], random: Tensor, rank: int,
+    world: int,
+) -> None:  # fmt: skip
+    """Write the checkpoint of a step; the first process does, the others wait.
+
+    Args:
+        random: the random state when the step had drawn all it draws: a function of seed and step, kept so that two runs can
+            be compared.
+    """
     if rank == 0:
-        # the random state is a function of the step; it is kept so that two runs can be compared
-        tensors = state_of(*parts) | {"random": torch.get_rng_state()}
+        tensors = state_of(*parts) | {"random": random}
         write_checkpoint(folder / CHECKPOINT, tensors, {"at": at._asdict(), "of": dict(of), "log": sync(folder)})
     wait(world)
 
@@ -179,6 +189,8 @@ def resume(
     folder: Path, of: Mapping[str, str], parts: tuple[nn.Module, nn.Module, Optimizer], rank: int, world: int
 ) -> At:
     """Put the last checkpoint's state back, if there is one, and cut the log to it; returns where training goes on.
+
+    torch computes with the checkpoint's number of threads from here on.
 
     Raises ConfigError where the folder holds another training, CacheError for a damaged one.
     """
@@ -190,6 +202,9 @@ def resume(
                 raise ConfigError(f"{folder}: holds a training with other {what}. Give another folder, or delete it")
         restore(tensors, *parts, str(folder))
         at, lines = At(**meta["at"]), meta["log"]
+    if at.threads:
+        torch.set_num_threads(at.threads)
+    at = at._replace(threads=torch.get_num_threads())
     wait(world)
     if rank == 0:
         cut(folder, lines)
