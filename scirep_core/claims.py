@@ -7,7 +7,7 @@ with locks). The file itself may stay behind; whoever takes the lock next remove
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -43,14 +43,6 @@ def release(lock: FileLock) -> None:
     with suppress(OSError):
         Path(lock.lock_file).unlink(missing_ok=True)
     lock.release()
-
-
-def sweep(folder: Path, alive: Collection[str]) -> None:
-    """Remove half-written files of shards that nobody `alive` is writing: `.<shard>.shard.<random>.part`."""
-    for path in folder.glob(".*.part"):
-        if path.name[1:].partition(".")[0] not in alive:
-            with writing(path):
-                path.unlink(missing_ok=True)
 
 
 def bury(folder: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -91,7 +90,7 @@ def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
 def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any] | None:
     """Train, save, and return what is told; in the first process of several."""
     from scirep_core.encoders.hub import pick_device
-    from scirep_core.encoders.model_store import describe, is_saved, refuse, save_model
+    from scirep_core.encoders.model_store import describe, finished, refuse, save_model, working
     from scirep_core.train import train as run
     from scirep_core.training import models, variants
     from scirep_core.training.processes import local_device, processes, wait
@@ -102,7 +101,7 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     if source not in SOURCES and not Path(source).expanduser().is_dir():
         raise ConfigError(f"data.source = {source!r}: {nearest(source, SOURCES)}, or a folder of training collections")
     rank, world = processes()
-    if is_saved(folder):
+    if finished(folder):
         made = describe(folder).made
         if differing := _differing(made.get("settings", {}), settings):
             raise ConfigError(
@@ -118,8 +117,7 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
         "embedded" if source == "embedded" else "samples", papers=asked.data.papers, data_seed=asked.data.seed,
         max_length=asked.data.max_length,
     )  # fmt: skip
-    working = folder.with_name(f"{folder.name}.training")
-    with _bar(rank == 0) as progress, _going_on(working, rank):
+    with _bar(rank == 0) as progress, _going_on(working(folder), rank):
         base = models.base(asked.model.base, given, say, progress)
         if rank == 0:
             say(f"reading what is trained on: {asked.data.tasks_config or source}")
@@ -134,14 +132,14 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
             )
             wait(world)
         model = model.to(local_device() if world > 1 and device is None else pick_device(device))
-        done = run(model, tasks, asked.train, working, looked, progress)
+        done = run(model, tasks, asked.train, working(folder), looked, progress)
     told = done._asdict() | {"documents_per_second": round(done.documents_per_second, 1), "mfu": round(done.mfu, 4)}
     if rank == 0:
         made = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes,
                 "training": told}  # fmt: skip
         normalised = {"yes": True, "no": False}.get(asked.model.normalised, base.normalised)
         save_model(model, tokens, folder, base.recipe, asked.data.max_length, made, normalised)
-        shutil.rmtree(working, ignore_errors=True)
+        finished(folder)
     wait(world)
     return None if rank else {**told, "out": str(folder)}
 

@@ -40,7 +40,7 @@ from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.saved import Held
 from scirep_core.errors import CacheError, ConfigError, NumericError
 from scirep_core.formats import FORMATS, Format
-from scirep_core.store import home, read_header, read_shard, stable_hash, write_shard
+from scirep_core.store import home, read_header, read_shard, settle, stable_hash, write_shard
 
 SHARD = 512
 POLL = 0.05
@@ -240,5 +240,5 @@ def _claimed(folder: Path, filled: Sequence[Path]) -> set[str]:
         with suppress(FileNotFoundError):  # its holder has just finished, and the shard is there
             claimed |= set(json.loads(path.read_text(encoding="ascii")))
     for place in filled:
-        claims.sweep(place, [path.stem for path in alive])
+        settle(place)
     return claimed

@@ -11,15 +11,21 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import re
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from scirep_core.errors import CacheError
+
+try:
+    import fcntl
+except ImportError:  # Windows has none: there what a killed writer left stays
+    fcntl = None  # type: ignore[assignment]
 
 MAGIC = "scirep-shard-1"
 
@@ -69,11 +75,97 @@ def stable_hash(value: Any) -> str:
     return sha256_bytes(json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":")).encode())
 
 
+# ---- what is being written -------------------------------------------------------------------------------------------
+
+_LEFT = re.compile(r"\.(.+)\.[0-9a-z_]{8}\.(part|old)")
+"""Names beside a place: of what is to become it, and of the folder that was there."""
+
+
+def settle(folder: Path, name: str = "") -> None:
+    """Finish or clear what killed writers left in a folder, of the place of a name or of all; what the living write stays.
+
+    A folder that had been moved away, and nothing put in its place, comes back; everything else is half written, and goes.
+    Raises CacheError where the disk refuses.
+    """
+    with _refusals(folder):
+        for left in list(folder.iterdir()) if folder.is_dir() else ():
+            known = _LEFT.fullmatch(left.name)
+            if known is None or (name and known[1] != name) or (handle := _lock(left, wait=False)) is None:
+                continue
+            try:
+                if known[2] == "old" and not left.with_name(known[1]).exists():
+                    left.replace(left.with_name(known[1]))
+                else:
+                    _remove(left)
+            finally:
+                os.close(handle)
+
+
+@contextmanager
+def beside(path: Path, folder: bool = False) -> Iterator[Path]:
+    """A new file, or folder, `.<name>.<random>.part` beside a place, to be filled and renamed to it; else it is removed.
+
+    It is locked while its writer lives; who is killed leaves it behind, and whoever writes the same place next removes it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    settle(path.parent, path.name)
+    while True:
+        part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+        if folder:
+            part.mkdir()
+        else:
+            part.open("xb").close()
+        handle = _lock(part, wait=True)
+        if part.exists():
+            break
+        if handle is not None:  # between its making and its locking another writer took it for a dead one's
+            os.close(handle)
+    try:
+        yield part
+    finally:
+        _remove(part)
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(path: Path, wait: bool) -> int | None:
+    """Return a handle that holds a file or folder; None where somebody else does, or nothing can be held here."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CacheError(
+            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
+        ) from error
+
+
 @contextmanager
 def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary binary file beside `path`; on success it is synced and renamed to `path`, else removed.
 
-    `sync=False` leaves the syncing to the caller, who writes many files and a marker behind them (`sync_all`).
+    `sync=False` leaves the syncing to the caller, who writes many files and a marker behind them (`sync_tree`).
 
     What is there and no regular file (a pipe, /dev/stdout, even where that leads to a file) is written to, never replaced; a
     folder is refused.
@@ -84,43 +176,56 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
         with path.open("wb") as device:
             yield device
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise CacheError(
-            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        ) from error
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
+    with _refusals(path), beside(path) as part:
+        with part.open("wb") as stream:
             yield stream
             stream.flush()
             if sync:
                 os.fsync(stream.fileno())
-        part.chmod(0o666 & ~_umask())
         part.replace(path)
-    except OSError as error:
-        raise CacheError(
-            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+        if sync:
+            _sync(path.parent)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path`; on success it is renamed to `path`, and a folder that was there goes; else it is removed."""
+    with _refusals(path), beside(path.absolute(), folder=True) as part:
+        yield part
+        old = part.with_suffix(".old")
+        handle = _lock(path, wait=True) if path.exists() else None
+        try:
+            if path.exists():
+                path.replace(old)
+            part.replace(path)
+            _remove(old)
+        finally:
+            if handle is not None:
+                os.close(handle)
+        _sync(path.absolute().parent)
 
 
 def _is_stream(path: Path) -> bool:
     return path.parent in (Path("/dev"), Path("/dev/fd")) or path.parts[1] == "proc"  # /dev/shm holds files like any
 
 
-def sync_all() -> None:
-    """Bring everything written so far to the disk: once before a marker that vouches for many files."""
-    os.sync()
+def sync_tree(folder: Path) -> None:
+    """Bring all files of a folder to the disk: once, before a marker that vouches for them."""
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink():
+            _sync(path)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk; Windows opens no folder, and some file systems sync none."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError) if path.is_dir() else nullcontext():
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

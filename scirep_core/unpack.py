@@ -18,11 +18,9 @@ import hashlib
 import lzma
 import os
 import re
-import shutil
 import stat
 import struct
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -33,7 +31,7 @@ from typing import IO, Any, NamedTuple
 
 from scirep_core.errors import CacheError, DataError, ScirepError
 from scirep_core.records import read_json
-from scirep_core.store import sha256_file, write_json
+from scirep_core.store import beside, sha256_file, write_json
 
 MARKER = ".unpacked.json"
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -73,26 +71,21 @@ def unpack(archive: Path, folder: Path, limits: Limits = Limits(), scratch: Path
     digest = sha256_file(archive)
     if not faults(folder, digest):
         return folder
-    work = None
     try:
-        (scratch or folder.parent).mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".unpacking", dir=scratch or folder.parent))
-        content = work / "content"
-        content.mkdir()
-        files = _extract(archive, content, limits)
-        write_json(content / MARKER, {"archive": digest, "files": files})
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if folder.exists():
-            folder.rename(work / "old")
-        content.rename(folder)
+        with beside((scratch or folder.parent) / folder.name, folder=True) as work:
+            content = work / "content"
+            content.mkdir()
+            files = _extract(archive, content, limits)
+            write_json(content / MARKER, {"archive": digest, "files": files})
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            if folder.exists():
+                folder.rename(work / "old")
+            content.rename(folder)
     except OSError as error:
         if faults(folder, digest):  # else another process was faster, and its folder is as good as ours
             raise CacheError(
                 f"{folder}: cannot unpack here ({error.strerror or error}). Free space or fix permissions"
             ) from error
-    finally:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
     return folder
 
 

@@ -34,7 +34,7 @@ from scirep_core.encoding import PLAN, Plan, Reading, Record, read_plan, records
 from scirep_core.errors import CacheError, DataError, NumericError
 from scirep_core.formats import Format
 from scirep_core.records import field, raw_lines, read_object
-from scirep_core.store import read_header, read_shard, write_json, write_shard
+from scirep_core.store import read_header, read_shard, settle, write_json, write_shard
 
 GROUP = 2048
 """Texts given to the encoder at a time, sorted by length within a shard."""
@@ -149,9 +149,6 @@ def encode_shard(
 ) -> None:
     """Compute one shard and write it, under its claim. Raises NumericError naming the paper without a proper vector."""
     path = shard_path(out, number)
-    for rest in path.parent.glob(f".{path.name}.*.part"):  # of one who was killed while writing
-        with claims.writing(rest):
-            rest.unlink(missing_ok=True)
     places: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         places.setdefault(row.text, []).append(i)
@@ -197,7 +194,7 @@ def finish(out: Path, plan: Plan) -> None:
              "dim": headers[0].shape[1], "shards": shards}  # fmt: skip
     lock = claims.acquire(out / "plan.lock")
     try:
-        claims.sweep(out, ())  # plan and manifest are written under this lock only
+        settle(out)
         claims.bury(out / "shards")
         write_json(out / "manifest.json", value)
     finally:

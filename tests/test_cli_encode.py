@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -262,10 +263,20 @@ def test_what_killed_runs_left_behind_is_removed(tmp_path):
     source, out = papers(tmp_path), tmp_path / "out"
     fill(source, out)
     before = files(out)
-    for name in ("shards/000001.claim", ".plan.json.x.part", ".manifest.json.y.part", "plan.lock"):
+    for name in ("shards/000001.claim", ".plan.json.x3_k20ab.part", ".manifest.json.0a1b2c3d.part", "plan.lock"):
         (out / name).write_text("half")
     (out / "shards" / "000002.shard").unlink()
-    (out / "shards" / ".000002.shard.z.part").write_text("half")
+    (out / "shards" / ".000002.shard.0a1b2c3d.part").write_text("half")
+    fill(source, out)
+    assert files(out) == before
+
+
+def test_a_manifest_without_its_shards_is_no_end(tmp_path):
+    """As a machine leaves it whose power went before the folder of shards was on the disk."""
+    source, out = papers(tmp_path), tmp_path / "out"
+    fill(source, out)
+    before = files(out)
+    shutil.rmtree(out / "shards")
     fill(source, out)
     assert files(out) == before
 

@@ -21,7 +21,7 @@ from scirep_core.datasets.inventory import TASKS
 from scirep_core.datasets.sources import check_size, ensure, generator_version
 from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.records import read_object
-from scirep_core.store import sync_all, write_json
+from scirep_core.store import settle, sync_tree, write_json
 
 DONE, BEGUN = "embedded.json", ".embedded-begun.json"
 
@@ -35,18 +35,20 @@ def write_embedded(out: Path, papers: int, seed: int, say: Callable[[str], None]
     made = {"papers": papers, "seed": seed, "generator": generator_version()}
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file. Give another place")
+    settle(out)
     if out.is_dir() and any(out.iterdir()):
         found = _made(out)
         if found != made:
             was = f" (it holds {found['papers']} papers, seed {found['seed']})" if found else ""
             raise ConfigError(f"{out} is there and not empty{was}. Give another place, or remove it first")
-        if (out / DONE).is_file():
+        if (out / DONE).is_file() and not (out / BEGUN).exists():
             return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(out.parent / f".{out.name}.lock"):  # a second writer waits, and finds the work done
             if not (out / DONE).is_file():
                 _write(out, made, papers, seed, say)
+            (out / BEGUN).unlink(missing_ok=True)
     except OSError as error:
         raise CacheError(f"{out}: cannot write ({error.strerror}). Free space or choose another place") from None
     (out.parent / f".{out.name}.lock").unlink(missing_ok=True)
@@ -60,9 +62,8 @@ def _write(out: Path, made: dict[str, Any], papers: int, seed: int, say: Callabl
         say(f"writing {name}")
         ensure(out / "published", name, papers, seed)
     _task_folders(out, papers, seed, say)
-    sync_all()
+    sync_tree(out)
     write_json(out / DONE, made)
-    (out / BEGUN).unlink(missing_ok=True)
 
 
 def _task_folders(out: Path, papers: int, seed: int, say: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from scirep_core.datasets.tables import oracle_of
 from scirep_core.download import readable
 from scirep_core.errors import CacheError, ConfigError, DataError
 from scirep_core.records import read_object
-from scirep_core.store import home, sha256_file, stable_hash, sync_all, write_json
+from scirep_core.store import home, sha256_file, stable_hash, sync_tree, write_json
 
 if TYPE_CHECKING:
     from scirep_core.literature import Literature
@@ -102,7 +102,7 @@ def _write(root: Path, collection: str, papers: int, seed: int) -> None:
         write_collection(root, collection, literature(papers, seed))
     files = [p for folder in _folders(collection) for p in (root / folder).rglob("*") if p.is_file()]
     files += [path for name, spec in TASKS.items() if spec.reader == collection and (path := oracle_of(root, name))]
-    sync_all()
+    sync_tree(root)
     write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in sorted(files)})
 
 

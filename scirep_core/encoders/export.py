@@ -10,7 +10,6 @@ same vectors.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -22,12 +21,12 @@ from scirep_core.encoders.adapted import AdaptedEncoder
 from scirep_core.encoders.adapter_folder import safe_copy
 from scirep_core.encoders.coded import CodedEncoder
 from scirep_core.encoders.hub import TransformersEncoder
-from scirep_core.encoders.model_store import WEIGHTS, beside, is_saved, load_model, put, refuse, save_model
+from scirep_core.encoders.model_store import WEIGHTS, is_saved, load_model, refuse, save_model
 from scirep_core.encoders.pipeline import write_pipeline
 from scirep_core.encoders.scimult_encoder import CheckpointEncoder
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import Format
-from scirep_core.store import write_bytes
+from scirep_core.store import atomic_folder, write_bytes
 
 PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
 NEAR = 1e-4
@@ -145,8 +144,7 @@ def _write(encoder: Encoder, folder: Path, say: Say) -> str:
 
 def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Path) -> None:
     """Write a model's own files, safetensors in place of a pickle, and what states its pooling; adapters beside them."""
-    part = beside(folder)
-    try:
+    with atomic_folder(folder) as part:
         for name in model_folder.hashes(base.folder):
             if name == model_folder.BIN:
                 _convert(base, part)
@@ -155,9 +153,6 @@ def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Pa
         write_pipeline(part, base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower)
         for format, place in adapters.items():
             safe_copy(place, part / format)
-        put(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _convert(base: TransformersEncoder, part: Path) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -25,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.encoders import MARK
 from scirep_core.encoders.pipeline import write_pipeline
-from scirep_core.errors import CacheError, ConfigError, DataError, NumericError, nearest
+from scirep_core.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.records import field, read_object
-from scirep_core.store import sha256_file, stable_hash, write_bytes, write_json
+from scirep_core.store import atomic_folder, sha256_file, stable_hash, write_bytes, write_json
 from scirep_core.text import Recipe
 
 if TYPE_CHECKING:
@@ -82,6 +81,18 @@ def is_saved(folder: Path) -> bool:
     return (folder / MARK).is_file()
 
 
+def working(folder: Path) -> Path:
+    """Return the folder where the training of a model keeps its checkpoint: who is killed goes on from there."""
+    return folder.with_name(f"{folder.name}.training")
+
+
+def finished(folder: Path) -> bool:
+    """Return whether a training's model is saved; the checkpoint that it went on from has served then, and goes."""
+    if is_saved(folder):
+        shutil.rmtree(working(folder), ignore_errors=True)
+    return is_saved(folder)
+
+
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -125,8 +136,7 @@ def save_model(
         json.dumps(mark, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{folder / MARK}: options and made must be JSON ({error})") from None
-    part = beside(folder)
-    try:
+    with atomic_folder(folder) as part:
         write_json(part / CONFIG, config_of(model.trunk.shape) | {"vocab_size": rows, "torch_dtype": "float32"})
         write_bytes(part / WEIGHTS, save(_plain(trunk), {"format": "pt"}))
         write_bytes(part / OWN, save(_plain(own), {"format": "pt"}))
@@ -137,9 +147,6 @@ def save_model(
         files = {str(path.relative_to(part)): sha256_file(path) for path in sorted(part.rglob("*")) if path.is_file()}
         mark["files"] = files
         write_json(part / MARK, mark | {"sha256": stable_hash(mark)})
-        put(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return folder
 
 
@@ -198,30 +205,6 @@ def without(tokens: Tokens, names: Sequence[str]) -> Tokens:
 
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.detach().float().cpu().contiguous() for name, value in tensors.items()}
-
-
-def beside(folder: Path) -> Path:
-    """Return a new folder beside a place, on the same disk."""
-    try:
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.absolute().parent))
-    except OSError as error:
-        raise CacheError(f"{folder}: cannot write ({error.strerror}). Free space, or fix permissions") from error
-
-
-def put(part: Path, folder: Path) -> None:
-    """Rename a finished folder to its place; what is there goes."""
-    try:
-        part.chmod(0o755)
-        if folder.exists():
-            old = beside(folder)
-            folder.replace(old)
-            part.replace(folder)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            part.replace(folder)
-    except OSError as error:
-        raise CacheError(f"{folder}: cannot write ({error.strerror}). Free space, or fix permissions") from error
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------

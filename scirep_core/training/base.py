@@ -25,7 +25,6 @@ Only papers and queries of the training split are seen. The seed of the data dec
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +36,7 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders.bert import Layer, Shape, Trunk
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.model_store import save_model
+from scirep_core.encoders.model_store import finished, save_model, working
 from scirep_core.encoders.tokens import SPECIAL, Tokens, of_words
 from scirep_core.errors import ConfigError
 from scirep_core.records import Paper
@@ -112,17 +111,16 @@ def small_base(
         raise ConfigError(
             f"width {width}, {layers} layers, {heads} heads: the width is at least 8, the heads divide it, layers at least 1"
         )
-    working = folder.with_name(f"{folder.name}.training")  # a killed training goes on from there
     tokens = wordpieces(training_texts(root), vocabulary)
     trunk = warm_trunk(token_vectors(training_texts(root), tokens, width, seed), layers, heads, seed)
     model = Conditioned(trunk, conditioning("plain", trunk))
     made: dict[str, Any] = {"base": "embedded", "seed": seed, "steps": steps, "data": root.name}
     if steps:
         task, settings = citation_task(root, tokens, negatives, max_length, seed), config(steps, width, seed)
-        trained = train(model, [task], settings, working, progress=progress)
+        trained = train(model, [task], settings, working(folder), progress=progress)
         made |= {"train": settings.to_json(), "losses": trained.losses, "triplets": len(task), "negatives": negatives}
     save_model(model, tokens, folder, PLAIN, max_length, made)
-    shutil.rmtree(working, ignore_errors=True)
+    finished(folder)
     return folder
 
 

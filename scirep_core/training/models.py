@@ -11,7 +11,6 @@ from one SPECTER2 base. Two processes never train the same model: who comes seco
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -102,7 +101,7 @@ def _saved(name: str, folder: Path) -> Base:
 
 
 def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) -> Base:
-    from scirep_core.encoders.model_store import is_saved
+    from scirep_core.encoders.model_store import finished
     from scirep_core.training.base import small_base
 
     steps = given.base_steps if OWN[name] else 0
@@ -110,7 +109,7 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
                            "max_length": given.max_length} | ({"negatives": OWN[name]} if steps else {})  # fmt: skip
     folder = home() / "models" / f"base-{stable_hash([root(given).name, how, code('training/base.py')])[:16]}"
     with _alone(folder):
-        if not is_saved(folder):
+        if not finished(folder):
             _tell(say, f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
             small_base(root(given), folder=folder, progress=watch, **how)
     return _saved(name, folder)
@@ -226,6 +225,8 @@ def obtain(
 
     Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
     """
+    from scirep_core.encoders.model_store import finished
+
     chosen, start = variant(name), base(on, given, say, watch)
     if chosen.members:
         parts = [plain(member) for member in chosen.members]
@@ -248,7 +249,7 @@ def obtain(
     key = stable_hash(recipe)[:16]
     folder = home() / "models" / f"{_slug(name)}-{seed}-{key}"
     with _alone(folder):
-        if not _done(folder):
+        if not finished(folder):
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
@@ -273,12 +274,6 @@ def of_tokens(kind: str, options: Mapping[str, Any], tokens: Tokens) -> dict[str
 
 def _as_it_is(start: Base) -> Made:
     return Made(start.name if start.name in HUB else str(start.folder), start.folder, start.fingerprint)
-
-
-def _done(folder: Path) -> bool:
-    from scirep_core.encoders.model_store import is_saved
-
-    return is_saved(folder)
 
 
 def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
@@ -315,15 +310,14 @@ def _train(
     tokens: Tokens, folder: Path, given: Budget, recipe: Mapping[str, Any], watch: Watch | None,
 ) -> None:  # fmt: skip
     from scirep_core.encoders.hub import pick_device
-    from scirep_core.encoders.model_store import save_model
+    from scirep_core.encoders.model_store import finished, save_model, working
     from scirep_core.train import train
 
     model = untrained(chosen, start._replace(folder=before.folder), options, settings.seed).to(pick_device(None))
-    working = folder.with_name(f"{folder.name}.training")  # a killed training goes on from the checkpoint there
-    trained = train(model, tasks, settings, working, progress=watch)
+    trained = train(model, tasks, settings, working(folder), progress=watch)
     made = {**recipe, "budget": asdict(given), "training": _said(trained), "provenance": provenance()}
     save_model(model, tokens, folder, start.recipe, given.max_length, made, start.normalised)
-    shutil.rmtree(working, ignore_errors=True)
+    finished(folder)
 
 
 def _said(trained: Trained) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+"""What a killed writer leaves: the next who writes the same place finishes or clears it, and nobody else's is touched.
+
+A writer is forked and killed before a rename or a sync, at each in turn: points are counted, not timed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scirep_core import score_cache, store
+from scirep_core.datasets import export as embedded
+from scirep_core.encoders.model_store import finished, working
+from scirep_core.literature import emit
+
+
+def killed(work: Callable[[], object], stop: int) -> bool:
+    """Run something in a process that is killed before its `stop`-th rename or sync; return whether it came so far."""
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1] == signal.SIGKILL
+    done = []
+
+    def counted(call):
+        def call_or_die(*given, **named):
+            done.append(call)
+            if len(done) == stop:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*given, **named)
+
+        return call_or_die
+
+    os.replace, os.rename, os.fsync = counted(os.replace), counted(os.rename), counted(os.fsync)
+    try:
+        work()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def whole_after_any_kill(place: Path, work: Callable[[], object], least: int) -> None:
+    """Kill a writer at each point on a folder of its own, then once more on what was left, and let it finish."""
+    work()
+    alone, stop = content(place), 0
+    while True:
+        store._remove(place)
+        stop += 1
+        if not killed(work, stop):
+            break
+        killed(work, stop)
+        work()
+        assert content(place) == alone, f"killed before point {stop}"
+    assert stop > least
+
+
+def test_a_file_and_a_shard(tmp_path):
+    place = tmp_path / "files"
+
+    def work():
+        store.write_text(place / "a.txt", "whole")
+        store.write_shard(place / "b.shard", np.arange(6.0), {})
+
+    whole_after_any_kill(place, work, 6)
+
+
+def test_kept_rows(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+    key = {"task": ["small/proximity", "1", "embedded", "hash"]}
+    whole_after_any_kill(score_cache.folder(), lambda: score_cache.write(key, []), 3)
+
+
+def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        emit, "COLLECTIONS", {name: emit.COLLECTIONS[name] for name in ("literature", "recommendation")}
+    )
+    monkeypatch.setattr(embedded, "TASKS", {"scimult/recommendation": embedded.TASKS["scimult/recommendation"]})
+    ensure = embedded.ensure
+    monkeypatch.setattr(embedded, "ensure", lambda root, name, *given: name == "csfcube" or ensure(root, name, *given))
+    monkeypatch.setattr(embedded.shutil, "copytree", lambda *_: None)
+    out = tmp_path / "out"
+    embedded.write_embedded(out, 300, 0)
+    alone, stop = content(out), 0
+    assert len(alone) > 5
+    store._remove(out)
+    while killed(
+        lambda: embedded.write_embedded(out, 300, 0), stop := stop + 1
+    ):  # all on one folder, each a point further
+        assert stop < 300
+    assert stop > 20
+    embedded.write_embedded(out, 300, 0)
+    assert content(out) == alone
+
+
+def test_a_folder_that_replaces_another(tmp_path):
+    place = tmp_path / "model"
+
+    def put(name):
+        with store.atomic_folder(place) as part:
+            (part / name).write_text(name)
+
+    stop = 0
+    while True:
+        store._remove(tmp_path)
+        put("old")
+        if not killed(lambda: put("new"), stop := stop + 1):
+            break
+        store.settle(tmp_path, "model")  # as each writer does first
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+        assert content(place) in ({"old": b"old"}, {"new": b"new"})
+    assert stop == 4 and content(tmp_path) == {"model/new": b"new"}
+
+
+def test_what_the_living_write_and_what_is_not_ours_stays(tmp_path):
+    path = tmp_path / "a.txt"
+    others = {".a.txt.swp", ".a.txt.part", ".a.txt.0a1b2c3.part", ".b.txt.0a1b2c3d.part", "a.txt.0a1b2c3d.part"}
+    for name in others:
+        (tmp_path / name).write_text("theirs")
+    (tmp_path / ".a.txt.0a1b2c3d.part").write_text("half")
+    with store.atomic(path) as stream:
+        stream.write(b"first")
+        store.write_text(path, "second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first"
+    assert {name.name for name in tmp_path.iterdir()} == others | {"a.txt"}
+
+
+def test_who_is_taken_for_dead_before_the_lock_begins_again(tmp_path, monkeypatch):
+    lock, swept = store._lock, []
+
+    def late(part, wait):
+        if wait and not swept:
+            swept.append(part)
+            store.settle(part.parent)
+            assert not part.exists()
+        return lock(part, wait)
+
+    monkeypatch.setattr(store, "_lock", late)
+    store.write_text(tmp_path / "a.txt", "whole")
+    assert swept and content(tmp_path) == {"a.txt": b"whole"}
+
+
+@pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_a_file_has_the_mode_that_the_user_gives_files_and_nobody_s_mask_is_set(tmp_path, monkeypatch, mask, mode):
+    before = os.umask(mask)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", lambda _: pytest.fail("another thread's files would have this mask"))
+            store.write_text(tmp_path / "a.txt", "x")
+            with store.atomic_folder(tmp_path / "b") as part:
+                store.write_text(part / "c.txt", "x")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b/c.txt")] == [mode] * 2
+    assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o777 & ~mask
+
+
+def test_files_and_the_folders_that_name_them_are_synced_and_nothing_else_is(tmp_path, monkeypatch):
+    synced, fsync = set(), os.fsync
+    monkeypatch.setattr(os, "sync", lambda: pytest.fail("the whole machine would wait"))
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.add(os.fstat(handle).st_ino), fsync(handle)))
+    store.write_text(tmp_path / "one" / "a", "x")
+    assert synced == {(tmp_path / "one" / name).stat().st_ino for name in ("", "a")}
+    synced.clear()
+    for name in ("deep/b", "c"):
+        with store.atomic(tmp_path / "two" / name, sync=False) as stream:
+            stream.write(b"x")
+    assert not synced
+    store.sync_tree(tmp_path / "two")
+    assert synced == {(tmp_path / "two" / name).stat().st_ino for name in ("", "deep", "deep/b", "c")}
+
+
+def test_a_saved_model_needs_no_checkpoint_any_more(tmp_path):
+    model = tmp_path / "model"
+    working(model).mkdir()
+    assert not finished(model) and working(model).is_dir()
+    model.mkdir()
+    (model / "scirep.json").write_text("{}")
+    assert finished(model) and not working(model).exists()
