@@ -263,7 +263,8 @@ def test_real_papers_say_how_trainings_were_read_beside_minilm(recorded, chapter
     more.samples(chapter)
     assert "difference from MiniLM as it is shows training and reading together" in text(chapter)
     recorded["samples"] = [
-        replace(row, parameters=row.parameters | ({"pooling": "mean"} if "steps" in row.parameters else {})) for row in rows
+        replace(row, parameters=row.parameters | ({"pooling": "mean"} if "steps" in row.parameters else {}))
+        for row in rows
     ]
     more.samples(chapter)
     assert text(chapter).count("Trainings are read as MiniLM itself is") == 1
