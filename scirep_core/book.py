@@ -88,7 +88,7 @@ def chapters(executed: Path) -> list[Chapter]:
             notebook = read_notebook(path)
             about = notebook["metadata"]["scirep"]
             part, title, order = about["paper"], about["title"], float(about["order"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ConfigError, ValueError, KeyError, TypeError) as error:
             hint = "A chapter's metadata.scirep needs paper, title and order (a number)"
             raise DataError(path, None, f"not a chapter ({type(error).__name__}: {error})", hint) from None
         if part not in PARTS or part != folder:

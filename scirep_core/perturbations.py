@@ -144,7 +144,9 @@ def perturb(
     own = perturbation(code).change
     change = LITERAL.get(code, own) if variant == "literal" else own
     try:
-        found = change(Given(title, abstract, random.Random(f"{seed}/{paper_id}/{code}"), top))
+        found = change(
+            Given(title, abstract, random.Random(f"{seed}/{paper_id}/{code}".encode("utf-8", "surrogatepass")), top)
+        )
     except DoesNotApply as reason:
         return Neighbour(paper_id, code, False, None, None, str(reason))
     return Neighbour(paper_id, code, True, found.title, found.abstract, "")

@@ -5,7 +5,7 @@ as bytes and split on "\\n" only: `str.splitlines` also splits on U+2028 and fri
 Windows adds, a carriage return before the line end and a mark before the first line, is left out.
 
 Files come from strangers. Whatever cannot be used further on is refused here, with file and line: NaN, a key or column
-twice, a number of more digits than a float holds, half of a surrogate pair, a row of another width than the header.
+twice, a number of more digits than a float holds, half of a surrogate pair in an id, a row of another width than the header.
 """
 
 from __future__ import annotations
@@ -89,16 +89,19 @@ def _whole(text: str) -> int:
 DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=no_constant, object_pairs_hook=no_twice)
 
 
-def no_half(value: Any, text: str) -> Any:
-    """Return a value decoded from JSON `text`, refusing (ValueError) half of a surrogate pair in it: no file can hold that."""
-    if _ESCAPED.search(text) and (found := _HALF.search(json.dumps(value, ensure_ascii=False))):
+def no_half(text: str) -> str:
+    """Return a name or id, refusing (ValueError) half of a surrogate pair in it, which no file can hold. Papers' texts may."""
+    if found := _HALF.search(text):
         raise ValueError(f"\\u{ord(found[0]):x} is half of a character")
-    return value
+    return text
 
 
 def from_text(text: str) -> Any:
     """Return the value of a JSON text, from a file or a command line. Raises ValueError; RecursionError where it is too deep."""
-    return no_half(DECODER.decode(text), text)
+    value = DECODER.decode(text)
+    if _ESCAPED.search(text):
+        no_half(json.dumps(value, ensure_ascii=False))
+    return value
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -164,7 +167,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def parse_line(raw: bytes, path: Path, line: int) -> dict[str, Any]:
     """Return the object on one line. Raises DataError for bad UTF-8, half a line, NaN, a key twice, or anything else."""
     try:
-        value = from_text(raw.decode("utf-8"))
+        value = DECODER.decode(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(path, line, f"not UTF-8 at byte {error.start} of the line") from None
     except json.JSONDecodeError as error:
@@ -177,7 +180,7 @@ def parse_line(raw: bytes, path: Path, line: int) -> dict[str, Any]:
 
 
 def field(row: dict[str, Any], name: str, kind: type | tuple[type, ...], path: Path, line: int | None) -> Any:
-    """Return row[name] checked to be of `kind`; bool never passes for int, NaN never for float."""
+    """Return row[name] checked to be of `kind`; bool never passes for int, NaN never for float, half a character in an id."""
     if name not in row:
         raise DataError(path, line, f"field {name!r} is missing", f"Present: {', '.join(sorted(row)) or 'none'}")
     value = row[name]
@@ -190,6 +193,11 @@ def field(row: dict[str, Any], name: str, kind: type | tuple[type, ...], path: P
         raise DataError(
             path, line, f"field {name!r} holds a whole number of {len(str(abs(value)))} digits, {value!r:.20}..."
         )
+    if isinstance(value, str) and name.endswith("id"):
+        try:
+            no_half(value)
+        except ValueError as error:
+            raise DataError(path, line, f"field {name!r}: {error}") from None
     return value
 
 

@@ -128,6 +128,7 @@ def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: i
         not isinstance(value, kinds)
         or isinstance(value, bool)
         or (isinstance(value, float) and not math.isfinite(value))
+        or (isinstance(value, str) and not value.isascii() and value.encode("utf-8", "ignore").decode() != value)
     ):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise DataError(path, line, f"{what:.60} = {value!r:.60}", f"It must be a {'finite ' * (int in kinds)}{names}")

@@ -222,10 +222,11 @@ FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
     "an id beyond 64 bits": (
         scored("v.jsonl", vector(DIGITS[:200])), "F/v.jsonl:1: field 'paper_id' holds a whole"),
     "half of a surrogate pair": (
-        papers('{"paper_id": "a\\ud800", "title": "t", "abstract": "One. Two."}'), "standard input:1: \\ud800 is half of"),
+        papers('{"paper_id": "a\\ud800", "title": "t", "abstract": "One. Two."}'),
+        "standard input:1: field 'paper_id': \\ud800 is half of"),
     "a deep line": (papers("[" * 100_000), "standard input:1: "),
     "half of a pair in an id of vectors": (
-        scored("v.jsonl", '{"paper_id": "\\uDC00", "embedding": [1]}\n'), "F/v.jsonl:1: \\udc00 is half of"),
+        scored("v.jsonl", '{"paper_id": "\\uDC00", "embedding": [1]}\n'), "F/v.jsonl:1: field 'paper_id': \\udc00 is half of"),
     "no row of vectors": (scored("v.jsonl", ""), "F/v.jsonl: it has no rows"),
     "parquet that is none": (scored("v.parquet", "PAR1"), "F/v.parquet: not a whole parquet file"),
 

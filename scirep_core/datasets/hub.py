@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.errors import DataError, nearest
-from scirep_core.records import DECODER, csv_rows, field, no_half, read_csv, read_jsonl
+from scirep_core.records import DECODER, csv_rows, field, read_csv, read_jsonl
 
 Kind = type | tuple[type, ...]
 """What a value may be; `NoneType` among them means that it may be null."""
@@ -270,7 +270,6 @@ def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
                 found, end = DECODER.raw_decode(text, at)
                 cut = end == len(text) or text[end] in ".eE"  # a number may go on in the next chunk: 1 | 2, 1. | 5
                 if ended or not cut or len(text) - at > longest:
-                    no_half(found, text[at:end])
                     at = end
                     return found
             except json.JSONDecodeError as error:

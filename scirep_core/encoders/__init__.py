@@ -136,8 +136,7 @@ ENCODERS: dict[str, Spec] = {
     "biolinkbert": Spec("michiyasunaga/BioLinkBERT-base", "cls", PAPER, "BioLinkBERT (SciMult baseline: first token)"),
     "oagbert": Spec(
         "local:oagbert", "mean", PAPER,
-        "OAG-BERT version 1, a plain BERT (SciMult baseline: mean of tokens); no hub name known: CogDL gives the files. Not that "
-        "of the textual neighbours' paper: version 2, pooled, which reads a paper by CogDL's own code",
+        "OAG-BERT version 1, a plain BERT (SciMult baseline: mean of tokens; the neighbours' paper has version 2); files by CogDL",
     ),
     "unsimcse": Spec("princeton-nlp/unsup-simcse-bert-base-uncased", "cls", SENTENCES, "UnSimCSE-BERT (appendix C)"),
     "susimcse": Spec("princeton-nlp/sup-simcse-bert-base-uncased", "pooler", SENTENCES, "SuSimCSE-BERT (appendix C)"),
