@@ -192,6 +192,6 @@ def test_a_race_says_who_is_faster_by_every_round(chapter: Chapter, monkeypatch:
         chapter.seen.clear()  # type: ignore[attr-defined]
         race.show(chapter, rows)
         assert word in text_of(chapter)
-        assert "No race is recorded yet" in text_of(chapter)
+        assert "Only this build’s small race stands here" in text_of(chapter)
     race.draw(chapter, made)
     assert (chapter.folder / "figures" / "race.csv").read_text().count("\n") == 3
