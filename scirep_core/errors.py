@@ -17,7 +17,7 @@ LONGEST = 1000
 
 
 def legible(text: str, longest: int = LONGEST) -> str:
-    """Return a text as one line that shows what it holds and no more.
+    r"""Return a text as one line that shows what it holds and no more.
 
     Whatever a terminal obeys or hides is escaped (control characters, line ends, marks of direction, lone surrogates); of a
     text beyond `longest` characters a third is kept before what is cut out, and the end behind it.
