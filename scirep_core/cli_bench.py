@@ -15,8 +15,8 @@ import typer
 from scirep_core.terminal import Json, print_json, say, table
 
 EXAMPLES = (
-    "Examples: scirep bench;  scirep bench --model MY_FOLDER --texts my_texts.txt --threads 4;  "
-    "scirep bench --model bert-base --texts filled --ways 'ours, float32; ours, bfloat16' --out race.jsonl"
+    "Examples: scirep bench --rounds 3;  scirep bench --model MY_FOLDER --texts my_texts.txt --threads 4;  "
+    "scirep bench --model bert-base --texts filled --ways 'ours, float32' --out race.jsonl"
 )
 
 

@@ -227,7 +227,12 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]
     try:
         yield from ((reader.line_num, cells) for cells in reader if cells)
     except csv.Error as error:
-        raise DataError(path, reader.line_num, f"not a csv row ({error})") from None
+        raise DataError(
+            path,
+            reader.line_num,
+            f"not a csv row ({error})",
+            "Check its tabs and quotes" if delimiter == "\t" else "Check its commas and quotes",
+        ) from None
 
 
 def read_csv(path: Path, columns: Sequence[str] = (), delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
@@ -246,7 +251,7 @@ def read_csv(path: Path, columns: Sequence[str] = (), delimiter: str = ",") -> I
         )
     for line, cells in rows:
         if len(cells) != len(header):
-            raise DataError(path, line, f"the row does not have the header's {len(header)} cells")
+            raise DataError(path, line, f"the row does not have the header's number of cells, {len(header)}")
         yield line, dict(zip(header, cells, strict=True))
 
 

@@ -316,7 +316,7 @@ def test_maple_folder(field):
 
 MAPLE_DAMAGE = {
     "paper twice": ("papers.json", lambda t: t.replace('"paper": "2"', '"paper": "1"'), 2, "paper '1' is listed twice"),
-    "year a word": ("papers.json", lambda t: t.replace('"2016"', '"then"'), 2, "year 'then' is no year"),
+    "year a word": ("papers.json", lambda t: t.replace('"2016"', '"then"'), 2, "year 'then' is no whole number"),
     "raw title missing": ("papers.json", lambda t: t.replace("title_raw", "raw"), 1, "field 'title_raw' is missing"),
     "authors a text": ("papers.json", lambda t: t.replace('["A1"]', '"A1"'), 1, "field 'author' must be list"),
     "label row short": ("labels.txt", lambda t: t.replace("L1\tkites\t1", "L1"), 2, "a label needs an id and a name"),

@@ -484,7 +484,11 @@ BYTES = {
     "a list not UTF-8": ("json", b'[{"paper_id": "d\xff", "label": 1}]', r"test.json: not UTF-8 \(near byte 16"),
     "NaN in a list": ("json", b'[{"paper_id": "d8", "label": NaN}]', r"test.json: item 1: NaN is not a JSON number"),
     "no list": ("json", b"", r"test.json: expected a JSON object or list, found ''"),
-    "a cell too few": ("csv", b"paper_id,label\nd8\n", r"test.csv:2: the row does not have the header's 2 cells"),
+    "a cell too few": (
+        "csv",
+        b"paper_id,label\nd8\n",
+        r"test.csv:2: the row does not have the header's number of cells, 2",
+    ),
     "a cell that is no number": (
         "csv",
         b"paper_id,label\nd8,1\nd9,x\n",

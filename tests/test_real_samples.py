@@ -375,7 +375,7 @@ def test_line_breaks_inside_quotes_belong_to_the_cell(tmp_path: Path) -> None:
         (HEADER + "1\tOne\ta\n", 2, "number of cells"),
         (HEADER + "1\tOne\ta\tx\tmore\n", 2, "number of cells"),
         (HEADER.replace("ABSTRACT", "ABSTRCT"), 1, "did you mean 'ABSTRCT'"),
-        (HEADER + '1\tOne\t"open\tx\n', None, "tabs and quotes"),
+        (HEADER + '1\tOne\t"open\tx\n', 2, "tabs and quotes"),
     ],
 )
 def test_a_malformed_table_is_named(text: str, line: int | None, word: str, tmp_path: Path) -> None:

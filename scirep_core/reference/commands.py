@@ -55,6 +55,7 @@ JSON: dict[str, Printed] = {
                        more=("code", "category", "title", "abstract", "random", "literal_variant")),
     "train": Printed("object", "the training", ("train", "Trained"), ("out",)),
     "export": Printed("object", "the folder", ("encoders.export", "Exported")),
+    "bench": Printed("array", ROW),
     "study": Printed("array", f"{ROW}; of `study list` a study each, with the keys", more=(
         "study", "exhibits", "text", "variants", "bases")),
     "submit": Printed("object", "what was found", more=("files", "rows", "faults", "unchecked", "added")),
