@@ -156,7 +156,8 @@ def scores() -> ScoreExplorer:
         "n": 9,
     }
     view = {"systems": [[name, name] for name in numbers], "runs": [["r", "R", "About."]], "formats": {"CLF": "Classification"},
-            "rows": [{**line, "scores": numbers, "gaps": {"0|1": [-1.0, -2.0, 1.0]}}], "key": "k"}  # fmt: skip
+            "rows": [{**line, "scores": numbers, "gaps": {"0|1": [-1.0, -2.0, 1.0]}}], "key": "k",
+            "opens": {"r": ["bm25", "minilm", PROTOCOLS[0]]}}  # fmt: skip
     return ScoreExplorer(view)
 
 
