@@ -114,9 +114,13 @@ def test_thirty_kills(root: Path) -> None:
     expected = digest(root / "calm")
     assert expected != digest(root / "older") and len(expected) == 4
 
-    chance = random.Random(20)
-    moments = [whole * 1.1 * (n + chance.random()) / TRIALS for n in range(TRIALS)]
+    chance, states = random.Random(20), list[str]()
     with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(trial, range(TRIALS), chance.sample(moments, TRIALS)))
-    states = [state for _, state in outcomes]
+        for first in range(0, 3 * TRIALS, TRIALS):
+            moments = [whole * 1.1 * (n + chance.random()) / TRIALS for n in range(TRIALS)]
+            numbers = range(first, first + TRIALS)
+            states += [state for _, state in pool.map(trial, numbers, chance.sample(moments, TRIALS))]
+            if states.count("ran") >= TRIALS // 2:
+                break
+            whole /= 2  # the machine was busier while its work was timed: earlier kills fall into it
     assert states.count("ran") >= TRIALS // 2, states  # the kills did fall into the work
