@@ -47,16 +47,20 @@ def bench(
     from scirep_core.encoders import race
     from scirep_core.store import home, write_text
 
-    source = texts or race.at_hand()
+    source, given = race.texts_of(texts, number, lengths)
     command = shlex.join(["scirep", *sys.argv[1:]])
     rows = race.race(
-        model, race.texts_of(source, number, lengths), source if source in race.TEXTS else "own",
-        names=[name.strip() for name in ways.split(";") if name.strip()], rounds=rounds, max_length=lengths,
+        model, given, source, names=[name.strip() for name in ways.split(";") if name.strip()], rounds=rounds, max_length=lengths,
         threads=threads or len(os.sched_getaffinity(0)), progress=say,
     )  # fmt: skip
     rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
     about = rows[0].parameters
-    path = out or home() / "bench" / f"{Path(model).name}-{Path(source).stem}-{about['device'].replace(':', '')}.jsonl"
+    path = (
+        out
+        or home()
+        / "bench"
+        / f"{Path(model).name}-{Path(texts or source).stem}-{about['device'].replace(':', '')}.jsonl"
+    )
     write_text(path, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
     for name in race.LANES:
         if name not in {row.encoder for row in rows}:

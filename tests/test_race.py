@@ -129,8 +129,8 @@ def test_invented_texts_stand_in_where_no_real_ones_are_at_hand(monkeypatch):
         raise DataError("sample", None, "not here")
 
     monkeypatch.setattr(race_, "abstracts", none)
-    assert race_.at_hand() == "embedded"
-    assert len(set(race_.texts_of("embedded", 50))) == 50
+    source, texts = race_.texts_of(number=50)
+    assert source == "embedded" and len(set(texts)) == 50
 
 
 def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.MonkeyPatch):

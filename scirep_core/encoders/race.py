@@ -10,7 +10,7 @@ is the better of the two: with one thread of a CPU the share is of it. The vecto
 is no encoder.
 
     scirep bench --model minilm --texts abstracts
-    python -c "from scirep_core.encoders.race import race, texts_of; print(race('bert-base', texts_of('filled'), 'filled'))"
+    python -c "from scirep_core.encoders.race import race, texts_of; print(race('bert-base', texts_of('filled')[1], 'filled'))"
 
 The second needs torch, numpy, tokenizers and safetensors; a way whose library is not there is left out.
 """
@@ -392,23 +392,21 @@ TEXTS = ("abstracts", "embedded", "filled")
 """What can be encoded by name: real abstracts, invented ones, and random words that fill the length."""
 
 
-def at_hand() -> str:
-    """Return "abstracts" where the samples are here, else "embedded"."""
-    try:
-        return "abstracts" if abstracts() else ""
-    except DataError:
-        return "embedded"
+def texts_of(source: str = "", number: int = 1024, length: int = 512) -> tuple[str, list[str]]:
+    """Return what texts are, and at most so many of them, by a name of TEXTS or of a file that holds one a line.
 
-
-def texts_of(source: str, number: int = 1024, length: int = 512) -> list[str]:
-    """Return at most so many texts, by a name of TEXTS or of a file that holds one a line.
-
-    Raises ConfigError for what is neither, and for a file that is no text or empty.
+    Unless named they are abstracts, or embedded ones where no real ones are at hand. Raises ConfigError for what is neither
+    name nor file, and for a file that is no text or empty.
     """
+    if not source:
+        try:
+            return texts_of("abstracts", number, length)
+        except DataError:
+            return texts_of("embedded", number, length)
     if source == "filled":
-        return filled(number, length)
+        return source, filled(number, length)
     if source in TEXTS:
-        return (abstracts() if source == "abstracts" else invented())[:number]
+        return source, (abstracts() if source == "abstracts" else invented())[:number]
     path = Path(source).expanduser()
     if not path.is_file():
         raise ConfigError(f"texts {source!r}: no such file, and {nearest(source, TEXTS)}")
@@ -418,4 +416,8 @@ def texts_of(source: str, number: int = 1024, length: int = 512) -> list[str]:
         raise ConfigError(f"{path}: {error}; give a UTF-8 file, a text a line") from None
     if not (found := [line for line in lines if line][:number]):
         raise ConfigError(f"{path}: has no text; give a text a line")
-    return found
+    return "own", found
+
+
+if __name__ == "__main__":
+    raise SystemExit("`scirep bench` has taken the place of this command, with the same options")
