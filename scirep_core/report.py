@@ -74,9 +74,14 @@ WIDTH = 7.2
 """Width of a full figure in inches: the text column, so that nothing is scaled and 10 points stay 10 points."""
 
 
+styled = mpl.rc_context(STYLE)
+"""Decorator of a function that draws: inside it, and nowhere else in the process, everything is drawn in the book's style."""
+
+
 def subplots(*args: Any, **kwargs: Any) -> tuple[Figure, Any]:
-    """Return matplotlib's subplots; from here on this process draws in the book's style."""
-    mpl.rcParams.update(STYLE)
+    """Return matplotlib's subplots. Raises RuntimeError outside a `styled` function: what is drawn next would look otherwise."""
+    if mpl.rcParams["text.color"] != INK:
+        raise RuntimeError("report.subplots: decorate the function that draws with @report.styled")
     return plt.subplots(*args, **kwargs)
 
 
@@ -90,8 +95,7 @@ def svg(figure: Figure, name: str, alt: str) -> str:
     text = text[text.index("<svg") :]
     for drawn, (variable, fallback) in VARIABLES.items():
         text = text.replace(drawn, f"var({variable}, {fallback})")
-    text = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font: \1px var(--pst-font-family-base, sans-serif)", text)
-    text = re.sub(r"font: (\w+) ([\d.]+)px [^;\"]+", r"font: \1 \2px var(--pst-font-family-base, sans-serif)", text)
+    text = re.sub(r"font-family: [^;\"]+", "font-family: var(--pst-font-family-base, sans-serif)", text)
     # two figures on one page must not share ids, or the second would borrow the first one's clip paths
     text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
     text = re.sub(r'(href="#|url\(#)', rf"\1{name}-", text)
@@ -196,20 +200,29 @@ def heat(
     values: NDArray[np.float64],
     rows: Sequence[str],
     columns: Sequence[str],
-    format: str = "{:.0f}",
+    signed: bool = False,
+    **more: Any,
 ) -> None:
-    """Draw a matrix as squares whose area grows with the value, each with its number: legible without colour."""
-    top = float(values.max()) or 1.0
-    for i, j in np.ndindex(values.shape):
-        size = 0.96 * float(values[i, j] / top) ** 0.5
-        axes.add_patch(
-            mpl.patches.Rectangle((j - size / 2, i - size / 2), size, size, color=LIVE, alpha=0.28, linewidth=0)
-        )
-        axes.text(j, i, format.format(values[i, j]), ha="center", va="center", fontsize=9)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_aspect("equal")
+    """Draw a matrix as seaborn's heat map, each cell with its number: legible without colour. NaN is left empty.
+
+    Opacity grows with the value, of a `signed` matrix with its distance from 0: blue above, vermilion below.
+    """
+    import seaborn as sns
+
+    top = float(np.nanmax(np.abs(values))) or 1.0
+    ends = (SERIES[1], SERIES[0]) if signed else (LIVE,)
+    sns.heatmap(
+        values, vmin=-top if signed else 0, vmax=top, cmap=_ramp(ends), annot=True, fmt=".0f", square=True, cbar=False,
+        linewidths=1.5, linecolor=PAPER, xticklabels=list(columns), yticklabels=list(rows), ax=axes,
+        annot_kws={"color": INK, "fontsize": 9} | more,
+    )  # fmt: skip
+    axes.tick_params(length=0, rotation=0)
     axes.grid(visible=False)
-    axes.tick_params(length=0)
+
+
+def _ramp(ends: Sequence[str]) -> mpl.colors.ListedColormap:
+    """Return colours from nothing to a strong one; of two from the first one through nothing to the second."""
+    strengths = np.linspace(0.03, 0.6, 64)
+    last = [mpl.colors.to_rgba(ends[-1], alpha) for alpha in strengths]
+    first = [mpl.colors.to_rgba(ends[0], alpha) for alpha in strengths[::-1]] if len(ends) > 1 else []
+    return mpl.colors.ListedColormap(first + last)

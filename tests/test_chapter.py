@@ -10,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -122,6 +123,7 @@ def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):
         Wellformed(part)
 
 
+@report.styled
 def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
     figure, axes = report.subplots(figsize=(3, 2))
     series = [report.Dots("published", {"a": 1}), report.Dots("live", {"a": 2, "b": 3}, {"a": (1, 4)})]
@@ -144,9 +146,11 @@ def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
 
 
 def test_figures_are_byte_identical_and_share_no_ids():
+    @report.styled
     def draw(name):
         figure, axes = report.subplots(figsize=(3, 2))
         axes.plot([1, 2, 3])
+        axes.set_title("a line")
         return report.svg(figure, name, "a line")
 
     assert draw("x") == draw("x")
@@ -155,6 +159,24 @@ def test_figures_are_byte_identical_and_share_no_ids():
     assert not ids[0] & ids[1]
     for reference in re.findall(r"url\(#([^)]+)\)", draw("x")):
         assert reference in ids[0]
+
+
+def test_drawing_leaves_the_process_as_it_was():
+    import matplotlib as mpl
+
+    @report.styled
+    def draw():
+        figure, axes = report.subplots(figsize=(3, 2))
+        assert mpl.rcParams["legend.frameon"] is False
+        report.heat(axes, np.array([[1.0, -2.0], [np.nan, 4.0]]), ["a", "b"], ["c", "d"], signed=True)
+        return report.svg(figure, "heat", "four cells")
+
+    before = dict(mpl.rcParams)
+    drawn = draw()
+    assert dict(mpl.rcParams) == before
+    assert "var(--pst-font-family-base, sans-serif)" in drawn and "DejaVu" not in drawn
+    with pytest.raises(RuntimeError, match=r"@report\.styled"):
+        report.subplots()
 
 
 def test_tables_put_the_three_kinds_side_by_side(chapter):

@@ -9,6 +9,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -724,13 +725,18 @@ def test_small_test_sets_are_named(scores, chapter):
     assert "Small test sets" not in text_of(chapter)
 
 
-def test_a_heat_map_marks_sign_size_and_number():
+def test_a_heat_map_marks_sign_strength_and_number():
     values = np.array([[1.0, 0.25, -0.81], [0.25, 1.0, 0.0], [-0.81, 0.0, np.nan]])
     figure = heatmap.draw(values, ["one", "two", "three"])
     axes = figure.axes[0]
-    sides = [patch.get_width() for patch in axes.patches]
-    assert sides == pytest.approx([0.47, 0.846, 0.47, 0.1, 0.846, 0.1])
+    figure.canvas.draw()
+    (cells,) = axes.collections
+    weak, _, strong, none = cells.get_facecolors()
     assert [text.get_text() for text in axes.texts] == ["25", "-81", "0"]
+    assert tuple(weak[:3]) == mpl.colors.to_rgb(heatmap.POSITIVE) and tuple(strong[:3]) == mpl.colors.to_rgb(
+        heatmap.NEGATIVE
+    )
+    assert strong[3] > weak[3] > none[3] and cells.get_array().mask.tolist() == [[False, True], [False, False]]
     drawn = report.svg(figure, "x", "alt")
     assert "--scirep-c1" in drawn
     assert "--scirep-c2" in drawn

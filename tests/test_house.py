@@ -43,6 +43,20 @@ def test_style_and_types_are_clean():
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 
+def test_importing_the_library_changes_nothing_of_the_process():
+    code = (
+        "import os, pkgutil, importlib\n"
+        "import matplotlib, scirep_core, torch\n"
+        "def state(): return dict(os.environ), dict(matplotlib.rcParams), torch.get_num_threads(), torch.get_default_dtype()\n"
+        "before = state()\n"
+        "for module in pkgutil.walk_packages(scirep_core.__path__, 'scirep_core.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "assert state() == before, [a.items() - b.items() for a, b in zip(state()[:1], before)]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_a_file_is_a_chapter():
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -34,7 +34,6 @@ NOT_IMPORTED = {
     "jupyter-book": "run as a command",
     "ipykernel": "run as a kernel",
     "jupyterlab": "run as a command",
-    "seaborn": "not yet",
 }
 """What is declared and imported nowhere -> why."""
 

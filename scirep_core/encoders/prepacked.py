@@ -11,16 +11,12 @@ fast as float32 on a CPU with AVX512-BF16 or AMX, cosines within 1e-4. On a CPU 
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
 import torch
 from torch.nn import functional as F
-
-for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-    # oneDNN, and what torch puts around it, compile a kernel for every number of rows and keep 1,024: in bfloat16 over 1 MB
-    # each, so that encoding grew a process by a GB. 256 hold what some batches need; read when the first kernel is made.
-    os.environ.setdefault(cache, "256")
 
 ROWS = 2048
 """Tokens that the layout is chosen for."""
@@ -30,11 +26,23 @@ FUSED: bool = getattr(torch.cpu, "_is_avx512_supported", lambda: True)()
 in place: 49.5 against 40.1 ms for 4,096 rows from 384 to 1,536 (EPYC of the third generation, 2 cores); the same bits there."""
 
 
+@functools.cache
+def bound_kernels() -> None:
+    """Bound how many kernels torch keeps, where the user has not: for this process, before the first of ours is made.
+
+    oneDNN, and what torch puts around it, compile a kernel for every number of rows and keep 1,024: in bfloat16 over 1 MB each,
+    so that encoding grew a process by a GB. 256 hold what some batches need.
+    """
+    for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(cache, "256")
+
+
 class Prepacked(torch.nn.Module):
     """A linear layer on (..., in) and GELU where `gelu`; keeps the plain layer's weight for who asks for it."""
 
     def __init__(self, plain: torch.nn.Linear, gelu: bool = False, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
+        bound_kernels()
         self.weight, self.bias, self.gelu, self.dtype = plain.weight, plain.bias, gelu, dtype
         self.packed = torch.ops.mkldnn._reorder_linear_weight(plain.weight.detach().to(dtype), ROWS)
         self.shift = None if plain.bias is None else plain.bias.detach().to(dtype)

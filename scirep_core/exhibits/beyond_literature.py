@@ -174,6 +174,7 @@ def _authors(chapter: Chapter, rows: Sequence[Result]) -> None:
     )
 
 
+@report.styled
 def room_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw, for every task, where TF-IDF and MiniLM lie between floor and ceiling."""
     if not rows:

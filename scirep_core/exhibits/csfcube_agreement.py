@@ -92,6 +92,7 @@ def _relabel(table: Mapping[tuple[str, str], T], names: Mapping[str, str]) -> di
     return {(f, label): table[f, name] for label, name in names.items() for f in FACETS if (f, name) in table}
 
 
+@report.styled
 def distribution(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Spearman of every query before and after adjudication: what a median of 16 or 17 values hides."""
     for kind, of in kinds(CHAPTER, rows):

@@ -166,6 +166,7 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
 
 
+@report.styled
 def overview(chapter: Chapter, rows: Sequence[Result], metric: str) -> None:
     """Draw one metric per facet and system: published hollow, recorded solid, live in the accent colour."""
     live, kept = by_key(rows, split=rows[0].split), by_key(recorded(CHAPTER), split=rows[0].split)
@@ -229,6 +230,7 @@ def figure3(chapter: Chapter, rows: Sequence[Result]) -> None:
         _two_facets(chapter, kind, found[system], pairs)
 
 
+@report.styled
 def _two_facets(chapter: Chapter, kind: str, row: Result, pairs: Sequence[Sequence[str]]) -> None:
     scores = row.by_query
     kinds = sorted({tuple(query.rpartition("_")[2] for query in pair) for pair in pairs})

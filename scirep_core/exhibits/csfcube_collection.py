@@ -147,6 +147,7 @@ def figure1(chapter: Chapter, collection: FacetCollection) -> None:
     chapter.show(f'<div class="scirep-note">{"".join(parts)}</div>')
 
 
+@report.styled
 def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw Figure 2 (CS-F2): for papers rated under two facets, candidates by rating under each; recorded, then live."""
     for kind, of in kinds(CHAPTER, rows):
@@ -171,12 +172,13 @@ def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
             f"joint-ratings-{kind}", figure,
             pd.DataFrame([{"facets": r.task.partition("/")[2], "ratings": r.metric, "candidates": r.value} for r in counts]),
             caption=f"{kind.capitalize()}, {counts[0].source} data: candidates of the papers rated under two facets, by their "
-            f"rating under each (n = {total} pairs of ratings; squares grow with the count). {off} candidates are "
+            f"rating under each (n = {total} pairs of ratings; the stronger the colour, the more). {off} candidates are "
             f"relevant (2 or 3) under one facet and unrelated (0) under the other; {both} are relevant under both.",
             alt=f"Tables of candidate counts by rating under two facets; {zero} of {total} candidates are rated 0 under both.",
         )  # fmt: skip
 
 
+@report.styled
 def pooling(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw how often a candidate listed for one pooling method is listed for another too (CS-C5, in part)."""
     for kind, of in kinds(CHAPTER, rows):

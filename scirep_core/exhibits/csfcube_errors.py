@@ -122,6 +122,7 @@ def _quoted(collection: FacetCollection, ranked: dict[str, Ranked], seed: int) -
     return rows
 
 
+@report.styled
 def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw both failure rates by facet and system."""
     rows = [row for row in rows if row.metric in FAILURES]
@@ -158,8 +159,11 @@ def failures(chapter: Chapter, rows: Sequence[Result]) -> None:
     )  # fmt: skip
 
 
+@report.styled
 def shared_difficulty(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw NDCG%20 of every query, mean and range over systems, and give how alike two systems order the queries."""
+    import seaborn
+
     for kind, of in kinds(CHAPTER, rows):
         systems = {r.encoder: r.by_query for r in of if r.metric == "ndcg%20"}
         queries = list(next(iter(systems.values())))
@@ -167,14 +171,12 @@ def shared_difficulty(chapter: Chapter, rows: Sequence[Result]) -> None:
         mean = table.mean(axis=0)
         order = np.argsort(mean, kind="stable")
         figure, ax = report.subplots(figsize=(report.WIDTH, 3.2))
-        ax.vlines(
-            np.arange(len(order)), table.min(axis=0)[order], table.max(axis=0)[order], color=report.GRID, linewidth=3
-        )
-        for facet, marker, colour in zip(FACETS, "osD", report.SERIES, strict=False):
-            at = [i for i, k in enumerate(order) if queries[k].endswith(f"_{facet}")]
-            ax.plot(at, mean[order][at], marker, color=colour, label=facet, markersize=5)
+        each = pd.DataFrame([(x, value, queries[k].rpartition("_")[2]) for x, k in enumerate(order) for value in table[:, k]],
+                            columns=["query", "NDCG%20", "facet"])  # fmt: skip
+        seaborn.pointplot(each, x="query", y="NDCG%20", hue="facet", hue_order=FACETS, palette=report.SERIES[: len(FACETS)],
+                          markers=list("osD"), markersize=5, linestyle="none", errorbar=("pi", 100), native_scale=True,
+                          err_kws={"color": report.GRID, "linewidth": 3}, ax=ax)  # fmt: skip
         ax.legend(ncols=3, loc="upper left")
-        ax.set_ylabel("NDCG%20")
         ax.set_ylim(0, 110)
         ax.set_xlabel(f"{len(order)} queries, sorted by the mean over systems")
         ax.set_xticks([])

@@ -18,6 +18,7 @@ from scirep_core.exhibits.counting import title
 from scirep_core.results import Result
 
 
+@report.styled
 def draw_lengths(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the quartiles of the tokens of title and abstract, by task."""
     for kind, of in counting.kinds(chapter.name, [r for r in rows if r.metric.startswith("tokens")]):
@@ -48,8 +49,11 @@ def _span(rows: Iterable[Result], metric: str) -> str:
     return f"{min(values):.0f} and {max(values):.0f}"
 
 
+@report.styled
 def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw how often each label of each classification task occurs; a line marks what even labels would have."""
+    import seaborn
+
     pattern = "papers with label "
     for kind, of in counting.kinds(chapter.name, [r for r in rows if r.metric.startswith(pattern)]):
         shares: dict[str, list[Result]] = {}
@@ -59,13 +63,14 @@ def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
         if not shares:
             continue
         figure, axes = report.subplots(figsize=(report.WIDTH, 0.9 + 0.42 * len(shares)))
-        for y, (_, found) in enumerate(reversed(shares.items())):
-            even = sum(r.value for r in found) / len(found)
-            axes.plot([r.value for r in found], [y] * len(found), linestyle="none", marker="o", markersize=5, alpha=0.55,
-                      color=counting.colour_of(kind))  # fmt: skip
+        drawn = pd.DataFrame(
+            [(f"{title(t)} ({len(s)})", r.value) for t, s in shares.items() for r in s], columns=["task", "%"]
+        )
+        dots = {"color": counting.colour_of(kind), "alpha": 0.55, "size": 5, "linewidth": 0}
+        seaborn.stripplot(drawn, x="%", y="task", jitter=False, ax=axes, **dots)
+        for y, even in enumerate(drawn.groupby("task", sort=False)["%"].mean()):
             axes.plot([even, even], [y - 0.32, y + 0.32], color=report.FLOOR, linewidth=1.5)
-        axes.set_yticks(range(len(shares)), [f"{title(t)} ({len(s)})" for t, s in reversed(shares.items())])
-        axes.set_ylim(-0.6, len(shares) - 0.4)
+        axes.set_ylabel("")
         axes.set_xscale("log")
         axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
         axes.minorticks_off()
@@ -84,6 +89,7 @@ def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
         )  # fmt: skip
 
 
+@report.styled
 def draw_scores(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw how the judged pairs of each ranking task spread over the scores."""
     pattern = re.compile(r"pairs with score (-?\d+), %")

@@ -147,6 +147,7 @@ def show_facts(chapter: Chapter, rows: Sequence[Result]) -> None:
         )
 
 
+@report.styled
 def draw(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw sentences and words per abstract: median and middle half, by collection."""
     for kind, of in counting.kinds(CHAPTER, rows):

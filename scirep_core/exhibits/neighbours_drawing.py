@@ -124,6 +124,7 @@ CODE_LINES = [
 """Every category as a heading (no split), then its codes."""
 
 
+@report.styled
 def grid(names: Sequence[str], height: float) -> tuple[Any, list[Any]]:
     """Return a figure and its titled panels, one a name, each `height` inches; the lowest of a column has the numbers."""
     columns = min(PANELS, len(names))

@@ -255,6 +255,7 @@ def _say_share(chapter: Chapter, run: Run) -> None:
     )
 
 
+@report.styled
 def _scatter(chapter: Chapter, run: Run) -> None:
     for collection in run.collections:
         found = [

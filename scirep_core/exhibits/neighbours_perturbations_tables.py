@@ -202,6 +202,7 @@ def _said_of_rules(column: Column, of: Mapping[str, Judged]) -> list[str]:
 # ---- the figure ------------------------------------------------------------------------------------------------------
 
 
+@report.styled
 def draw(chapter: Chapter, found: Sequence[Column]) -> None:
     """Draw words kept by code, in groups of the printed category, with the rules' two lines; of two kinds at most."""
     shown = [(column, judged(column)) for column in found if judged(column)][:2]

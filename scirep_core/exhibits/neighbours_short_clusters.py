@@ -182,6 +182,7 @@ def _lengths(texts: Texts) -> Iterator[Result]:
 # ---- showing ---------------------------------------------------------------------------------------------------------
 
 
+@report.styled
 def draw(chapter: Chapter, found: Sequence[Texts]) -> None:
     """Draw t-SNE of titles and whole texts, one panel an encoder, one figure a collection (TN-F2, TN-F8)."""
     for name in dict.fromkeys(texts.subject.task.name for texts in found):

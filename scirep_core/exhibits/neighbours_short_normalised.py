@@ -160,6 +160,7 @@ def noises(ratio: float) -> list[Noise]:
     return found
 
 
+@report.styled
 def l2_in_print(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the differences between Tables 9 (L2) and 3 beside what other queries alone make (TN-T9, TN-C13)."""
     ratios = [r for r in kinds(CHAPTER, rows)[0][1] if r.metric == SPREAD] if kinds(CHAPTER, rows) else []

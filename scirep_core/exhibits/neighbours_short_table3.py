@@ -62,6 +62,7 @@ SCHEMES = (
 )  # fmt: skip
 
 
+@report.styled
 def figure1(chapter: Chapter) -> None:
     """Draw the three retrieval schemes (TN-F1): who asks, who is a candidate, which one is sought."""
     figure, axes = report.subplots(1, len(SCHEMES), figsize=(report.WIDTH, 2.5))
@@ -198,6 +199,7 @@ def _against_print(
         )
 
 
+@report.styled
 def ranks_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the share of queries whose own text is within a rank, by rank, both tasks; print gives one point a model, at 100."""
     printed = lookup("TN-T3")

@@ -174,6 +174,7 @@ def _turned() -> str:
     return f"The rule also decides which variant is best, in {len(turned)} of {len(pr.columns(WITH))} columns: {'; '.join(turned)}."
 
 
+@report.styled
 def draw_gains(chapter: Chapter) -> None:
     """Draw R@20 of every line without and with the rule, a panel a data set."""
     names = [name for name in pr.columns(WITH) if name.endswith("R@20")]

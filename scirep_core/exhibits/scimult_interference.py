@@ -293,6 +293,7 @@ def _names(tables: Sequence[str]) -> str:
     return ", ".join(shared.TASKS[table].lower() for table in tables)
 
 
+@report.styled
 def _draw_company(chapter: Chapter, made: Mapping[str, Changes]) -> None:
     """Draw each task alone against Vanilla on its own tables, a mark a kind."""
     rows = [(what, table) for what, tables in OWN.items() for table in tables]

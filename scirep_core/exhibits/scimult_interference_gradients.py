@@ -140,6 +140,7 @@ def _row(metric: str, values: Sequence[float] | NDArray[np.floating], hashed: st
     )  # fmt: skip
 
 
+@report.styled
 def _draw(chapter: Chapter, rows: Mapping[tuple[str, str, str], Result]) -> None:
     pairs = list(dict.fromkeys(key[:2] for key in rows))
     names = [f"{a}, twice" if a == b else f"{a} and {b}" for a, b in pairs]

@@ -192,6 +192,7 @@ def baselines(chapter: Chapter) -> None:
     )
 
 
+@report.styled
 def _draw_columns(chapter: Chapter) -> None:
     """Draw MHAExpert minus Vanilla in every printed column, with the average of each table."""
     figure, axes = report.subplots(figsize=(report.WIDTH, 2.6))

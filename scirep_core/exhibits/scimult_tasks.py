@@ -364,6 +364,7 @@ def matching(chapter: Chapter, rows: Sequence[Result]) -> None:
         )
 
 
+@report.styled
 def draw_labels(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw labels per paper beside matching labels per paper: median and middle half."""
     for kind, of in counting.kinds(CHAPTER, [r for r in rows if "per paper" in r.metric]):

@@ -292,6 +292,7 @@ def peaks(decay: float, rate: float) -> list[float]:
     return [rate_of[id(trunk.words.weight)], *(rate_of[id(layer.query.weight)] for layer in trunk.layers)]  # type: ignore[union-attr]
 
 
+@report.styled
 def rates(chapter: Chapter) -> None:
     """Draw the learning rate over the steps, and by layer as SciMult's code has it; say both ends."""
     said = {column: printed for (_, column), printed in lookup("SM-C8").items()}

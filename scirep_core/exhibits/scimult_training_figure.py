@@ -86,6 +86,7 @@ def row(metric: str, value: float, n: int, encoder: str, note: str, of: Any) -> 
 # ---- the drawing -----------------------------------------------------------------------------------------------------
 
 
+@report.styled
 def figure1(chapter: Chapter) -> None:
     """Draw Figure 1 (SM-F1): twelve blocks of both expert models, what is shared and what each task has for itself."""
     walked = {kind: walk(kind) for kind in EXPERTS}

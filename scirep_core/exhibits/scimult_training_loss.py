@@ -140,6 +140,7 @@ def scored(of: Trained, task: TrainTask, batch: int, step: int = 0) -> Scored:
 # ---- one batch -------------------------------------------------------------------------------------------------------
 
 
+@report.styled
 def draw_batch(chapter: Chapter, of: Trained) -> None:
     """Draw the score matrix of one batch of coarse pairs: own positives, hard negatives, duplicates and the rest."""
     task = next(task for task in of.tasks if task.name == COARSE)
@@ -259,6 +260,7 @@ def expected_floor(batch: int, labels: int) -> float:
     return float(binom.pmf(others, batch - 1, 1 / labels) @ np.log1p(others))
 
 
+@report.styled
 def floors(chapter: Chapter) -> None:
     """Draw the floor of the coarse source against the batch size, and say it for SciMult's batches."""
     said, sizes = lookup("SM-C8"), lookup("SM-TA1")

@@ -17,6 +17,7 @@ from scirep_core.results import Result, provenance
 MARKS = {"V2-T11": ("o", report.PUBLISHED, report.PAPER), "V1-T9": ("s", report.PUBLISHED, report.PAPER)}
 
 
+@report.styled
 def draw(
     chapter: Chapter, name: str, tables: Sequence[Table], every: Sequence[Mapping[str, Result]], what: str, axis: str
 ) -> None:

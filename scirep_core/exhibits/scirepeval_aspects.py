@@ -285,6 +285,7 @@ def beside_oracle(chapter: Chapter, rows: Sequence[Result]) -> None:
     )
 
 
+@report.styled
 def draw(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw every proximity task: one vector against the two ways of matching sentences, with intervals."""
     found = {(r.task, r.encoder): r for r in rows if MAIN.get(r.task) == r.metric}

@@ -181,6 +181,7 @@ def tells(chapter: Chapter, rows: Sequence[Result], protocol: str) -> None:
             chapter.say(f"{where}no encoder ({', '.join(seen)}).")
 
 
+@report.styled
 def collections(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw B-cubed F1 of each collection: metadata alone, and with each system's vectors."""
     splits = [s for s in dict.fromkeys(row.split for row in rows) if s != "test"]

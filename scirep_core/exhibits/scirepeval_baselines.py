@@ -245,6 +245,7 @@ def _why(rows: Sequence[Result]) -> str:
     ).rstrip()
 
 
+@report.styled
 def averages_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the v2 averages: baselines of the print, our recorded and live systems, live floor and ceiling."""
     protocol = chapter.parameters["protocol"]

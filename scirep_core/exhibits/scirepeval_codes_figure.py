@@ -38,6 +38,7 @@ class Panel(NamedTuple):
     matrix: Matrix
 
 
+@report.styled
 def draw(panels: Sequence[Panel]) -> tuple[Any, pd.DataFrame]:
     """Return a figure of matrices side by side, tasks down, codes across, and its data."""
     tasks = [task for task in TABLE_3 if any(task in one.matrix.tasks for one in panels)]

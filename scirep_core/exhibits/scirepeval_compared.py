@@ -243,6 +243,7 @@ def points(chapter: Chapter, gap: Result | None) -> str:
     return cell(chapter, gap, signed=True)
 
 
+@report.styled
 def differences_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the paired differences of the encoders on every unit, with intervals, one panel a pair."""
     for of in (kept(), rows):

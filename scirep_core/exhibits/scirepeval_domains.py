@@ -145,6 +145,7 @@ def claims(chapter: Chapter, printed: Mapping[tuple[str, str], Printed], fields:
         )
 
 
+@report.styled
 def draw_domains(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw the shares of the fields in A and B: printed, and of the embedded literature."""
     printed = lookup("V2-T9")

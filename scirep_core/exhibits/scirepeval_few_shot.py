@@ -31,6 +31,7 @@ from scirep_core.published import lookup
 from scirep_core.results import Result
 
 
+@report.styled
 def curves(chapter: Chapter, rows: Sequence[Result], gathered: Gathered) -> None:
     """Draw score against labelled examples, both protocols (V1-C10): FoS, DRSM and Biomimicry, recorded and live."""
     for of in (kept(), rows):

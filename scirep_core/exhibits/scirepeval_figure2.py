@@ -105,7 +105,7 @@ def figure2(chapter: Chapter, rows: Sequence[Result]) -> None:
         chapter.figure(
             f"figure-2-{of[0].kind}", heatmap.draw(values, names), frame,
             f"{which(of).capitalize()}: Pearson correlation between the scores of {n} systems on {len(order)} tasks, in "
-            f"hundredths; area grows with |r|. Tasks are ordered by average linkage on 1 − r. With n = {n} a correlation of "
+            f"hundredths; colour grows with |r|. Tasks are ordered by average linkage on 1 − r. With n = {n} a correlation of "
             f"{_settled(n):.2f} is the smallest whose 95 % interval leaves out 0. The papers’ own figure has no numbers.",
             f"Matrix of correlations between {len(order)} tasks; the highest is {most[2]:.2f} between {title(most[0])} and "
             f"{title(most[1])}, the lowest {least[2]:.2f} between {title(least[0])} and {title(least[1])}.",

@@ -314,6 +314,7 @@ def _gap(cells: dict[tuple[str, str], Result], name: str, metric: str) -> float:
     return cells[name, metric].value - cells["oracle", metric].value
 
 
+@report.styled
 def draw(chapter: Chapter, rows: Sequence[Result], metric: str = "map") -> None:
     """Draw the difference from BM25 in every field, one mark a system, with intervals; nothing for no rows."""
     found = [r for r in rows if r.metric.startswith(f"{metric}, difference of")]

@@ -86,6 +86,7 @@ BLOCKS = (2.6, 7.7)
 """Lower edges of the two blocks, in a panel 14 high."""
 
 
+@report.styled
 def figure1(chapter: Chapter) -> None:
     """Draw Figure 1 (V2-F1, V1-F1) for all ten conditionings, with what each is in the table below it."""
     known = {kind: facts(kind) for kind in CONDITIONINGS}

@@ -198,6 +198,7 @@ def printed_difference(exhibit: str, column: str, first: str, second: str, teste
     )
 
 
+@report.styled
 def differences_figure(chapter: Chapter, found: Differences) -> None:
     """Draw all differences with their intervals: a row a question's pair, a panel a column."""
     pairs = [pair for question in QUESTIONS for pair in question.pairs if any(key[:2] == pair for key in found)]

@@ -192,6 +192,7 @@ def widths(chapter: Chapter) -> None:
             )
 
 
+@report.styled
 def _curves(chapter: Chapter, rows: Sequence[Result]) -> None:
     figure, drawn = report.subplots(1, 3, figsize=(report.WIDTH, 3.0))
     frame = []

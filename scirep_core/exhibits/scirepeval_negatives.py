@@ -216,6 +216,7 @@ def _say_positives(chapter: Chapter, of: Graph, triplets: Sequence[tuple[str, st
 # ---- how hard is hard? -----------------------------------------------------------------------------------------------
 
 
+@report.styled
 def nearness(chapter: Chapter, of: Graph) -> None:
     """Draw how near each kind of candidate is to its query by TF-IDF: mean over queries, interval over queries."""
     ids = sorted(of.papers)

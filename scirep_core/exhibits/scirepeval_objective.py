@@ -242,6 +242,7 @@ def _count(gaps: Mapping[str, Result]) -> str:
     return f"better in {up}, worse in {down}, not settled in {len(gaps) - up - down}"
 
 
+@report.styled
 def _draw_one(chapter: Chapter, own: str, gaps: Mapping[str, Result]) -> None:
     order = [task for task in TABLE_3 if task in gaps]
     figure, axes = report.subplots(figsize=(report.WIDTH, 1.0 + 0.3 * len(order)))

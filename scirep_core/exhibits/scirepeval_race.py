@@ -132,6 +132,7 @@ def _say(chapter: Chapter, rows: Sequence[Result], names: Sequence[str], ratio: 
     chapter.say(said)
 
 
+@report.styled
 def draw(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Draw each race: how many times as fast as the first way every other is."""
     found = races(rows)

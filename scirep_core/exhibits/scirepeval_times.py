@@ -173,6 +173,7 @@ def quality(chapter: Chapter, rows: Sequence[Result], name: str = "main") -> Non
             )
 
 
+@report.styled
 def _draw(
     chapter: Chapter, points: Mapping[str, tuple[Result, Result]], kind: str, letter: str, scores: Mapping[str, Result]
 ) -> None:

@@ -369,6 +369,7 @@ def say_tukey(chapter: Chapter, found: Sequence[Result], labels: Mapping[str, st
 # ---- figures ---------------------------------------------------------------------------------------------------------
 
 
+@report.styled
 def study_figure(
     chapter: Chapter,
     name: str,
