@@ -13,16 +13,6 @@ EXAMPLES = (
     "Examples: scirep export minilm --to models/minilm;  scirep export specter2 --to models/specter2;  "
     "scirep export runs/mtl_ctrl --to models/mtl_ctrl"
 )
-CONDITIONED = (
-    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, for this book"
-)
-ELSEWHERE = {
-    "plain": "",
-    "transformers": "",
-    "control_codes": "in transformers put [CLF], [RGN], [PRX] or [QRY] before a text: the vector is the state at that token",
-    "bottleneck": "in the adapters library: load_adapter(FOLDER/PRX, use_safetensors=True); transformers reads the trunk alone",
-}
-"""Kind -> how another library gets the same vectors."""
 
 
 def export(
@@ -38,12 +28,13 @@ def export(
     """Write an encoder to a folder that this book, transformers and (adapters) the adapters library read.
 
     Weights are safetensors. A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so, or where it is what you
-    name: a checkpoint of SciMult. The folder is loaded again, and must give the same vectors.
+    name: a checkpoint of SciMult. The folder is loaded again, and must give the same vectors. Its README.md is a model card.
     """
+    from scirep_core.encoders.card import elsewhere
     from scirep_core.encoders.export import export as written
 
     done = written(encoder, to, say, base)
-    for note in (done.note, ELSEWHERE.get(done.kind, CONDITIONED)):
+    for note in (done.note, elsewhere(done.kind)):
         if note:
             warn(f"scirep: {note}")
     if as_json:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
+import yaml
 from safetensors.torch import load_file
 from test_model_store import RECIPE, model, tokens
 
 from scirep_core.cli_export import export as command
 from scirep_core.encoders import load_encoder
+from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.encoders.export import export
 from scirep_core.encoders.model_store import describe, load_model, save_model
 from scirep_core.errors import ConfigError, NumericError
@@ -42,7 +44,7 @@ def test_a_bert_of_any_folder_becomes_one_of_ours_and_of_sentence_transformers(t
     theirs = SentenceTransformer(str(tmp_path / "out"), device="cpu").encode(TEXTS)
     assert np.abs(theirs - encoder.encode(TEXTS, "PRX")).max() < 1e-5
     for path in (tmp_path / "out").rglob("*"):
-        assert path.suffix in ("", ".json", ".safetensors"), path
+        assert path.suffix in ("", ".json", ".safetensors") or path.name == "README.md", path
 
 
 def test_minilm_by_name_keeps_its_text_recipe(tmp_path):
@@ -115,10 +117,29 @@ def test_a_trained_folder_stays_what_it_is(tmp_path, kind):
     assert (done.kind, done.largest_difference) == (kind, 0)
 
 
+@pytest.mark.parametrize("kind", ["plain", "bottleneck", "prefix"])
+def test_an_export_has_a_card_that_decides_nothing(tmp_path, kind):
+    made = {"base": "allenai/specter2_base", "seed": 5, "data": {"folder": str(tmp_path), "tasks": ["a", "b"]}}
+    source = save_model(model(kind), tokens(), tmp_path / "source", RECIPE, 24, made)
+    done = export(str(source), tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["base_model"] == "allenai/specter2_base" and head["pipeline_tag"] == "feature-extraction"
+    assert head["library_name"] == ("sentence-transformers" if kind == "plain" else "transformers")
+    assert f"`{done.fingerprint}`" in text and "| seed | 5 |" in text and "| data: tasks | a, b |" in text
+    assert str(tmp_path) not in text and CONDITIONINGS[kind].paper in text
+    assert ("load_adapter" in text) == (kind == "bottleneck") and ("reads its trunk alone" in text) == (
+        kind == "prefix"
+    )
+    (tmp_path / "out" / "README.md").unlink()
+    assert load_encoder(str(tmp_path / "out")).fingerprint == done.fingerprint
+
+
 def test_another_architecture_is_copied_and_says_how_it_pools(tmp_path):
     source = tiny_models.roberta(tmp_path / "source")
     done = export(f"{source}@mean", tmp_path / "out")
     assert done.kind == "transformers"
+    assert "a model's own files" in (tmp_path / "out" / "README.md").read_text()
     same(load_encoder(f"{source}@mean"), load_encoder(str(tmp_path / "out")))
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from small_tasks import IDS, all_tasks
 
 from scirep_core.datasets import folder
 from scirep_core.datasets.csfcube import FacetCollection
-from scirep_core.datasets.folder import read_folder, write_folder
+from scirep_core.datasets.folder import folder_hash, read_folder, write_folder
 from scirep_core.datasets.task import TASK_TYPES, Task, Triples
 from scirep_core.datasets.task_json import METRICS
 from scirep_core.errors import DataError
@@ -180,3 +181,36 @@ def test_an_unfinished_folder_does_not_pass_for_a_whole_one(tmp_path):
         read_folder(tmp_path / "b")
     with pytest.raises(DataError, match="no such folder"):
         read_folder(tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", sorted(all_tasks()))
+def test_the_card_names_every_file_once_and_its_rows(tmp_path, name):
+    task = all_tasks()[name]
+    write_folder(task, tmp_path / "t")
+    text = (tmp_path / "t" / "README.md").read_text()
+    head = yaml.safe_load(text.split("---\n")[1])
+    files = {one["path"] for config in head["configs"] for one in config["data_files"]}
+    assert files == {path.name for path in (tmp_path / "t").glob("*.jsonl")}
+    assert sum(len(config["data_files"]) for config in head["configs"]) == len(files)
+    assert [config.get("default", False) for config in head["configs"]] == [True, *[False] * (len(head["configs"]) - 1)]
+    assert len({config["config_name"] for config in head["configs"]}) == len(head["configs"])
+    for file in files:
+        rows = len((tmp_path / "t" / file).read_text().splitlines())
+        assert f"| {file} | {rows:,} |" in text
+    if name == "classification":
+        splits = {one["split"]: one["path"] for one in head["configs"][0]["data_files"]}
+        assert splits["train"] == "train.jsonl" and splits["test"] == "test.jsonl"
+    if name == "proximity":
+        assert head["configs"][0] == {
+            "config_name": "qrels", "data_files": [{"split": "test", "path": "qrels.jsonl"}], "default": True}  # fmt: skip
+
+
+def test_a_card_is_renewed_a_text_of_ones_own_stays_and_neither_changes_the_hash(tmp_path):
+    task = all_tasks()["proximity"]
+    write_folder(task, tmp_path)
+    first, hashed = (tmp_path / "README.md").read_text(), folder_hash(tmp_path)
+    write_folder(replace(task, notes="Read again."), tmp_path)
+    assert "Read again." in (tmp_path / "README.md").read_text() and "Read again." not in first
+    (tmp_path / "README.md").write_text("# Mine\n")
+    write_folder(task, tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# Mine\n" and folder_hash(tmp_path) == hashed

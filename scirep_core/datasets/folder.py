@@ -24,6 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from scirep_core.datasets import card as cards
 from scirep_core.datasets import csfcube
 from scirep_core.datasets import task as schema
 from scirep_core.datasets.task import (
@@ -42,7 +43,7 @@ from scirep_core.datasets.task_json import METRICS, PLAIN, TaskConfig, format_of
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import Paper, read_jsonl
 from scirep_core.records import field as check_field
-from scirep_core.store import WHOLE, atomic, sampled_hash, stable_hash, write_bytes, write_json
+from scirep_core.store import WHOLE, atomic, sampled_hash, stable_hash, write_bytes, write_json, write_text
 
 Row = dict[str, Any]
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
@@ -328,22 +329,27 @@ READERS: dict[TaskType, Callable[[Path, TaskConfig], Payload]] = {
 def write_folder(task: Task, path: Path) -> None:
     """Write a task as a folder that `read_folder` reads back to the same judgements, texts and settings.
 
-    Other files of the folder stay; texts of papers that a label_ranking or alternative_self task does not ask for are
-    left out. Raises CacheError where it cannot be written.
+    README.md names its splits (card.py). Other files of the folder stay; texts of papers that a label_ranking or
+    alternative_self task does not ask for are left out. Raises CacheError where it cannot be written.
     """
     (path / "task.json").unlink(missing_ok=True)  # unfinished until the new one is there
-    for name, rows in _files(task):
-        _write_rows(path / name, rows)
+    written = {name: _write_rows(path / name, rows) for name, rows in _files(task)}
     if task.oracle is not None:
         write_bytes(path / "oracle.npz", task.oracle.read_bytes())
-    write_json(path / "task.json", _config_of(task))
+    config = _config_of(task)
+    if not cards.is_own(path / cards.CARD):
+        write_text(path / cards.CARD, cards.card(config, written))
+    write_json(path / "task.json", config)
 
 
-def _write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Stream rows, keys in the order they came, into a file that is whole or absent."""
+def _write_rows(path: Path, rows: Iterable[Row]) -> int:
+    """Stream rows, keys in the order they came, into a file that is whole or absent; return how many."""
+    count = 0
     with atomic(path, sync=False) as stream:
         for row in rows:
             stream.write(_ENCODE(row).encode() + b"\n")
+            count += 1
+    return count
 
 
 def _config_of(task: Task) -> Row:

@@ -19,6 +19,7 @@ import numpy as np
 from scirep_core.encoders import ENCODERS, Encoder, load_encoder, model_folder
 from scirep_core.encoders.adapted import AdaptedEncoder
 from scirep_core.encoders.adapter_folder import safe_copy
+from scirep_core.encoders.card import CARD, card
 from scirep_core.encoders.coded import CodedEncoder
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.model_store import WEIGHTS, is_saved, load_model, refuse, save_model
@@ -26,7 +27,7 @@ from scirep_core.encoders.pipeline import write_pipeline
 from scirep_core.encoders.scimult_encoder import CheckpointEncoder
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import Format
-from scirep_core.store import atomic_folder, write_bytes
+from scirep_core.store import atomic_folder, write_bytes, write_text
 
 PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
 NEAR = 1e-4
@@ -76,6 +77,7 @@ def export(name: str, folder: Path, say: Say = lambda line: None, base: str = ""
     say(f"{folder}: reading it again")
     again = load_encoder(str(folder.absolute()))
     largest = _compared(encoder, again)
+    write_text(folder / CARD, card(again, folder, kind, largest))
     note = "" if again.recipe == encoder.recipe else (
         f"{name} puts {encoder.recipe.separator!r} between title and abstract; this folder has no place to say so, and is read "
         f"with {again.recipe.separator!r}"
