@@ -325,7 +325,7 @@ def test_keys_of_a_task_folder_are_needed_where_the_page_says_so(name: str, tmp_
     write_folder(small_tasks.all_tasks()[name], tmp_path)
     files = {file.removesuffix("?"): (columns, file.endswith("?")) for file, columns in schema.FILES[kind].items()}
     files.setdefault("papers.jsonl", (schema._TEXTS, True))
-    assert {path.name for path in tmp_path.iterdir()} <= {"task.json", "queries.jsonl", *files}
+    assert {path.name for path in tmp_path.iterdir()} <= {"README.md", "task.json", "queries.jsonl", *files}
     load_task(tmp_path)
     for file, (columns, may_be_missing) in files.items():
         path = tmp_path / file
