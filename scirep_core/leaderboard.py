@@ -49,7 +49,6 @@ TWICE, ARITHMETIC = "rows that are there twice", "recorded arithmetic on printed
 _BASES = {re.sub(r"[@%]\w+", "", name) for names in (*ACCEPTED.values(), FACET_METRICS) for name in names}
 _BASES = {name.removesuffix("_name_match") for name in _BASES} | {"average", "aop", "nn1_ret", "nn10_ret"}
 _SCORE = re.compile(rf"(?:{'|'.join(sorted(_BASES))})(?:[@%]\d+)?(?:_name_match)?|mrr, 0 to 1")
-_DIFFERENCE = re.compile(r"\bdifference of\b|\bminus\b| - ")
 _AVERAGE_COLUMNS = ("In-Train", "Out-of-Train", "SciDocs", "Average")
 _EXHIBIT_PAPERS = {"V": "scirepeval", "SR": "scirepeval", "CS": "csfcube", "TN": "neighbours", "SM": "scimult"}
 _TABLE_FORMATS = {"SM-T3": "CLF", "SM-TA3": "CLF", "SM-T4": "CLF", "SM-T5": "PRX", "SM-T7": "PRX", "SM-T8": "QRY"}
@@ -122,7 +121,7 @@ class Board(NamedTuple):
 
 def what_of(row: Result) -> str:
     """Return whether a row is a score, a difference or another measurement."""
-    if " - " in row.encoder or _DIFFERENCE.search(row.metric):
+    if row.against:
         return "difference"
     named = _SCORE.fullmatch(row.metric) or (row.task.startswith("average/") and row.metric in _AVERAGE_COLUMNS)
     return "score" if named and row.encoder and row.source in PROFILES else "measurement"

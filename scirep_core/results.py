@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.differences import BETWEEN, against_of
 from scirep_core.errors import ConfigError, DataError, nearest
 from scirep_core.records import read_jsonl
 from scirep_core.store import home, sha256_file, stable_hash
@@ -47,6 +48,8 @@ class Result:
     value: float
     n: int
     encoder: str = ""
+    against: str = ""
+    """The other side where the number is a difference, or the p of one: a system, code, setting or reading; "" for a score."""
     low: float | None = None
     high: float | None = None
     kind: str = "live"
@@ -76,6 +79,16 @@ class Result:
         parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, protocol)
         return ":".join(parts)
 
+    @property
+    def of_systems(self) -> bool:
+        """Whether the number is a difference of two systems."""
+        return bool(self.against) and self.encoder.endswith(f"{BETWEEN}{self.against}")
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The two systems of a difference of systems, the first minus the second."""
+        return self.encoder.removesuffix(f"{BETWEEN}{self.against}"), self.against
+
     def to_json(self) -> dict[str, Any]:
         """Return the row as a JSON object with its id; empty fields are left out."""
         row = asdict(replace(self, replicates=None))
@@ -102,7 +115,8 @@ def from_json(row: Any, path: Path, line: int) -> Result:
     """Return the Result of one JSON object: the one reader of result rows.
 
     Raises DataError at file:line for an unknown, missing or mistyped field, a number that is not finite, a value by query
-    that is no number, or a parameter of a study that is of another type than the study writes.
+    that is no number, or a parameter of a study that is of another type than the study writes. A difference that was
+    recorded before rows had `against` gets it by its names; its id stays.
     """
     if not isinstance(row, dict):
         raise DataError(path, line, f"expected a result row, found {type(row).__name__}", PRINTED)
@@ -120,7 +134,8 @@ def from_json(row: Any, path: Path, line: int) -> Result:
     given = row.get("parameters", {})
     for key in given.keys() & _PARAMETERS:
         _checked(given[key], _PARAMETERS[key], f"parameters.{key}", path, line)
-    return Result(**{key: value for key, value in row.items() if key != "id"})
+    result = Result(**{key: value for key, value in row.items() if key != "id"})
+    return result if result.against else replace(result, against=against_of(result.encoder, result.metric, result.split))
 
 
 def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: int) -> None:

@@ -30,6 +30,7 @@ from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.sources import real_parts
 from scirep_core.datasets.task import Task
 from scirep_core.datasets.validate import counts
+from scirep_core.differences import BETWEEN
 from scirep_core.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.formats import PROTOCOLS
 from scirep_core.leaderboard import BOUNDS, SUBMITTED, what_of
@@ -193,7 +194,7 @@ def _system(row: Result) -> Iterator[tuple[str, str]]:
             f"encoder = {row.encoder!r:.120}",
             "Name the system in up to 100 printable characters, a letter or digit first",
         )
-    elif row.encoder in BOUNDS or " - " in row.encoder:
+    elif row.encoder in BOUNDS or row.against or BETWEEN in row.encoder:
         yield f"encoder = {row.encoder!r}", "A floor, a ceiling or a difference is no system"
     if not re.fullmatch(r"[0-9a-f]{16,64}", row.fingerprint):
         yield f"fingerprint = {row.fingerprint!r:.80}", f"It says which weights were scored. {PRINTED}"

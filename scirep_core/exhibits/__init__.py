@@ -19,7 +19,7 @@ Key = tuple[str, str, str]
 
 def by_key(rows: Iterable[Result], protocol: str = "paper", split: str = "test") -> dict[Key, Result]:
     """Return the scores of systems by (task, encoder, metric), one protocol and split; differences of two are left out."""
-    kept = (r for r in rows if r.protocol == protocol and r.split == split and "difference of" not in r.metric)
+    kept = (r for r in rows if r.protocol == protocol and r.split == split and not r.against)
     return {(r.task, r.encoder, r.metric): r for r in kept}
 
 

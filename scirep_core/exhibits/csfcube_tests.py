@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.csfcube import TASKS, FacetCollection
+from scirep_core.differences import difference_of, versus
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facet_systems import Ranked
 from scirep_core.results import Result, provenance, recorded
@@ -19,11 +20,7 @@ PAIRS = (
     ("specter_pools", "minilm_abstract"), ("specter_pools", "fabs_bm25"),
 )  # fmt: skip
 """The differences that the chapter's claims are about (section 5), as far as their systems are ranked."""
-DIFFERENCE, P, P_HOLM = (
-    "difference of {metric}",
-    "p of the difference of {metric}",
-    "Holm p of the difference of {metric}",
-)
+DIFFERENCE, P, P_HOLM = "", "p of the ", "Holm p of the "
 
 
 def measure(
@@ -42,10 +39,10 @@ def measure(
         ):  # fmt: skip
             rows.append(
                 Result(
-                    task=f"csfcube/{c.task}", split=folds, metric=name.format(metric=metric),
+                    task=f"csfcube/{c.task}", split=folds, metric=difference_of(metric, name),
                     protocol="paper" if partial & {c.first, c.second} else "sound",
-                    value=value, low=low, high=high, n=c.n, encoder=f"{c.first} - {c.second}", source=collection.source,
-                    data_hash=collection.data_hash, seed=seed, provenance=provenance(),
+                    value=value, low=low, high=high, n=c.n, encoder=versus(c.first, c.second), against=c.second,
+                    source=collection.source, data_hash=collection.data_hash, seed=seed, provenance=provenance(),
                     note=f"paired randomisation, {resamples} sign flips or all; Holm over {len(pairs) * len(TASKS)} tests",
                 )
             )  # fmt: skip
@@ -55,7 +52,7 @@ def measure(
 def _by_pair(rows: Iterable[Result], metric: str) -> dict[tuple[str, str], tuple[Result, Result, Result]]:
     """Return (pair, facet) -> (difference, p, Holm p)."""
     found = {(r.encoder, r.task.partition("/")[2], r.metric): r for r in rows}
-    names = [name.format(metric=metric) for name in (DIFFERENCE, P, P_HOLM)]
+    names = [difference_of(metric, name) for name in (DIFFERENCE, P, P_HOLM)]
     keys = dict.fromkeys((r.encoder, r.task.partition("/")[2]) for r in rows if r.metric == names[0])
     return {(pair, task): tuple(found[pair, task, name] for name in names) for pair, task in keys}  # type: ignore[misc]
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
+from scirep_core.differences import difference_of, versus
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators import perturbed
 from scirep_core.exhibits import neighbours_drawing as drawing
@@ -75,8 +76,8 @@ def as_written(rows: Sequence[Result], repeated: Sequence[Result], papers: int) 
         if row.metric == TEN and row.split in (SPACE, LL_HS):
             yield replace(row, split=row.split + AS_WRITTEN)
             if ours[SPACE].n == papers:  # then both draw from the same papers
-                split = f"{row.split}{AS_WRITTEN}{views.BETWEEN}{row.split}"
-                yield from views.difference(row, ours[row.split], split=split)
+                split = versus(f"{row.split}{AS_WRITTEN}", row.split)
+                yield from views.difference(row, ours[row.split], row.split, split=split)
 
 
 def words(subject: Subject) -> Iterator[Result]:
@@ -92,12 +93,12 @@ def readings(rows: Sequence[Result], other: Sequence[Result], exclude_self: bool
     ours, theirs = ({(row.metric, row.split): row for row in of} for of in (rows, other))
     for category in CATEGORIES:
         if (TEN, category) in ours:
-            yield from views.difference(ours[TWENTY, category], ours[TEN, category], WIDER)
+            yield from views.difference(ours[TWENTY, category], ours[TEN, category], TEN, WIDER)
         for metric in (metric for metric in LABELS if (metric, category) in ours):
             mine, second = ours[metric, category], theirs[metric, category]
             yield replace(second, metric=f"{metric}_{WITH if exclude_self else WITHOUT}")
             without, with_ = (mine, second) if exclude_self else (second, mine)
-            yield from views.difference(without, with_, f"{metric}, {WITHOUT} and {WITH}")
+            yield from views.difference(without, with_, WITH, f"{metric}, {WITHOUT} and {WITH}")
 
 
 def form(rows: Sequence[Result], kept: dict[str, float]) -> Iterator[Result]:
@@ -298,7 +299,7 @@ def with_or_without(chapter: Chapter, shown: Sequence[Run]) -> None:
     """Show what leaving a query's own vector out does to AOP-10, by category, and the most that is left."""
     lines: list[drawing.Line] = []
     for view in views.views(shown):
-        metric = f"{views.DIFFERENCE}{TEN}, {WITHOUT} and {WITH}"
+        metric = difference_of(f"{TEN}, {WITHOUT} and {WITH}")
         cells = {split: value(chapter, row, sign=True) for split, row in view.rows(metric, CATEGORIES).items()}
         if cells:
             lines.append((view.label(), view.run.kind, cells))
@@ -307,7 +308,7 @@ def with_or_without(chapter: Chapter, shown: Sequence[Run]) -> None:
     caption = "AOP-10 without each query's own vector minus AOP-10 with it, in points, 95 % intervals of the paired difference"
     chapter.show(drawing.category_table(lines, caption))
     for run in shown:
-        gaps = [row for row in run.rows if row.metric == f"{views.DIFFERENCE}{TEN}, {WITHOUT} and {WITH}"]
+        gaps = [row for row in run.rows if row.metric == difference_of(f"{TEN}, {WITHOUT} and {WITH}")]
         left = [
             row for row in run.rows if row.split in CATEGORIES and row.encoder in run.encoders and _without(row, run)
         ]

@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
+from scirep_core.differences import difference_of
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.neighbours_overlap import MODELS, STEPS, TEN, TWENTY, WIDER, sets
 from scirep_core.exhibits.neighbours_shared import named
-from scirep_core.exhibits.neighbours_views import AS_WRITTEN, DIFFERENCE, SPACE, Run, View, listed, settled, told, value
+from scirep_core.exhibits.neighbours_views import AS_WRITTEN, SPACE, Run, View, listed, settled, told, value
 from scirep_core.perturbations import CATEGORIES, LL_HS, LL_PS, LO_DS, PERTURBATIONS
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
@@ -312,7 +313,7 @@ def average_of_sets(chapter: Chapter, shown: Sequence[Run]) -> None:
         body.append(cells)
     classes = [["", *["published"] * len(CATEGORIES)]] * len(body)
     for view in views.views(shown):
-        rows = view.rows(DIFFERENCE + WIDER, CATEGORIES)
+        rows = view.rows(difference_of(WIDER), CATEGORIES)
         if rows:
             body.append(
                 [
@@ -337,7 +338,7 @@ def average_of_sets(chapter: Chapter, shown: Sequence[Run]) -> None:
         "Table 5 can be their average only where a model shares more of twenty than of ten; print cannot settle that.",
     )
     for run in shown:
-        gaps = [row for row in run.rows if row.metric == DIFFERENCE + WIDER]
+        gaps = [row for row in run.rows if row.metric == difference_of(WIDER)]
         up, down = (sum(settled(row) == way for row in gaps) for way in (1, -1))
         if gaps:
             chapter.say(f"{run.named}: from ten to twenty {up} of {len(gaps)} values rise and {down} fall (settled).")

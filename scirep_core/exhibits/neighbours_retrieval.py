@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from scirep_core import report
 from scirep_core.chapter import Chapter, progress
+from scirep_core.differences import versus
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators import perturbed
 from scirep_core.evaluators.perturbed import Clouds
@@ -28,7 +29,6 @@ from scirep_core.exhibits.counting import of_how_many, title
 from scirep_core.exhibits.neighbours_shared import Subject, named
 from scirep_core.exhibits.neighbours_views import (
     AS_WRITTEN,
-    BETWEEN,
     SPACE,
     THIRDS,
     Run,
@@ -83,7 +83,7 @@ def gains(rows: Sequence[Result]) -> Iterator[Result]:
     by = {(row.metric, row.split): row for row in rows}
     for category in CATEGORIES:
         if (NN1, category) in by:
-            yield from views.difference(by[NN10, category], by[NN1, category], GAIN)
+            yield from views.difference(by[NN10, category], by[NN1, category], NN1, GAIN)
 
 
 def seen(asked: Asked, whole: NDArray[np.floating], clouds: Clouds) -> Iterator[Result]:
@@ -104,8 +104,8 @@ def as_written(
         if row.split in literal and row.metric in (NN1, NN10, "median_rank"):
             yield replace(row, split=row.split + AS_WRITTEN)
             if row.metric in LABELS and np.array_equal(ours, theirs):
-                split = f"{row.split}{AS_WRITTEN}{BETWEEN}{row.split}"
-                yield from views.difference(row, by[row.metric, row.split], split=split)
+                split = versus(f"{row.split}{AS_WRITTEN}", row.split)
+                yield from views.difference(row, by[row.metric, row.split], row.split, split=split)
 
 
 # ---- by category and by code -----------------------------------------------------------------------------------------

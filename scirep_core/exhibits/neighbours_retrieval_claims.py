@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scirep_core.chapter import Chapter
+from scirep_core.differences import difference_of
 from scirep_core.exhibits import neighbours_drawing as drawing
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.neighbours_drawing import Statement
@@ -134,7 +135,7 @@ def _level(view: View) -> str:
 
 
 def _helped(chapter: Chapter, view: View) -> str:
-    rows = view.rows(f"{views.DIFFERENCE}{GAIN}", CATEGORIES)
+    rows = view.rows(difference_of(GAIN), CATEGORIES)
     if not rows:
         return ""
     helped = {split: row for split, row in rows.items() if settled(row) == 1}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from scirep_core.chapter import Chapter
+from scirep_core.differences import measured
 from scirep_core.encoders.latent import TERMS
 from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.neighbours_short_brittle import FORMS, LETTER, NUMBER, OVERLAP, apart
@@ -32,7 +33,7 @@ from scirep_core.exhibits.neighbours_short_queries import (
     systems_of,
 )
 from scirep_core.exhibits.neighbours_views import settled
-from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference
+from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.explore.scores import Gap, Run, ScoreExplorer, score_data
 from scirep_core.published import lookup
 from scirep_core.results import Result
@@ -123,10 +124,9 @@ def explorer(rows: Sequence[Result]) -> ScoreExplorer:
 
 
 def _run(rows: Sequence[Result]) -> Run:
-    scores = [row for row in rows if row.split in SHARES.get(row.metric, ()) and BETWEEN not in row.encoder]
+    scores = [row for row in rows if row.split in SHARES.get(row.metric, ()) and not row.against]
     gaps = []
     for row in rows:
-        if row.metric.startswith(DIFFERENCE) and BETWEEN in row.encoder:
-            first, _, second = row.encoder.partition(BETWEEN)
-            gaps.append(Gap(first, second, replace(row, metric=row.metric.removeprefix(DIFFERENCE))))
+        if row.of_systems:
+            gaps.append(Gap(*row.systems, replace(row, metric=measured(row.metric))))
     return Run(rows[0].kind, rows[0].kind.capitalize(), f"{rows[0].source.capitalize()} data", scores, gaps)

@@ -94,7 +94,7 @@ def measure(found: Sequence[Texts]) -> list[Result]:
                 made |= {(name, r.metric): r for r in rank_rows(texts, best, worst, split, (MRR, T100, MEDIAN))}
         rows += [row for (name, _), row in made.items() if name != AS_IS]  # as they are, Table 3 has them
         rows += [
-            difference(made[name, metric], made[AS_IS, metric], f"{metric}, minus as they are")
+            difference(made[name, metric], made[AS_IS, metric], f"{metric}, minus as they are", "as they are")
             for name in STANDARDISED
             for metric in (MRR, T100)
         ]

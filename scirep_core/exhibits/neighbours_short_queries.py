@@ -36,7 +36,6 @@ from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.rows import draws, sentence
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
-from scirep_core.exhibits.scirepeval_compared import BETWEEN
 from scirep_core.published import Printed, lookup
 from scirep_core.results import Result
 from scirep_core.scoring import named_vectors
@@ -170,7 +169,10 @@ def _of_encoder(texts: Texts) -> list[Result]:
             made = rank_rows(texts, near, far, split, (MRR, T100, MEDIAN))
             rows += [replace(row, metric=f"{row.metric}{SCALED}", note=note) for row in made]
     found = {(row.metric, row.split): row for row in rows}
-    return [*rows, *(difference(found[m, TWO], found[m, ONE], f"{m}, Task II minus Task I") for m in (MRR, T100))]
+    return [
+        *rows,
+        *(difference(found[m, TWO], found[m, ONE], f"{m}, Task II minus Task I", "Task I") for m in (MRR, T100)),
+    ]
 
 
 def _within(texts: Texts, ranks: Floats, k: int, split: str) -> Result:
@@ -179,13 +181,13 @@ def _within(texts: Texts, ranks: Floats, k: int, split: str) -> Result:
     return texts.row(f"found within rank {k}, %", float(hits.mean()), len(hits), split, replicates=spread)
 
 
-def difference(first: Result, second: Result, metric: str, split: str = "") -> Result:
+def difference(first: Result, second: Result, metric: str, against: str, split: str = "") -> Result:
     """Return first minus second as a row of `first`'s encoder: their draws took the same papers."""
     assert first.replicates is not None
     assert second.replicates is not None
     spread = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
     low, high = np.quantile(spread, [0.025, 0.975])
-    return replace(first, metric=metric, value=first.value - second.value, low=float(low), high=float(high),
+    return replace(first, metric=metric, against=against, value=first.value - second.value, low=float(low), high=float(high),
                    split=split or first.split, note="paired: the same queries", replicates=None)  # fmt: skip
 
 
@@ -213,8 +215,8 @@ def systems_of(rows: Iterable[Result], task: str) -> list[str]:
     """Return the encoders of a collection in order, without floor, ceiling and differences of two."""
     return [
         name
-        for name in dict.fromkeys(r.encoder for r in rows if r.task == task)
-        if name not in ("", FLOOR, CEILING) and BETWEEN not in name
+        for name in dict.fromkeys(r.encoder for r in rows if r.task == task and not r.of_systems)
+        if name not in ("", FLOOR, CEILING)
     ]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from scirep_core import report
 from scirep_core.chapter import Chapter
+from scirep_core.differences import difference_of, versus
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.latent import TERMS
 from scirep_core.exhibits import neighbours_shared as shared
@@ -31,7 +32,6 @@ from scirep_core.results import Result, provenance, recorded
 
 Key = tuple[str, str, str, str]
 """(collection, encoder, metric, split)."""
-DIFFERENCE, BETWEEN = "difference of ", " - "
 EXACT = "all alike: exact bound"
 THIRDS = ("T_ADelQ1", "T_ADelQ2", "T_ADelQ3")
 SPACE, AS_WRITTEN = "T_A_WS", ", literal"
@@ -55,7 +55,7 @@ class Run(NamedTuple):
     @property
     def encoders(self) -> list[str]:
         """Encoders, in the order measured; differences of two are none."""
-        return list(dict.fromkeys(key[1] for key in self.found if key[1] and BETWEEN not in key[1]))
+        return list(dict.fromkeys(key[1] for key, row in self.found.items() if key[1] and not row.of_systems))
 
     @property
     def named(self) -> str:
@@ -90,11 +90,11 @@ class View(NamedTuple):
 
     def gap(self, first: str, second: str, metric: str) -> Result | None:
         """Return the difference of two codes or categories, first minus second."""
-        return self.row(DIFFERENCE + metric, f"{first}{BETWEEN}{second}")
+        return self.row(difference_of(metric), versus(first, second))
 
     def against(self, metric: str, split: str) -> dict[str, Result]:
         """Return by other encoder the difference of this one minus it."""
-        found = {e: self.row(DIFFERENCE + metric, split, f"{self.encoder}{BETWEEN}{e}") for e in self.run.encoders}
+        found = {e: self.row(difference_of(metric), split, versus(self.encoder, e)) for e in self.run.encoders}
         return {name: row for name, row in found.items() if row}
 
     @property
@@ -117,7 +117,7 @@ class View(NamedTuple):
 def views(shown: Sequence[Run]) -> list[View]:
     """Return every encoder on every collection, run by run."""
     found = dict.fromkeys(
-        (i, c, e) for i, run in enumerate(shown) for c, e, _, _ in run.found if e and BETWEEN not in e
+        (i, c, e) for i, run in enumerate(shown) for (c, e, *_), row in run.found.items() if e and not row.of_systems
     )
     return [View(shown[i], collection, encoder) for i, collection, encoder in found]
 
@@ -145,13 +145,17 @@ def measure(
             theirs = {(r.metric, r.split): r for r in by_encoder[second]}
             for row in by_encoder[first]:
                 if row.metric in across and row.split in CATEGORIES and (row.metric, row.split) in theirs:
-                    pair = f"{first}{BETWEEN}{second}"
-                    rows += difference(row, theirs[row.metric, row.split], encoder=pair)
+                    named = versus(first, second)
+                    rows += difference(row, theirs[row.metric, row.split], second, encoder=named)
     return [replace(row, replicates=None) for row in chapter.record(rows)]
 
 
-def difference(first: Result, second: Result, metric: str = "", split: str = "", encoder: str = "") -> list[Result]:
+def difference(
+    first: Result, second: Result, against: str, metric: str = "", split: str = "", encoder: str = ""
+) -> list[Result]:
     """Return first minus second as a row with the interval of the paired draws; none where a side has no draws.
+
+    `against` is what the second is called.
 
     Both must be of one collection, one seed and the same altered papers: `measure` sees to that.
     """
@@ -161,8 +165,8 @@ def difference(first: Result, second: Result, metric: str = "", split: str = "",
     low, high = np.quantile(drawn, [0.025, 0.975])
     return [
         Result(
-            first.task, split or first.split, DIFFERENCE + (metric or first.metric), first.protocol, first.value - second.value,
-            min(first.n, second.n), encoder=encoder, low=float(low), high=float(high), source=first.source,
+            first.task, split or first.split, difference_of(metric or first.metric), first.protocol, first.value - second.value,
+            min(first.n, second.n), encoder=encoder, against=against, low=float(low), high=float(high), source=first.source,
             data_hash=first.data_hash, similarity=first.similarity, pool=first.pool, coverage=first.coverage, seed=first.seed,
             provenance=provenance(), note="paired: both sides draw the same papers",
         )
@@ -176,7 +180,7 @@ def differences(rows: Sequence[Result], metric: str, pairs: Iterable[tuple[str, 
         row
         for a, b in pairs
         if a in by_split and b in by_split
-        for row in difference(by_split[a], by_split[b], split=f"{a}{BETWEEN}{b}")
+        for row in difference(by_split[a], by_split[b], b, split=versus(a, b))
     ]
 
 

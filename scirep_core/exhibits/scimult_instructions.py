@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scirep_core import report, scoring
 from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets.task import Task
+from scirep_core.differences import difference_of
 from scirep_core.encoders import load_encoder
 from scirep_core.encoders.instructed import instructed
 from scirep_core.encoders.prefix import LINK, SEARCH
@@ -32,7 +33,7 @@ from scirep_core.exhibits import counting, scimult_systems, studies
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits.scimult_shared import TABLES
 from scirep_core.exhibits.scirepeval_baselines import mean_row
-from scirep_core.exhibits.scirepeval_compared import DIFFERENCE, difference
+from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.published import lookup
 from scirep_core.results import Result, provenance
 from scirep_core.store import stable_hash
@@ -157,7 +158,7 @@ def told(encoder: TrunkEncoder, tasks: Sequence[Task], seed: int = 0) -> Iterato
         for key in (key for key in shown if key in found):
             yield found[key]
             if name != TRAINED:
-                yield from difference(found[key], scored[TRAINED][key], f"{key[1]}, {GAP}", label(name))
+                yield from difference(found[key], scored[TRAINED][key], f"{key[1]}, {GAP}", label(name), TRAINED)
 
 
 def label(name: str) -> str:
@@ -268,7 +269,10 @@ def _beside(
         for task, metric in columns:
             exhibit, line = quoted[task]
             p = lookup(exhibit).get((line, f"{name} Instruction"))
-            row, gap = cells[task, label(name), metric], cells.get((task, label(name), f"{DIFFERENCE}{metric}, {GAP}"))
+            row, gap = (
+                cells[task, label(name), metric],
+                cells.get((task, label(name), difference_of(f"{metric}, {GAP}"))),
+            )
             small = f"<br><small>{scimult_systems.points(chapter, gap, 2)}</small>" if gap else ""
             shown += [chapter.number(p) if p else "", f"{chapter.number(row)}{small}"]
         body.append(shown)
@@ -278,7 +282,7 @@ def _beside(
 
 
 def _say_links(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
-    gaps = [row for (task, _, metric), row in cells.items() if task in tasks and metric == f"{DIFFERENCE}map, {GAP}"]
+    gaps = [row for (task, _, metric), row in cells.items() if task in tasks and metric == difference_of(f"map, {GAP}")]
     up, down = (sum(scimult_systems.sign(row) == way for row in gaps) for way in (1, -1))
     paper = [name for name in SENTENCES if f"{name} Instruction" in pr.columns(BY_LINK)]
     best = {task: max(paper, key=lambda name, t=task: cells[t, label(name), "map"].value) for task in tasks}  # type: ignore[misc]
@@ -293,7 +297,9 @@ def _say_links(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
 
 def _say_averages(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
     for task in tasks:
-        gaps = {name: cells[task, label(name), f"{DIFFERENCE}average, {GAP}"] for name in SENTENCES if name != TRAINED}
+        gaps = {
+            name: cells[task, label(name), difference_of(f"average, {GAP}")] for name in SENTENCES if name != TRAINED
+        }
         low, high = _ends(gaps[name] for name in OTHERS)
         settled = [name for name in OTHERS if scimult_systems.sign(gaps[name])]
         chapter.say(
@@ -303,7 +309,7 @@ def _say_averages(chapter: Chapter, cells: Cells, tasks: Sequence[str]) -> None:
             + f"; {', '.join(f'{_called(name)} by {scimult_systems.points(chapter, gaps[name], 2)}' for name in CONTROLS)}."
         )
     if tasks:
-        chapter.say(_verdict([cells[task, label(TEA), f"{DIFFERENCE}average, {GAP}"] for task in tasks]))
+        chapter.say(_verdict([cells[task, label(TEA), difference_of(f"average, {GAP}")] for task in tasks]))
 
 
 def _verdict(gaps: Sequence[Result]) -> str:

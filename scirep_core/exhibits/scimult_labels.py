@@ -22,6 +22,7 @@ from scirep_core import report, scoring
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import load_task
 from scirep_core.datasets.task import Labelled, LabelSpace, LabelText, Task
+from scirep_core.differences import measured, versus
 from scirep_core.errors import DataError
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits import counting, scimult_systems
@@ -169,7 +170,9 @@ def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Res
         found = score(task, names, seed=seed)
         yield from [*found, *matching_alone(task, seed=seed)]
         if any(label.definition for label in cast(LabelSpace, task.payload).labels.values()):
-            yield from changed(found, score(names_alone(task), names, seed=seed, bounds=False), NAMES_ONLY)
+            yield from changed(
+                found, score(names_alone(task), names, seed=seed, bounds=False), NAMES_ONLY, "names alone"
+            )
     for name in (name for name in COARSE if name in gathered.tasks):
         yield from score(gathered.tasks[name], names, ("f1_macro",), seed=seed)
         if LINEAR[name] in gathered.tasks:
@@ -298,12 +301,8 @@ def say_definitions(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result
 def pooling(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> None:
     """Say whether the mean of the tokens or [CLS] does better, as appendix B had it for two baselines (SM-C9)."""
     for kind, rows in kinds:
-        between = f"{POOLED[1]}{scimult_systems.BETWEEN}{POOLED[0]}"
-        gaps = [
-            r
-            for r in rows
-            if r.encoder == between and r.metric.removeprefix(scimult_systems.DIFFERENCE) in ("recall@1", "recall@20")
-        ]
+        between = versus(POOLED[1], POOLED[0])
+        gaps = [r for r in rows if r.encoder == between and measured(r.metric) in ("recall@1", "recall@20")]
         ahead, behind = (sum(scimult_systems.sign(r) == way for r in gaps) for way in (1, -1))
         if gaps:
             told = "; ".join(f"{html.escape(title(r.task))} {scimult_systems.points(chapter, r)}" for r in gaps)

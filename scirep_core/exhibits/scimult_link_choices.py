@@ -110,7 +110,7 @@ def own_paper(task: Task, label: str, vectors: Vectors, similarity: str, seed: i
     )
     for how, rows in (("kept", kept), ("dropped", dropped)):
         yield from (replace(row, metric=f"{row.metric} (own paper {how})") for row in rows)
-    yield from changed(dropped, kept, KEPT_OR_NOT)
+    yield from changed(dropped, kept, KEPT_OR_NOT, "kept")
     yield from (
         replace(row, metric=OWN_FIRST) for row in _rows(itself, vectors, ("recall@1",), similarity, label, seed)
     )
@@ -122,7 +122,7 @@ def three_ways(task: Task, label: str, vectors: Vectors, seed: int = 0) -> Itera
     for how, rows in found.items():
         yield from (replace(row, metric=f"map ({how})") for row in rows)
         if how != "dot":
-            yield from changed(rows, found["dot"], f"{how} minus inner product")
+            yield from changed(rows, found["dot"], f"{how} minus inner product", "inner product")
 
 
 def _rows(task: Task, vectors: Vectors, metrics: Sequence[str], how: str, label: str, seed: int) -> list[Result]:
@@ -174,7 +174,7 @@ def show_similarities(chapter: Chapter, rows: Sequence[Result]) -> None:
     if not systems_table(chapter, "The same vectors, compared in three ways", [("live", rows)], columns, labels):
         _unmeasured(chapter)
         return
-    gaps = [row for row in rows if row.metric.endswith("minus inner product")]
+    gaps = [row for row in rows if row.against == "inner product"]
     low, high = min(gaps, key=lambda r: r.value), max(gaps, key=lambda r: r.value)
     settled = sum(scimult_systems.sign(row) != 0 for row in gaps)
     chapter.say(

@@ -144,7 +144,7 @@ def other_readings(task: Task, names: Sequence[str], seed: int = 0) -> Iterator[
             alike = [replace(row, encoder=name) for row in ours]
             for reading, row in zip(READINGS, found, strict=True):
                 yield replace(row, encoder=name, metric=f"{METRIC} ({reading})")
-                yield from changed([replace(row, encoder=name)], alike, f"{reading} minus trec_eval")
+                yield from changed([replace(row, encoder=name)], alike, f"{reading} minus trec_eval", "trec_eval")
 
 
 def readings(task: Task, vectors: Vectors, wanted: Sequence[str], seed: int = 0) -> list[Result]:

@@ -22,17 +22,18 @@ from numpy.typing import NDArray
 from scirep_core import report, scoring
 from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets.task import Judged, LabelSpace, Pooled, Qrel, Task, Triples
+from scirep_core.differences import difference_of
 from scirep_core.encoders import SENTENCES, lexical
 from scirep_core.errors import DataError
 from scirep_core.evaluators.inputs import inputs
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import names_in, title
-from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, difference
+from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
 from scirep_core.systems import load_system
 
-__all__ = ["BETWEEN", "BOUNDS", "DIFFERENCE", "WORDS", "bare", "by_cell", "by_words", "called", "changed", "differences",
+__all__ = ["BOUNDS", "WORDS", "bare", "by_cell", "by_words", "called", "changed", "differences",
            "names_of", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
 
 Floats = NDArray[np.floating]
@@ -130,7 +131,7 @@ def differences(rows: Sequence[Result], pairs: Sequence[tuple[str, str]] = ()) -
     """
     found: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in rows:
-        if row.encoder not in BOUNDS and not row.metric.startswith(DIFFERENCE):
+        if row.encoder not in BOUNDS and not row.against:
             found.setdefault((row.task, row.split, row.metric), {})[row.encoder] = row
     made: list[Result] = []
     for systems in found.values():
@@ -142,18 +143,19 @@ def differences(rows: Sequence[Result], pairs: Sequence[tuple[str, str]] = ()) -
     return made
 
 
-def changed(first: Iterable[Result], second: Iterable[Result], what: str) -> Iterator[Result]:
+def changed(first: Iterable[Result], second: Iterable[Result], what: str, against: str) -> Iterator[Result]:
     """Yield first minus second, row by row, of the same systems scored in two ways on the same papers.
 
     Args:
         what: how the difference is named: `names and definitions, names alone`.
+        against: how the second way is called.
     """
     other = {(row.task, row.encoder, row.metric): row for row in second}
     for row in first:
         match = other.get((row.task, row.encoder, row.metric))
         if match is not None and row.encoder not in BOUNDS:
             alike = replace(match, data_hash=row.data_hash, similarity="")
-            yield from difference(replace(row, similarity=""), alike, f"{row.metric}, {what}", row.encoder)
+            yield from difference(replace(row, similarity=""), alike, f"{row.metric}, {what}", row.encoder, against)
 
 
 def bare(rows: Iterable[Result]) -> list[Result]:
@@ -215,9 +217,7 @@ def systems_table(
 
 def _lines(cells: Mapping[tuple[str, str, str], Result]) -> list[str]:
     """Return the systems of a run: floor first, ceiling last."""
-    names = dict.fromkeys(
-        name for _, name, metric in cells if BETWEEN not in name and not metric.startswith(DIFFERENCE)
-    )
+    names = dict.fromkeys(name for (_, name, _), row in cells.items() if not row.against)
     order = {"random": -1, "oracle": 1}
     return sorted(names, key=lambda name: order.get(name, 0))
 
@@ -235,10 +235,10 @@ def say_differences(
     for kind, rows in kinds:
         items = []
         for task, metric in columns:
-            gaps = [r for r in rows if r.task == task and r.metric == f"{DIFFERENCE}{metric}" and BETWEEN in r.encoder]
+            gaps = [r for r in rows if r.task == task and r.metric == difference_of(metric) and r.of_systems]
             told = []
             for gap in gaps:
-                first, _, second = gap.encoder.partition(BETWEEN)
+                first, second = gap.systems
                 way = {1: "ahead of", -1: "behind", 0: "not told from"}[sign(gap)]
                 told.append(f"{called(first)} {way} {called(second)}, {points(chapter, gap)}")
             name = (labels or {}).get((task, metric), f"{html.escape(title(task))}, {html.escape(metric)}")

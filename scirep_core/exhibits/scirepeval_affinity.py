@@ -103,7 +103,7 @@ class Table:
         assert isinstance(like, Result)
         gap = found.pair(VARIANTS[first], VARIANTS[second])
         return replace(
-            like, metric=f"{column}, {first} minus {second}", value=gap.difference, low=gap.low, high=gap.high,
+            like, metric=f"{column}, {first} minus {second}", against=second, value=gap.difference, low=gap.low, high=gap.high,
             n=sum(found.df) + 1, by_query={}, parameters={"p": gap.p},
             note=f"difference of means over the recorded trainings, Tukey’s interval over all runs, p = {gap.p:.2g}",
         )  # fmt: skip

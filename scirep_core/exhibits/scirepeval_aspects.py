@@ -20,6 +20,7 @@ from scirep_core.benchmark import score
 from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.csfcube import FacetCollection
+from scirep_core.differences import measured
 from scirep_core.encoders import aspire
 from scirep_core.evaluators import facet_systems, facets, pairs
 from scirep_core.exhibits import sign
@@ -181,7 +182,7 @@ def table7(chapter: Chapter, exhibit: str, rows: Sequence[Result]) -> None:
     quoted = lookup(exhibit)
     of = {kind: {(r.encoder, r.metric): r for r in found if r.task == f"average/{exhibit}"}
           for kind, found in (("recorded", kept()), ("live", rows))}  # fmt: skip
-    ours = list(dict.fromkeys(name for cells in of.values() for name, _ in cells if " - " not in name))
+    ours = list(dict.fromkeys(name for cells in of.values() for (name, _), r in cells.items() if not r.of_systems))
     named = {PRINTED[name]: name for name in ours if name in PRINTED}
     lines = [row for row in dict.fromkeys(row for row, _ in quoted) if row not in named]
     lines += [name for name in ours if name not in BOUNDS] + [name for name in BOUNDS if name in ours]
@@ -245,14 +246,14 @@ def claim(chapter: Chapter, exhibit: str) -> None:
 
 def verdict(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say how sentence matching compares with one vector, by version: on the average, and on how many tasks which way."""
-    found = [r for r in rows if "difference of" in r.metric and r.low is not None and r.high is not None]
-    for names in dict.fromkeys(r.encoder for r in found):
-        one, other = (label(name) for name in names.split(" - "))
-        mine = [r for r in found if r.encoder == names]
+    found = [r for r in rows if r.of_systems and r.low is not None and r.high is not None]
+    for names in dict.fromkeys(r.systems for r in found):
+        one, other = map(label, names)
+        mine = [r for r in found if r.systems == names]
         parts = []
         for exhibit in UNITS:
-            whole = next((r for r in mine if r.task == f"average/{exhibit}" and r.metric.startswith("Average,")), None)
-            tasks = [r for r in mine if r.task in tasks_of(exhibit) and MAIN[r.task] == r.metric.partition(",")[0]]
+            whole = next((r for r in mine if r.task == f"average/{exhibit}" and measured(r.metric) == "Average"), None)
+            tasks = [r for r in mine if r.task in tasks_of(exhibit) and MAIN[r.task] == measured(r.metric)]
             above, below = (sum(sign(r) == way for r in tasks) for way in (1, -1))
             mean = ""
             if whole is not None:

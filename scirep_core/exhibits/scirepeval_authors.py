@@ -83,7 +83,15 @@ def _gap(name: str, first: Result, plain: Result) -> Result:
     found = paired_bootstrap(first, replace(plain, metric=first.metric))
     note = "paired bootstrap over blocks"
     return replace(
-        first, metric=name, value=found.value, low=found.low, high=found.high, by_query={}, note=note, replicates=None
+        first,
+        metric=name,
+        against=plain.metric,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        by_query={},
+        note=note,
+        replicates=None,
     )
 
 

@@ -69,7 +69,8 @@ def plain(rows: Iterable[Result], protocol: str, split: str = "") -> list[Result
         for r in rows
         if r.protocol == protocol
         and not r.task.startswith("scirepeval/average")
-        and not any(word in r.metric for word in ("difference of", BARE))
+        and not r.against
+        and BARE not in r.metric
         and (not split or r.split == split)
     ]
 
@@ -332,6 +333,6 @@ def detail(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def columns_of(rows: Iterable[Result]) -> list[str]:
     """Return the systems of some rows, the floor first, the ceiling last."""
-    names = list(dict.fromkeys(r.encoder for r in rows if " - " not in r.encoder))
+    names = list(dict.fromkeys(r.encoder for r in rows if not r.of_systems))
     last = [CEILING] if CEILING in names else []
     return [*([FLOOR] if FLOOR in names else []), *(n for n in names if n not in (FLOOR, CEILING)), *last]

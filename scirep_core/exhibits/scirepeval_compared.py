@@ -22,6 +22,7 @@ from scirep_core.comparison import paired_bootstrap
 from scirep_core.datasets import TASKS, overlap
 from scirep_core.datasets.overlap import Overlap, Share
 from scirep_core.datasets.task import Labelled, Task
+from scirep_core.differences import difference_of, measured, versus
 from scirep_core.errors import ScirepError
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
@@ -45,9 +46,6 @@ from scirep_core.score_cache import Question
 
 RANKED = "ranking tasks"
 """Task of the mean over what BM25 can be asked: ranking tasks without author disambiguation."""
-BETWEEN = " - "
-"""Stands between the two systems of a difference, in a row's `encoder`."""
-DIFFERENCE = "difference of "
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -85,10 +83,10 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     rows += [gap for first, second in _pairs(names) for gap in _gaps(rows, first, second, protocol)]
     rows += [gap for name in names if name not in (FLOOR, CEILING, LEXICAL) for gap in _back_end(rows, name)]
     rows += [gap for name in names for gap in _two_protocols(rows, name)]
-    paired = {row.encoder for row in rows if row.task == RANKED and row.metric.startswith(DIFFERENCE)}
+    paired = {row.encoder for row in rows if row.task == RANKED and row.against}
     means = {row.encoder: row for row in rows if row.task == RANKED and row.metric == "mean"}
     for name in names if LEXICAL in means else ():  # all the same way round: a system minus BM25
-        if name in means and name != LEXICAL and f"{name}{BETWEEN}{LEXICAL}" not in paired:
+        if name in means and name != LEXICAL and versus(name, LEXICAL) not in paired:
             rows += difference(means[name], means[LEXICAL])
     return [replace(row, by_query=row.by_query if row.metric == "average" else {}) for row in rows]
 
@@ -141,17 +139,21 @@ def _gaps(rows: Sequence[Result], first: str, second: str, protocol: str) -> Ite
             yield from difference(pair[first], pair[second])
 
 
-def difference(first: Result, second: Result, metric: str = "", label: str = "") -> Iterator[Result]:
-    """Yield the paired difference of two rows as a row; nothing where they cannot be paired (other units, no draws)."""
+def difference(first: Result, second: Result, metric: str = "", label: str = "", against: str = "") -> Iterator[Result]:
+    """Yield the paired difference of two rows as a row; nothing where they cannot be paired (other units, no draws).
+
+    Args:
+        metric, label, against: what the row says of metric, system and other side, unless they are the rows'.
+    """
     if set(first.by_query) != set(second.by_query) and first.metric == "average":
         return
     if first.replicates is None or second.replicates is None or len(first.replicates) != len(second.replicates):
         return
     found = paired_bootstrap(first, second)
     yield Result(
-        first.task, first.split, f"{DIFFERENCE}{metric or first.metric}", first.protocol, found.value, found.n,
-        encoder=label or f"{first.encoder}{BETWEEN}{second.encoder}", low=found.low, high=found.high, source=first.source,
-        data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
+        first.task, first.split, difference_of(metric or first.metric), first.protocol, found.value, found.n,
+        encoder=label or versus(first.encoder, second.encoder), against=against or second.encoder, low=found.low, high=found.high,
+        source=first.source, data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
         note=f"paired bootstrap, two-sided p = {found.p:.3g}",
     )  # fmt: skip
 
@@ -167,10 +169,12 @@ def _back_end(rows: Sequence[Result], name: str) -> Iterator[Result]:
         ):
             continue
         bare = found[task, split, f"{metric}{BARE}", "paper"]
-        yield from difference(row, replace(bare, metric=metric), f"{metric}, with and without intercept", name)
+        yield from difference(
+            row, replace(bare, metric=metric), f"{metric}, with and without intercept", name, "without intercept"
+        )
         sound = found.get((task, split, metric, "sound"))
         if sound:
-            made = difference(replace(sound, protocol="paper"), row, f"{metric}, sound and paper", name)
+            made = difference(replace(sound, protocol="paper"), row, f"{metric}, sound and paper", name, "paper")
             yield from (replace(gap, protocol="sound") for gap in made)
 
 
@@ -181,7 +185,7 @@ def _two_protocols(rows: Sequence[Result], name: str) -> Iterator[Result]:
         sound = found.get((task, metric, "sound"))
         # where `sound` leaves queries out, the two are means over other queries: no pair
         if protocol == "paper" and sound and sound.n == row.n and ranks(task) and metric in _own(task):
-            made = difference(replace(sound, protocol="paper"), row, f"{metric}, sound and paper", name)
+            made = difference(replace(sound, protocol="paper"), row, f"{metric}, sound and paper", name, "paper")
             yield from (replace(gap, protocol="sound") for gap in made)
 
 
@@ -199,9 +203,8 @@ def gaps_of(rows: Iterable[Result], protocol: str) -> dict[tuple[str, str], list
     found: dict[tuple[str, str], list[Result]] = {}
     for r in rows:
         of_unit = r.task in TASKS or r.task.startswith(SAMPLE)
-        if r.metric.startswith(DIFFERENCE) and BETWEEN in r.encoder and of_unit and r.protocol == protocol:
-            first, _, second = r.encoder.partition(BETWEEN)
-            found.setdefault((first, second), []).append(r)
+        if r.of_systems and of_unit and r.protocol == protocol:
+            found.setdefault(r.systems, []).append(r)
     return found
 
 
@@ -230,7 +233,7 @@ def say_differences(chapter: Chapter, rows: Sequence[Result]) -> None:
                                        ("in-train", "scirepeval/average-v2", "in-train"),
                                        ("out-of-train (v2)", "scirepeval/average-v2", "out-of-train")):  # fmt: skip
                 gap = next(
-                    (r for r in of if (r.task, r.split, r.encoder) == (task, split, f"{first}{BETWEEN}{second}")), None
+                    (r for r in of if (r.task, r.split, r.encoder) == (task, split, versus(first, second))), None
                 )
                 text += f"; {where} {points(chapter, gap)}" if gap else ""
             items.append(f"<li>{text}.</li>")
@@ -284,8 +287,8 @@ def differences_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 
 def _gap_title(row: Result) -> str:
-    pair = len(TASKS[row.task].metrics) == 2 if row.task in TASKS else True
-    return f"{html.escape(title(row.task))}{f', {row.metric.removeprefix(DIFFERENCE)}' if pair else ''}"
+    two = len(TASKS[row.task].metrics) == 2 if row.task in TASKS else True
+    return f"{html.escape(title(row.task))}{f', {measured(row.metric)}' if two else ''}"
 
 
 # ---- back ends -------------------------------------------------------------------------------------------------------
@@ -294,7 +297,7 @@ def _gap_title(row: Result) -> str:
 def back_ends(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show what an intercept, scaling and tuning do to the probes, encoder by encoder and task by task."""
     for of in (kept(), rows):
-        gaps = [r for r in of if r.metric.startswith(DIFFERENCE) and ", " in r.metric and not ranks(r.task)]
+        gaps = [r for r in of if r.against and not r.of_systems and not ranks(r.task)]
         if not gaps:
             continue
         found = {(r.task, r.metric, r.protocol, r.encoder): r for r in of if r.split == "test"}
@@ -302,7 +305,8 @@ def back_ends(chapter: Chapter, rows: Sequence[Result]) -> None:
         for name in dict.fromkeys(g.encoder for g in gaps):
             mine = [g for g in gaps if g.encoder == name]
             for task in dict.fromkeys(g.task for g in mine):
-                metric = next(g.metric for g in mine if g.task == task).removeprefix(DIFFERENCE).partition(",")[0]
+                metric = next(g.metric for g in mine if g.task == task)
+                metric = measured(metric).partition(",")[0]
                 keys = [(f"{metric}{BARE}", "paper"), (metric, "paper"), (metric, "sound")]
                 scores = [found.get((task, m, p, name)) for m, p in keys]
                 both = [next((g for g in mine if g.task == task and g.metric.endswith(word)), None)
@@ -393,9 +397,9 @@ def explorer(chapter: Chapter, rows: Sequence[Result]) -> ScoreExplorer:
 def partial_run(rows: Sequence[Result]) -> Run:
     """Return one run for the explorer: the scores of all units and settings, and the paired differences there are."""
     scores = [r for r in rows if r.metric != "average" and r.task != RANKED and r.split != "all"
-              and not r.metric.startswith(DIFFERENCE) and not r.metric.endswith(BARE)]  # fmt: skip
+              and not r.against and not r.metric.endswith(BARE)]  # fmt: skip
     gaps = [
-        Gap(first, second, replace(gap, metric=gap.metric.removeprefix(DIFFERENCE)))
+        Gap(first, second, replace(gap, metric=measured(gap.metric)))
         for protocol in ("paper", "sound")
         for (first, second), found in gaps_of(rows, protocol).items()
         for gap in found

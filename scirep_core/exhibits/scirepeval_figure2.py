@@ -13,6 +13,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import cluster_order, correlations
 from scirep_core.datasets import TASKS
+from scirep_core.differences import versus
 from scirep_core.exhibits import cell, heatmap, sign
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_baselines import say_unrecorded, which
@@ -309,8 +310,8 @@ def two_metrics(chapter: Chapter, rows: Sequence[Result]) -> None:
 def joined(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say whether averaging two embeddings scores like concatenating them (V1-C9, V2-C12), task by task."""
     for of in (kept(), rows):
-        gaps = [r for r in of if r.metric.startswith("difference of ") and not r.metric.endswith(PEARSON)
-                and r.encoder == f"{JOINED} - {MEAN}"]  # fmt: skip
+        gaps = [r for r in of if r.against == MEAN and not r.metric.endswith(PEARSON)
+                and r.encoder == versus(JOINED, MEAN)]  # fmt: skip
         if not gaps:
             continue
         body = [[html.escape(title(g.task)), cell(chapter, g, 2, signed=True), f"{g.n:,}"] for g in gaps]

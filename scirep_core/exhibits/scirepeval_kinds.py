@@ -15,6 +15,7 @@ from dataclasses import replace
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import paired_bootstrap
+from scirep_core.differences import difference_of, versus
 from scirep_core.exhibits import cell
 from scirep_core.published import Printed
 from scirep_core.results import Result
@@ -33,8 +34,9 @@ def differences(first: Sequence[Result], second: Sequence[Result]) -> list[Resul
             continue
         gap = paired_bootstrap(row, other)
         made.append(replace(
-            row, metric=f"{row.metric}, difference of {row.encoder} and {other.encoder}", value=gap.value, low=gap.low,
-            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", encoder=f"{row.encoder} - {other.encoder}",
+            row, metric=f"{row.metric}, {difference_of(row.encoder)} and {other.encoder}", value=gap.value, low=gap.low,
+            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", against=other.encoder,
+            encoder=versus(row.encoder, other.encoder),
         ))  # fmt: skip
     return made
 

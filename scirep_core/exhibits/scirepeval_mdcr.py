@@ -17,6 +17,7 @@ import pandas as pd
 from scirep_core import report
 from scirep_core.benchmark import score
 from scirep_core.chapter import Chapter, progress
+from scirep_core.differences import measured
 from scirep_core.evaluators import pairs
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import Gathered, arithmetic, names_in
@@ -258,7 +259,7 @@ def table5(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def by_field(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say how each system compares with BM25 over fields, and in which fields, if they have queries enough; nothing for no rows."""
-    gaps = [r for r in rows if "difference of" in r.metric]
+    gaps = [r for r in rows if r.against]
     if not gaps:
         return
     sizes = {r.split: r.n for r in gaps if r.split != "test"}
@@ -266,7 +267,7 @@ def by_field(chapter: Chapter, rows: Sequence[Result]) -> None:
     said = []
     for names in dict.fromkeys(r.encoder for r in gaps):
         for metric, shown in METRICS.items():
-            mine = [r for r in gaps if r.encoder == names and r.metric.partition(",")[0] == metric]
+            mine = [r for r in gaps if r.encoder == names and measured(r.metric) == metric]
             whole = next(r for r in mine if r.split == "test")
             parts = [r for r in mine if r.split != "test" and r.n >= LEAST]
             split = {way: [r.split.partition("/")[2] for r in parts if sign(r) == way] for way in (1, -1, 0)}
@@ -317,7 +318,7 @@ def _gap(cells: dict[tuple[str, str], Result], name: str, metric: str) -> float:
 @report.styled
 def draw(chapter: Chapter, rows: Sequence[Result], metric: str = "map") -> None:
     """Draw the difference from BM25 in every field, one mark a system, with intervals; nothing for no rows."""
-    found = [r for r in rows if r.metric.startswith(f"{metric}, difference of")]
+    found = [r for r in rows if r.against and measured(r.metric) == metric]
     if not found:
         return
     names = list(dict.fromkeys(r.encoder for r in found))

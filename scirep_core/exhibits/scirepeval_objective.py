@@ -184,16 +184,16 @@ def _scores(chapter: Chapter, system: System | str, tasks: Sequence[Task]) -> li
 def _gap(first: Result, second: Result) -> Result:
     gap = paired_bootstrap(first, second)
     return replace(
-        first, metric=f"{first.metric}, minus {second.encoder}", value=gap.value, low=gap.low, high=gap.high,
-        note=f"paired bootstrap over the same test rows, one training, p = {gap.p:.2g}", parameters={"p": gap.p},
+        first, metric=f"{first.metric}, minus {second.encoder}", against=second.encoder, value=gap.value, low=gap.low,
+        high=gap.high, note=f"paired bootstrap over the same test rows, one training, p = {gap.p:.2g}", parameters={"p": gap.p},
     )  # fmt: skip
 
 
 def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Show the model trained here beside its base, and what the choice of a code does to formats it was not trained on."""
     chosen, name = chapter.parameters["format"], SUBSET_OF[chapter.parameters["format"]]
-    plain = {(row.encoder, row.task): row for row in rows if ", minus " not in row.metric}
-    gaps = {(row.encoder, row.task): row for row in rows if ", minus " in row.metric}
+    plain = {(row.encoder, row.task): row for row in rows if not row.against}
+    gaps = {(row.encoder, row.task): row for row in rows if row.against}
     body, own = [], "SRCH" if chosen == "QRY" else chosen
     for task in TABLE_3:
         under, format_ = f"{name} as {chosen}", TASKS[task].format

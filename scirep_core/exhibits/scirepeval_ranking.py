@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS
+from scirep_core.differences import versus
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_baselines import LABELS, LEXICAL, RANKING, kept, plain, which
-from scirep_core.exhibits.scirepeval_compared import BETWEEN, DIFFERENCE, RANKED, name_of, points, ranks
+from scirep_core.exhibits.scirepeval_compared import RANKED, name_of, points, ranks
 from scirep_core.results import Result
 
 
@@ -27,10 +28,10 @@ def lexical(chapter: Chapter, rows: Sequence[Result]) -> None:
     for of in (kept(), rows):
         if not any(r.encoder == LEXICAL for r in of):
             continue
-        gaps = {g.encoder: g for g in of if g.task == RANKED and g.metric.startswith(DIFFERENCE)}
+        gaps = {g.encoder: g for g in of if g.task == RANKED and g.against}
         for r in of:
             if r.task == RANKED and r.metric == "mean":
-                gap = gaps.get(f"{r.encoder}{BETWEEN}{LEXICAL}")
+                gap = gaps.get(versus(r.encoder, LEXICAL))
                 body.append([f"{LABELS.get(r.encoder, html.escape(r.encoder))}, {r.kind}", cell(chapter, r),
                              r.note.removeprefix("mean of "), points(chapter, gap)])  # fmt: skip
                 classes.append(["", r.kind, "", r.kind])
@@ -59,9 +60,7 @@ def _metrics_ranked(rows: Sequence[Result], protocol: str) -> str:
 def protocols(chapter: Chapter, rows: Sequence[Result]) -> None:
     """Say of every system on how many ranking units protocol sound is above, below and not told apart from paper."""
     for of in (kept(), rows):
-        gaps = [
-            r for r in of if ranks(r.task) and r.metric.startswith(DIFFERENCE) and r.metric.endswith("sound and paper")
-        ]
+        gaps = [r for r in of if ranks(r.task) and r.against == "paper"]
         items = []
         for name in dict.fromkeys(g.encoder for g in gaps):
             mine = [g for g in gaps if g.encoder == name]
@@ -85,8 +84,7 @@ def protocols(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 def _other_queries(rows: Sequence[Result]) -> str:
     """Name the ranking tasks whose means under the two protocols are over other queries, with both numbers."""
-    sizes = {(r.task, r.protocol): r.n for r in rows if ranks(r.task) and r.split == "test" and BETWEEN not in r.encoder
-             and not r.metric.startswith(DIFFERENCE)}  # fmt: skip
+    sizes = {(r.task, r.protocol): r.n for r in rows if ranks(r.task) and r.split == "test" and not r.against}  # fmt: skip
     return ", ".join(
         f"{html.escape(title(task))} ({sizes[task, 'sound']} queries against {n})"
         for (task, protocol), n in sizes.items()

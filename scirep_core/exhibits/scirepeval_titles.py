@@ -22,10 +22,11 @@ from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
+from scirep_core.differences import measured, versus
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import Gathered, gather, kinds, names_in, row, title
 from scirep_core.exhibits.scirepeval_baselines import CHAPTER, LABELS
-from scirep_core.exhibits.scirepeval_compared import DIFFERENCE, difference
+from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.published import lookup
 from scirep_core.results import Result
 from scirep_core.score_cache import Question
@@ -36,7 +37,7 @@ SETS = ("mesh_descriptors", "cite_count", "same_author", "search")
 """A task of each format whose score is one number, in-train ones, as a training of our own would read them."""
 CITES = "scirepeval/cite_prediction"
 READ, HAVE = "papers of which the title alone is read, %", "papers with an abstract, %"
-WITH, WITHOUT, LESS = ", with abstracts", ", titles alone", ", titles alone - with abstracts"
+WITH, WITHOUT, LESS = ", with abstracts", ", titles alone", versus(", titles alone", "with abstracts")
 
 
 # ---- the share -------------------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
         for task in (task.name for task in suited if task.name in full and task.name in short):
             with_, without = full[task], short[task]
             made += [replace(with_, encoder=f"{name}{WITH}"), replace(without, encoder=f"{name}{WITHOUT}")]
-            made += difference(without, with_, label=f"{name}{LESS}")
+            made += difference(without, with_, label=f"{name}{LESS}", against="with abstracts")
     return [replace(one, by_query={}, replicates=None) for one in made]
 
 
@@ -134,7 +135,7 @@ def show(chapter: Chapter, rows: Sequence[Result]) -> None:
         body = []
         for task in dict.fromkeys(r.task for r in gaps):
             one = next(r for r in gaps if r.task == task)
-            about = f"{_format(task)}, {one.metric.removeprefix(DIFFERENCE)}, n = {one.n:,}"
+            about = f"{_format(task)}, {measured(one.metric)}, n = {one.n:,}"
             about += f"; {chapter.number(have[task], 0)} % have an abstract"
             line = [f"{html.escape(title(task))}<br><small>{about}</small>"]
             for name in names:

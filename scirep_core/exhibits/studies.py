@@ -334,8 +334,8 @@ def tukey_rows(
         pair = found.pair(label, against)
         made.append(Result(
             first.task, first.split, f"{column} minus {against} ({of})", first.protocol, pair.difference,
-            sum(found.df) + 1, encoder=label, low=pair.low, high=pair.high, source=first.source, data_hash=first.data_hash,
-            seed=first.seed, pool=first.pool, parameters={**told, "p": pair.p}, provenance=provenance(),
+            sum(found.df) + 1, encoder=label, against=against, low=pair.low, high=pair.high, source=first.source,
+            data_hash=first.data_hash, seed=first.seed, pool=first.pool, parameters={**told, "p": pair.p}, provenance=provenance(),
             note=f"difference of means over the {first.kind} trainings, Tukey’s interval, p = {pair.p:.2g}",
         ))  # fmt: skip
     return record(chapter, made)

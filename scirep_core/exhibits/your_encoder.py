@@ -26,6 +26,7 @@ from scirep_core.comparison import paired_bootstrap
 from scirep_core.datasets import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.datasets.task import Task
+from scirep_core.differences import difference_of, versus
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits.counting import names_in
 from scirep_core.formats import PROTOCOLS, Format
@@ -46,7 +47,7 @@ TITLES = {
     "oracle": "oracle",
     "letters": "letters",
 }
-DIFFERENCE, P = "difference of {metric}", "p of the difference of {metric}"
+P = "p of the "
 
 LETTERS = Recipe(" ")
 """How the page's own function reads a paper, in its three lines and here."""
@@ -159,16 +160,14 @@ def differences(rows: Sequence[Result]) -> Iterator[Result]:
             gap = paired_bootstrap(a, b)
             task, split, metric, protocol = place
             shared: dict[str, Any] = {
-                "task": task, "split": split, "protocol": protocol, "n": a.n, "encoder": f"{first} - {second}",
+                "task": task, "split": split, "protocol": protocol, "n": a.n, "encoder": versus(first, second), "against": second,
                 "source": a.source, "data_hash": a.data_hash, "seed": a.seed, "provenance": provenance(),
                 "note": f"paired bootstrap, {len(a.replicates)} draws that both systems share",
             }  # fmt: skip
-            points = Result(
-                metric=DIFFERENCE.format(metric=metric), value=gap.value, low=gap.low, high=gap.high, **shared
-            )
+            points = Result(metric=difference_of(metric), value=gap.value, low=gap.low, high=gap.high, **shared)
             if varies(points):
                 yield points
-                yield Result(metric=P.format(metric=metric), value=gap.p, **shared)
+                yield Result(metric=difference_of(metric, P), value=gap.p, **shared)
             else:
                 yield replace(points, low=None, high=None)
 
@@ -181,7 +180,7 @@ Place = tuple[str, str, str, str]
 
 def is_score(row: Result) -> bool:
     """Return whether a row is a score, not a difference or its p."""
-    return "difference of" not in row.metric
+    return not row.against
 
 
 def main_rows(rows: Sequence[Result]) -> list[Result]:
@@ -221,9 +220,9 @@ def gap_of(rows: Sequence[Result], place: Place, first: str, second: str) -> tup
     found = {
         row.metric: row
         for row in rows
-        if (row.task, row.split, row.protocol, row.encoder) == (task, split, protocol, f"{first} - {second}")
+        if (row.task, row.split, row.protocol, row.encoder) == (task, split, protocol, versus(first, second))
     }
-    points, p = found.get(DIFFERENCE.format(metric=metric)), found.get(P.format(metric=metric))
+    points, p = found.get(difference_of(metric)), found.get(difference_of(metric, P))
     if points is None:
         return None
     return (points, p) if varies(points) else (replace(points, low=None, high=None), None)

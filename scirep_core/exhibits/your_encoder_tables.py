@@ -17,11 +17,11 @@ from scirep_core.benchmark import SUITES
 from scirep_core.chapter import Chapter
 from scirep_core.comparison import average_difference
 from scirep_core.datasets.samples import SAMPLES
+from scirep_core.differences import difference_of, versus
 from scirep_core.errors import ConfigError
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.your_encoder import (
     CHAPTER,
-    DIFFERENCE,
     REFERENCES,
     Bench,
     P,
@@ -213,10 +213,12 @@ def _average_differences(chapter: Chapter, made: Mapping[str, Sequence[Result]])
             if set(whole[one].by_query) != set(whole[other].by_query):
                 continue  # means over different units are not compared
             gap = average_difference([whole[one]], [whole[other]])
-            shared = replace(whole[one], encoder=f"{one} - {other}", by_query={}, fingerprint="", replicates=None)
+            shared = replace(
+                whole[one], encoder=versus(one, other), against=other, by_query={}, fingerprint="", replicates=None
+            )
             points, p = chapter.record([
-                replace(shared, metric=DIFFERENCE.format(metric="average"), value=gap.value, low=gap.low, high=gap.high),
-                replace(shared, metric=P.format(metric="average"), value=gap.p, low=None, high=None),
+                replace(shared, metric=difference_of("average"), value=gap.value, low=gap.low, high=gap.high),
+                replace(shared, metric=difference_of("average", P), value=gap.p, low=None, high=None),
             ])  # fmt: skip
             said.append(f"{html.escape(named(one))} − {html.escape(named(other))}: {_gap(chapter, (points, p))}")
     if said:
