@@ -17,7 +17,7 @@ import pandas as pd
 from scirep_core import report
 from scirep_core.benchmark import score
 from scirep_core.chapter import Chapter, progress
-from scirep_core.differences import measured
+from scirep_core.differences import BETWEEN, measured
 from scirep_core.evaluators import pairs
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import Gathered, arithmetic, names_in
@@ -279,8 +279,8 @@ def by_field(chapter: Chapter, rows: Sequence[Result]) -> None:
                 else ""
             )
             said.append(
-                f"{label(names.split(' - ')[0])} − BM25 in {shown}: {way} ({chapter.number(whole, 1, sign=True)}, 95 % interval "
-                f"{whole.low:+.1f} to {whole.high:+.1f}){told}"
+                f"{label(names.partition(BETWEEN)[0])} − BM25 in {shown}: {way} ({chapter.number(whole, 1, sign=True)}, "
+                f"95 % interval {whole.low:+.1f} to {whole.high:+.1f}){told}"
             )
     least, most = min(sizes.values(), default=0), max(sizes.values(), default=0)
     queries = f"{most}" if least == most else f"{least} to {most}"
@@ -345,7 +345,7 @@ def draw(chapter: Chapter, rows: Sequence[Result], metric: str = "map") -> None:
             "osD^v"[i % 5],
             color=colour,
             markersize=5,
-            label=f"{label(name.split(' - ')[0])} − BM25",
+            label=f"{label(name.partition(BETWEEN)[0])} − BM25",
         )
     axes.axvline(0, color=report.FLOOR, linewidth=1)
     axes.set_yticks(list(places.values()), [f"{s.partition('/')[2] or 'all fields'} ({size[s]})" for s in places])
