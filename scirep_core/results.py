@@ -135,7 +135,9 @@ def from_json(row: Any, path: Path, line: int) -> Result:
     for key in given.keys() & _PARAMETERS:
         _checked(given[key], _PARAMETERS[key], f"parameters.{key}", path, line)
     result = Result(**{key: value for key, value in row.items() if key != "id"})
-    return result if result.against else replace(result, against=against_of(result.encoder, result.metric, result.split))
+    return (
+        result if result.against else replace(result, against=against_of(result.encoder, result.metric, result.split))
+    )
 
 
 def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: int) -> None:
