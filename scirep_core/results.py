@@ -48,8 +48,6 @@ class Result:
     value: float
     n: int
     encoder: str = ""
-    against: str = ""
-    """The other side where the number is a difference, or the p of one: a system, code, setting or reading; "" for a score."""
     low: float | None = None
     high: float | None = None
     kind: str = "live"
@@ -66,6 +64,8 @@ class Result:
     parameters: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    against: str = ""
+    """The other side where the number is a difference, or the p of one: a system, code, setting or reading; "" for a score."""
     by_query: dict[str, float] = field(default_factory=dict)
     """Value of each query, where the row is a mean over queries (task `all` only: it holds them all)."""
     replicates: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)

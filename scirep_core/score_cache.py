@@ -35,8 +35,8 @@ from scirep_core.errors import CacheError, DataError
 from scirep_core.results import Result, code_of, from_json
 from scirep_core.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
 
-CODE = ("arrays.py", "benchmark.py", "datasets", "embed.py", "encoders", "evaluators", "formats.py", "given.py", "metrics.py",
-        "records.py", "results.py", "scoring.py", "statistics.py", "store.py", "systems.py", "text.py",
+CODE = ("arrays.py", "benchmark.py", "datasets", "differences.py", "embed.py", "encoders", "evaluators", "formats.py", "given.py",
+        "metrics.py", "records.py", "results.py", "scoring.py", "statistics.py", "store.py", "systems.py", "text.py",
         "vector_folder.py")  # fmt: skip
 """Left out: what brings or invents files (literature, manifests, download, unpack: the files' hash has it), what comes after
 the rows (suites, comparison: averages are not kept), and what only moves bytes about (claims, encoding, errors, progress)."""

@@ -7,7 +7,7 @@ each task does, and says how much that is.
 
 Two names stand for vectors too: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
 vectors). A model stands for the vectors it makes: an encoder of this library, any object with `.encode(list of str)`, any
-function from texts to an array; what it reads is said in systems.py. Tasks that rank judged candidates also take a
+function from texts to an array; what it reads is said in systems.py. Tasks that rank also take a
 `PairScorer`, a system without one vector a paper (BM25, sentence matching).
 """
 
@@ -49,8 +49,6 @@ SUFFIXES = (".npz", ".parquet", ".jsonl")
 """Of files of vectors."""
 LARGEST = 1e15
 """Of a vector's numbers: squares of larger ones leave single precision, and every distance would be infinite."""
-PAIRED = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
-"""Task types a PairScorer can be scored on: they ask how near two papers are, no more."""
 PROBED = ("classification", "regression")
 
 
@@ -75,8 +73,7 @@ def evaluate(
             judgements: papers, queries, labels; `<paper>/t` and `<paper>/ta` for alternative_self. CSFCube:
             `<paper>_<facet>`, where present, is that query's own vector; `<query>/q` is a query's own where its id is a
             candidate's too. Ids no one asks for do no harm. Or a model: an object with `.encode(list of str)`, a
-            function from texts to an array (systems.py says what they read). A PairScorer for tasks that rank judged
-            candidates.
+            function from texts to an array (systems.py says what they read). A PairScorer for tasks that rank.
         on_missing: `drop` leaves out what has no vector and reports the coverage.
         tasks: of a faceted collection, which facets.
         similarity: l2, cosine or dot; None is the task's own (cosine for reviewers, authors, alternative_self).
@@ -103,10 +100,10 @@ def evaluate(
         return [replace(row, provenance={**row.provenance, "reads": reads}) for row in rows]
     scorer = vectors if isinstance(vectors, PairScorer) else None
     name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
-    if scorer and not (isinstance(task, Task) and task.type in PAIRED):
+    if scorer and not (isinstance(task, Task) and task.type in systems.RANKING):
         kind = task.type if isinstance(task, Task) else "faceted"
         raise ConfigError(
-            f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(PAIRED)}"
+            f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(systems.RANKING)}"
         )
     if isinstance(task, Task):
         return _evaluate_task(task, vectors, protocol, on_missing, metrics, similarity, split, name, seed, intercept)

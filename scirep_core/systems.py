@@ -35,8 +35,10 @@ from scirep_core.formats import Format
 from scirep_core.store import stable_hash
 from scirep_core.text import Recipe
 
-RANKING: tuple[TaskType, ...] = ("proximity", "adhoc_search", "reviewer_matching", "triplets")
-"""Task types that a system without vectors can be scored on: judged candidates are ranked."""
+RANKING: tuple[TaskType, ...] = (
+    "proximity", "adhoc_search", "reviewer_matching", "triplets", "retrieval", "label_ranking",
+)  # fmt: skip
+"""Task types that a system without vectors can be scored on: they ask how near two texts are, no more."""
 BOUNDS = ("random", "oracle")
 LEXICAL = ("tfidf", "bm25")
 Vectorise = Callable[[list[str]], Any]

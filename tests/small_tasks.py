@@ -50,7 +50,7 @@ def all_tasks() -> dict[str, Task]:
     real = [Example(key, float(i)) for i, key in enumerate(IDS)]
     qrels = (Qrel("p0", "p1", 2), Qrel("p0", "p2", 0), Qrel("p0", "p3", 1), Qrel("p4", "p5", 0), Qrel("p4", "p6", 1))
     groups = tuple(row._replace(group="biology" if row.query_id == "p0" else "physics") for row in qrels)
-    labels = {f"L{i}": LabelText(f"L{i}", f"name {i}", "what it is" if i else "") for i in range(4)}
+    labels = {f"L{i}": LabelText(f"L{i}", f"topic {i}", "what it is" if i else "") for i in range(4)}
     return {
         "classification": task("classification", Labelled({"train": tuple(binary), "test": tuple(binary[3:9])},
                                few_shot=(FewShot(4, 2),)), ["f1", "f1_macro", "accuracy"], format="CLF", version=3),

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 from blank_page import Page
 
+from scirep_core.differences import difference_of
 from scirep_core.evaluators.facet_systems import Ranked
 from scirep_core.evaluators.facets import System
 from scirep_core.exhibits import counting
@@ -157,10 +158,12 @@ def test_the_facets_of_least_and_most_agreement_and_whether_their_intervals_meet
 )  # fmt: skip
 def test_sentences_and_abstracts_are_told_apart_by_sign_and_p(points, p, says):
     pair = "minilm_sentences - minilm_abstract"
-    names = (tests.DIFFERENCE, tests.P, tests.P_HOLM)
+    names = [difference_of("m", what) for what in (tests.DIFFERENCE, tests.P, tests.P_HOLM)]
     page = Page()
     tests.sentence_or_abstract(
-        page, [row(n.format(metric="m"), v, encoder=pair) for n, v in zip(names, (points, p, p), strict=True)], "m"
+        page,
+        [row(n, v, encoder=pair, against="minilm_abstract") for n, v in zip(names, (points, p, p), strict=True)],
+        "m",
     )
     assert says in plain(page)
 

@@ -13,6 +13,7 @@ import pytest
 from blank_page import Page
 
 from scirep_core.datasets.task import Collection, Task
+from scirep_core.differences import against_of
 from scirep_core.evaluators import neighbourhoods, perturbed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
@@ -47,6 +48,7 @@ def row(
 ) -> Result:
     known = {"task": "neighbours/acl_anth", "protocol": "paper", "n": 60, "encoder": "minilm", "source": "embedded",
              "data_hash": "x", "parameters": GIVEN, "seed": 0} | more  # fmt: skip
+    known.setdefault("against", against_of(known["encoder"], metric, split))
     return Result(split=split, metric=metric, value=value, low=low, high=high, **known)
 
 
@@ -113,12 +115,12 @@ def test_a_difference_is_paired_draw_by_draw(shift, side):
     own = np.random.default_rng(1).normal(0, 1, 1000)
     first = row("nn1_ret", "A", 50.0, replicates=(50 + noise).astype(np.float32))
     second = row("nn1_ret", "B", 50.0 - shift, replicates=(50 - shift + noise + own).astype(np.float32))
-    found = views.difference(first, second, split="A - B")[0]
+    found = views.difference(first, second, "B", split="A - B")[0]
     assert found.value == shift and found.split == "A - B" and found.metric == "difference of nn1_ret"
     assert found.low is not None and found.high is not None
     assert views.settled(found) == side
     assert found.high - found.low < 5  # the shared noise of 40 points is gone
-    assert views.difference(replace(first, replicates=None), second) == []
+    assert views.difference(replace(first, replicates=None), second, "B") == []
 
 
 def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
@@ -606,7 +608,7 @@ def test_a_category_of_similarities_has_an_interval_of_the_papers_its_codes_shar
     one, both = found["inter_mean", "T_ARot"], found["inter_mean", "LL-PS"]
     assert one.low is not None and one.high is not None and both.low is not None and both.high is not None
     assert both.high - both.low == pytest.approx(one.high - one.low, rel=0.15)  # two nearly equal codes: no narrower
-    apart = views.difference(one, found["inter_mean", "T_AShuff"])[0]
+    apart = views.difference(one, found["inter_mean", "T_AShuff"], "T_AShuff")[0]
     assert apart.high is not None and apart.low is not None
     assert apart.high - apart.low < 0.1 * (one.high - one.low)  # paired
 

@@ -14,6 +14,7 @@ from small_scimult import made, searched, small_page, words
 
 from scirep_core import scoring
 from scirep_core.datasets.task import Example, Labelled, LabelSpace, LabelText, Task
+from scirep_core.differences import measured
 from scirep_core.encoders import lexical
 from scirep_core.errors import DataError
 from scirep_core.exhibits import scimult_classification as exhibits
@@ -24,6 +25,7 @@ from scirep_core.exhibits import scimult_systems as systems
 from scirep_core.published import lookup
 from scirep_core.records import Paper
 from scirep_core.results import Result
+from scirep_core.systems import load_system
 
 TEXTS = (
     "stack machines parse sentences",
@@ -153,20 +155,20 @@ def test_our_study_stands_beside_the_print_and_is_said_to_be_missing(page, monke
 
 
 def test_words_on_a_label_space_have_the_scores_of_bm25okapi():
-    given = systems.by_words(SPACE, "bm25")
+    given = systems.on(SPACE, load_system("bm25"))
     index = BM25Okapi([lexical.tokens(label.name) for label in NAMES.values()])
     for paper in PAPERS:
         want = index.get_scores(lexical.tokens(paper.title))
-        got = [float(given[paper.paper_id] @ given[key]) for key in NAMES]
-        assert got == pytest.approx(list(want), abs=1e-5)
-    rows = {row.metric: row.value for row in scoring.evaluate(SPACE, given, similarity="dot", name="bm25")}
+        assert given.scores(paper.paper_id, list(NAMES)) == pytest.approx(list(want), abs=1e-5)
+    rows = {row.metric: row.value for row in scoring.evaluate(SPACE, given, name="bm25")}
     assert rows["recall@1"] == pytest.approx(100 * (0.5 + 1 + 1 + 0) / 4)
 
 
-def test_a_query_that_is_in_the_pool_is_refused_by_name():
+def test_a_query_that_is_in_the_pool_is_nearest_to_itself():
     pool = searched({"0": {"2": 1}}, ("0", "2"), name="small", texts=lambda: PAPERS)
-    with pytest.raises(DataError, match=r"small: 1 queries are papers of the pool, the first 0"):
-        systems.by_words(pool, "tfidf")
+    for name in ("tfidf", "bm25"):
+        (row,) = scoring.evaluate(pool, systems.on(pool, load_system(name)), metrics=("recall@1",))
+        assert row.value == 0 and row.pool.startswith("2 of 2 papers")
 
 
 def test_differences_of_systems_are_paired_and_have_the_sign_of_the_scores():
@@ -175,7 +177,7 @@ def test_differences_of_systems_are_paired_and_have_the_sign_of_the_scores():
     values = {(r.encoder, r.metric): r.value for r in rows}
     assert found
     for gap in found:
-        metric = gap.metric.removeprefix(systems.DIFFERENCE)
+        metric = measured(gap.metric)
         assert gap.value == pytest.approx(values["bm25", metric] - values["tfidf", metric])
         assert not gap.encoder.count("random")
 
@@ -240,11 +242,11 @@ def test_definitions_pooling_and_linear_are_said_only_where_they_were_measured(p
         SPACE, payload=replace(SPACE.payload, labels={k: v._replace(definition="of birds") for k, v in NAMES.items()})
     )
     first, second = (systems.score(task, ("bm25",), bounds=False) for task in (defined, labels.names_alone(defined)))
-    gaps = list(systems.changed(first, second, labels.NAMES_ONLY))
+    gaps = list(systems.changed(first, second, labels.NAMES_ONLY, "names alone"))
     assert {row.metric for row in gaps} >= {f"difference of recall@1, {labels.NAMES_ONLY}"}
     by_metric = [{row.metric: row.value for row in rows} for rows in (first, second)]
     for gap in gaps:
-        metric = gap.metric.removeprefix(systems.DIFFERENCE).partition(",")[0]
+        metric = measured(gap.metric).partition(",")[0]
         assert gap.value == pytest.approx(by_metric[0][metric] - by_metric[1][metric])
 
 

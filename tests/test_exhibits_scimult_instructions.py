@@ -14,12 +14,12 @@ from small_scimult import searched, small_page, told_by, words
 
 from scirep_core import scoring
 from scirep_core.datasets.task import Judged, Qrel, Task
+from scirep_core.differences import difference_of, measured
 from scirep_core.encoders.prefix import INSTRUCTIONS
 from scirep_core.evaluators import inputs
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import scimult_instructions as exhibits
 from scirep_core.exhibits.scimult_shared import TABLES
-from scirep_core.exhibits.scimult_systems import DIFFERENCE
 from scirep_core.published import lookup
 from scirep_core.records import Paper
 from scirep_core.results import Result
@@ -105,10 +105,10 @@ def test_every_sentence_has_the_scores_of_a_model_made_with_it(rows):
 
 def test_differences_are_from_the_trained_sentence_and_lie_in_their_intervals(rows):
     found = {(row.task, row.encoder, row.metric): row for row in rows}
-    gaps = [row for row in rows if row.metric.startswith(DIFFERENCE)]
+    gaps = [row for row in rows if row.against]
     assert len(gaps) == 6 * (len(exhibits.LINKS) + len(exhibits.AVERAGED))
     for gap in gaps:
-        metric = gap.metric.removeprefix(DIFFERENCE).partition(",")[0]
+        metric = measured(gap.metric).partition(",")[0]
         trained = found[gap.task, exhibits.label(exhibits.TRAINED), metric]
         assert gap.value == pytest.approx(found[gap.task, gap.encoder, metric].value - trained.value)
         assert gap.low is not None and gap.high is not None and gap.low - 1e-6 <= gap.value <= gap.high + 1e-6
@@ -159,7 +159,7 @@ def test_ours_stands_beside_the_print_and_the_words_follow_the_rows(rows):
     exhibits.show(page := small_page(), rows)
     said = words(page.text)
     assert "Boil the water" in said and said.count("81.47") == said.count("49.35") == 1
-    gaps = [row for row in rows if row.metric == f"{DIFFERENCE}map, {exhibits.GAP}"]
+    gaps = [row for row in rows if row.metric == difference_of(f"map, {exhibits.GAP}")]
     ups = sum((row.low or 0) > 0 for row in gaps)
     assert f"of 24 differences in MAP from the trained sentence {ups} are settled above 0" in said
     assert "about 1.2 leave out 0 by chance" in said
@@ -173,7 +173,7 @@ def test_ours_stands_beside_the_print_and_the_words_follow_the_rows(rows):
 def shifted(rows: list[Result], *tea: tuple[float, float]) -> list[Result]:
     """The rows with other intervals of the tea sentence's differences on the two averages."""
     ends = dict(zip((f"scimult/{table}" for table in exhibits.AVERAGED), tea, strict=True))
-    own = f"{DIFFERENCE}average, {exhibits.GAP}"
+    own = difference_of(f"average, {exhibits.GAP}")
     return [
         replace(row, low=ends[row.task][0], high=ends[row.task][1])
         if (row.encoder, row.metric) == (exhibits.label(exhibits.TEA), own)

@@ -13,10 +13,10 @@ from small_scimult import made, searched, small_page, words
 
 from scirep_core.datasets.recommendation import STUDY, StudyRow
 from scirep_core.datasets.task import Judged, Qrel, Task
+from scirep_core.differences import difference_of
 from scirep_core.exhibits import scimult_link_choices as choices
 from scirep_core.exhibits import scimult_links as exhibits
 from scirep_core.exhibits import scimult_recommendation as recommendation
-from scirep_core.exhibits import scimult_systems as systems
 from scirep_core.exhibits.scimult_recommendation import Reading
 from scirep_core.exhibits.scimult_systems import by_cell
 from scirep_core.manifests import fetch
@@ -259,11 +259,11 @@ def test_the_printed_line_comes_out_close_with_the_linear_gain(real_folder, page
 
 def test_triplets_are_shown_with_who_is_ahead(page):
     base: dict[str, Any] = {"split": "train", "protocol": "paper", "n": 200, "source": "real", "data_hash": "0" * 16}
-    gap = {"low": 5.0, "high": 15.0, **base}
+    gap = {"low": 5.0, "high": 15.0, "against": "tfidf", **base}
     rows = [
         Result(choices.TRIPLETS, metric="accuracy", value=80.0, encoder="tfidf", **base),
         Result(choices.TRIPLETS, metric="accuracy", value=90.0, encoder="minilm", **base),
-        Result(choices.TRIPLETS, metric=f"{systems.DIFFERENCE}accuracy", value=10.0, encoder="minilm - tfidf", **gap),
+        Result(choices.TRIPLETS, metric=difference_of("accuracy"), value=10.0, encoder="minilm - tfidf", **gap),
     ]
     choices.show_triplets(page, [("live", rows)])
     assert "MiniLM ahead of TF-IDF, +10.0" in words(page.text)

@@ -90,8 +90,8 @@ def test_alternative_self_asks_for_titles_and_for_titles_with_abstracts():
 
 def test_labels_are_name_and_definition_and_never_share_a_papers_id():
     found = inputs(all_tasks()["label_ranking"], E5)
-    assert found["L0"].text == "query: name 0"
-    assert found["L1"].text == "query: name 1 [SEP] what it is"
+    assert found["L0"].text == "query: topic 0"
+    assert found["L1"].text == "query: topic 1 [SEP] what it is"
     shared = LabelSpace({"p0": ("p1",)}, {"p1": LabelText("p1", "a name")})
     with pytest.raises(DataError, match="label p1 has the id of a paper"):
         inputs(replace(all_tasks()["label_ranking"], payload=shared), BERT)

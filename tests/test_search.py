@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from scirep_core.errors import ConfigError
-from scirep_core.evaluators import search
+from scirep_core.evaluators import pairs, search
 from scirep_core.evaluators.search import Pool
 
 
@@ -29,6 +31,29 @@ def table(queries: np.ndarray, pool: np.ndarray, similarity: str = "cosine") -> 
         scores = np.array([[(a * b).sum() for b in p] for a in q])
         scores = np.divide(scores, sizes, out=np.zeros_like(scores), where=sizes > 0)
     return np.asarray(scores, dtype=np.float32)
+
+
+class Scorer:
+    """What scores pairs as vectors do; it is asked by ids and has no vectors."""
+
+    name, fingerprint, similarity = "scorer", "0", "table"
+
+    def __init__(self, scores: np.ndarray) -> None:
+        self._scores = scores
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def scores(self, query_id: str, cand_ids: Sequence[str]) -> np.ndarray:
+        return self._scores[int(query_id[1:])][[int(key[1:]) for key in cand_ids]].astype(np.float64)
+
+
+def both(pool: np.ndarray, queries: np.ndarray, similarity: str) -> Iterator[tuple[search.Searched, Any]]:
+    """Yield a pool of vectors and one of scores, each with the queries as it takes them."""
+    task = SimpleNamespace(name="small")
+    yield Pool(pool, similarity), queries
+    asked = pairs.ask(task, Scorer(table(queries, pool, similarity)), "paper", "error", (), None, similarity, 0)  # type: ignore[arg-type]
+    yield pairs.pool_of(asked, [f"p{i}" for i in range(len(pool))], [f"q{i}" for i in range(len(queries))])
 
 
 @pytest.fixture(params=[1 << 25, 700])
@@ -114,17 +139,21 @@ def test_any_texts_of_a_query_stand_where_a_stable_sort_puts_them(blocks, simila
             wanted.append([rank.get(place, np.inf) for place in places])
             kept = [place for place in places if place in rank]
             ties.append(any((scores[i][order] == scores[i][place]).sum() > 1 for place in kept))
-        ranks, tied = Pool(pool, similarity).ranks_of(queries, lists, left)
-        assert [row.tolist() for row in ranks] == wanted
-        assert tied.tolist() == ties
+        for searched, asked in both(pool, queries, similarity):
+            ranks, tied = search.ranks_of(searched, asked, lists, left)
+            assert [row.tolist() for row in ranks] == wanted
+            assert tied.tolist() == ties
     rows, places = np.repeat(np.arange(9), [90] * 9), np.tile(np.arange(90), 9)
-    at = Pool(pool, similarity).standing(queries, rows, places)
     mine = scores[rows, places]
     later = np.arange(90)[None] > places[:, None]
     same = (scores[rows] == mine[:, None]) & (np.arange(90)[None] != places[:, None])
-    assert at.above.tolist() == (scores[rows] > mine[:, None]).sum(axis=1).tolist()
-    assert at.before.tolist() == (same & ~later).sum(axis=1).tolist()
-    assert at.after.tolist() == (same & later).sum(axis=1).tolist()
+    for searched, asked in both(pool, queries, similarity):
+        at = searched.standing(asked, rows, places)
+        assert at.above.tolist() == (scores[rows] > mine[:, None]).sum(axis=1).tolist()
+        assert at.before.tolist() == (same & ~later).sum(axis=1).tolist()
+        assert at.after.tolist() == (same & later).sum(axis=1).tolist()
+        first = np.argsort(-scores, axis=1, kind="stable")[:, :7]
+        assert searched.nearest(asked, 7).tolist() == first.tolist()
 
 
 def test_equal_vectors_tie_exactly_under_every_similarity(similarity):

@@ -11,7 +11,8 @@ Every system represents a query by the sentences of its facet and a candidate by
 The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts that are not published with the
 collection. Ours come from the abstracts at hand, and every row says so.
 
-`bm25_scorer` is BM25 for any ranking task (SciRepEval v2, Table 5). There one index holds all candidates of the task:
+`bm25_scorer` and `tfidf_scorer` score words on any task that ranks (SciRepEval v2, Table 5; SciMult 4). There one index
+holds all candidates of the task. BM25:
 
     score(q, d) = sum over words w of q, as often as they stand there, of
                   idf(w) f(w, d) (k1 + 1) / (f(w, d) + k1 (1 - b + b |d| / mean |d|))
@@ -143,54 +144,53 @@ def _word_vectors(corpus: Sequence[str], seed: int, key: str) -> tuple[dict[str,
     return {word: i for i, word in enumerate(meta["words"])}, matrix
 
 
-# ------------------------------------------------------------------------------------- BM25 for any ranking task
+# ------------------------------------------------------------------------------------- words on any task that ranks
 
 K1, B, EPSILON = 1.5, 0.75, 0.25
 """BM25Okapi's defaults."""
 
 
 @dataclass(frozen=True)
-class Bm25:
-    """BM25 scores of one task's pairs; what `evaluators.pairs` calls a PairScorer.
+class WordScorer:
+    """Scores of words that a query and a candidate of one task share; what `evaluators.pairs` calls a PairScorer.
 
     Attributes:
-        weights: (candidates, words) sparse matrix, the part of the formula that a document and a word decide.
+        weights: (candidates, words) sparse matrix, the part of the score that a document and a word decide.
         row: candidate id -> row.
-        column: word -> column.
+        query: text -> (words,) weights of a query's words; the score is the inner product.
         texts: text of every query and paper by id; `<id>/q` is a query's own where its id is a candidate's too.
     """
 
+    name: str
+    similarity: str
     fingerprint: str
     weights: Any = field(repr=False)
     row: Mapping[str, int] = field(repr=False)
-    column: Mapping[str, int] = field(repr=False)
+    query: Callable[[str], NDArray[np.floating]] = field(repr=False)
     texts: Mapping[str, str] = field(repr=False)
-    name: str = "bm25"
-    similarity: str = "BM25"
 
     def __contains__(self, key: object) -> bool:
         """Return whether a query or paper has a text."""
         return key in self.texts
 
     def scores(self, query_id: str, cand_ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return the (candidates,) BM25 scores of one query.
+        """Return the (candidates,) scores of one query.
 
         Raises DataError for a paper that is no candidate, and a query without text.
         """
         foreign = next((key for key in cand_ids if key not in self.row), None)
         if foreign is not None:
-            raise DataError("bm25", None, f"paper {foreign} is no candidate of this task, or has no text")
+            raise DataError(self.name, None, f"paper {foreign} is no candidate of this task, or has no text")
         text = self.texts.get(f"{query_id}/q", self.texts.get(query_id))
         if text is None:
-            raise DataError("bm25", None, f"query {query_id} has no text")
-        query = np.zeros(len(self.column))
-        for word, count in Counter(tokens(text)).items():
-            if word in self.column:
-                query[self.column[word]] = count
-        return np.asarray(self.weights[[self.row[key] for key in cand_ids]] @ query, dtype=np.float64)
+            raise DataError(self.name, None, f"query {query_id} has no text")
+        rows = [self.row[key] for key in cand_ids]
+        # a whole pool in its own order is not copied for each query
+        weights = self.weights if rows == list(range(len(self.row))) else self.weights[rows]
+        return np.asarray(weights @ self.query(text), dtype=np.float64)
 
 
-def bm25_scorer(task: Task, texts: Mapping[str, str]) -> Bm25:
+def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     """Return BM25 over a ranking task: one index of all its candidates, rank_bm25's BM25Okapi with its defaults.
 
     Args:
@@ -209,11 +209,40 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> Bm25:
     column = {word: i for i, word in enumerate(sorted({word for words in documents for word in words}))}
     fingerprint = stable_hash(["bm25 per task", K1, B, EPSILON, sorted(texts.items()), sorted(names)])[:16]
     row = {key: i for i, key in enumerate(names)}
-    return Bm25(fingerprint, _okapi(documents, column), row, column, texts)
+
+    def query(text: str) -> NDArray[np.float64]:
+        counts = np.zeros(len(column))
+        for word, count in Counter(tokens(text)).items():
+            if word in column:
+                counts[column[word]] = count
+        return counts
+
+    return WordScorer("bm25", "BM25", fingerprint, _okapi(documents, column), row, query, texts)
+
+
+def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
+    """Return TF-IDF over a ranking task: scikit-learn's rows of length 1 of all words but English stop words, by cosine.
+
+    Unlike `evaluators.reference.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
+    asks for. The IDF is that of queries and candidates. Raises DataError where no text has a word.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    model = TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32)
+    try:
+        model.fit(texts.values())
+    except ValueError:  # an empty vocabulary
+        raise DataError(task.name, None, "no text has words in it", "Read a source that has texts") from None
+    weights = model.transform([texts[key] for key in names])
+    fingerprint = stable_hash(["tfidf per task", sorted(texts.items()), sorted(names)])[:16]
+    row = {key: i for i, key in enumerate(names)}
+    return WordScorer("tfidf", "cosine of TF-IDF", fingerprint, weights, row,
+                      lambda text: model.transform([text]).toarray()[0], texts)  # fmt: skip
 
 
 def candidates(task: Task) -> Iterator[str]:
-    """Yield the ids of the papers a ranking task ranks, some more than once."""
+    """Yield the ids of the papers or labels a ranking task ranks, some more than once."""
     data = task.payload
     if isinstance(data, schema.Judged):
         yield from (row.cand_id for row in data.rows)
@@ -221,8 +250,12 @@ def candidates(task: Task) -> Iterator[str]:
         yield from (paper for row in data.hard for paper in data.reviewers.get(row.cand_id, ()))
     elif isinstance(data, schema.Triples):
         yield from (key for split in data.splits for row in data.rows(split) for key in row[1:] if key)
+    elif isinstance(data, schema.Pooled):
+        yield from data.pool
+    elif isinstance(data, schema.LabelSpace):
+        yield from data.labels
     else:
-        raise DataError(task.name, None, f"a {task.type} task ranks no judged candidates")
+        raise DataError(task.name, None, f"a {task.type} task ranks nothing")
 
 
 def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:

@@ -13,20 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scirep_core.datasets.task import LabelSpace, Task
 from scirep_core.errors import ConfigError, DataError
 from scirep_core.evaluators.label_scores import label_rows
-from scirep_core.evaluators.rows import (
-    Asked,
-    Vectors,
-    counted,
-    mean_row,
-    sentence,
-    similarity_of,
-)
-from scirep_core.evaluators.search import Floats, Pool
+from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
+from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
+from scirep_core.evaluators.search import Floats, Searched, ranks_of
 from scirep_core.metrics import from_ranks
 from scirep_core.results import Result
 
@@ -37,7 +30,7 @@ MATCH = "_name_match"
 
 def evaluate(
     task: Task,
-    vectors: Vectors,
+    vectors: Vectors | PairScorer,
     protocol: str = "paper",
     on_missing: str = "error",
     metrics: Sequence[str] | None = None,
@@ -52,7 +45,7 @@ def evaluate(
     data = task.payload
     assert isinstance(data, LabelSpace)
     names = _derived(tuple(metrics or task.metrics), bool(data.matched))
-    asked = Asked(task, vectors, protocol, on_missing, names, similarity_of(similarity or task.similarity), seed)
+    asked = ask(task, vectors, protocol, on_missing, names, similarity, task.similarity, seed)
     gold = {paper: ids for paper, ids in data.gold.items() if ids}
     if not gold:
         raise DataError(task.name, None, "no paper has a label", "Look at its gold labels")
@@ -66,14 +59,14 @@ def evaluate(
         raise DataError(task.name, None, f"paper {several} has {len(gold[several])} labels",
                         f"{best[0]} takes one label a paper; ask for recall@k")  # fmt: skip
     place = {key: i for i, key in enumerate(labels)}
-    pool, matrix = Pool(asked.matrix(labels), asked.similarity), asked.matrix(papers)
+    pool, queries = pool_of(asked, labels, papers)
     values: dict[str, dict[str, float]] = {name: {} for name in names if name not in BEST}
     if values:
         lists = [[place.get(key, -1) for key in gold[paper]] for paper in papers]
-        plain, _ = pool.ranks_of(matrix, lists)
+        plain, _ = ranks_of(pool, queries, lists)
         for i, paper in enumerate(papers):
             known = [place[key] for key in data.matched.get(paper, ()) if key in place]
-            moved = name_match(pool, matrix[i], lists[i], plain[i], known) if data.matched else plain[i]
+            moved = name_match(pool, queries[i], lists[i], plain[i], known) if data.matched else plain[i]
             ones = np.ones(len(lists[i]), dtype=np.int64)
             for name, found in values.items():
                 ranks = moved if name.endswith(MATCH) else plain[i]
@@ -88,7 +81,7 @@ def evaluate(
     rows = []
     number = {key: i for i, key in enumerate(data.labels)}
     truth = np.array([number[gold[paper][0]] for paper in papers])
-    guess = np.array([number[labels[i]] for i in pool.nearest(matrix, 1)[:, 0]]) if best else truth
+    guess = np.array([number[labels[i]] for i in pool.nearest(queries, 1)[:, 0]]) if best else truth
     for name in names:
         if name in BEST:
             rows += label_rows(asked, [name], truth, guess, **shared)
@@ -109,16 +102,14 @@ def _derived(metrics: Sequence[str], matched: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pair in pairs for name in pair))
 
 
-def name_match(
-    pool: Pool, paper: NDArray[np.floating], gold: Sequence[int], ranks: Floats, matched: Sequence[int]
-) -> Floats:
+def name_match(pool: Searched, paper: Any, gold: Sequence[int], ranks: Floats, matched: Sequence[int]) -> Floats:
     """Return the ranks of gold labels when the labels that match come first, each part in order of similarity.
 
         of a matched label     1 + the matched labels before it
         of another             its rank among all + the matched labels after it
 
     Args:
-        paper: (dim,) its vector.
+        paper: as the pool takes a query.
         gold: places of its labels, -1 for one without a vector.
         ranks: their ranks among all labels, inf for one without a vector.
         matched: places of the labels whose name occurs in it.

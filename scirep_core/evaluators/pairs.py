@@ -1,25 +1,27 @@
 """Systems that score a query against candidates: by one vector a paper, or by themselves (BM25, sentence matching).
 
-What `scoring.evaluate` takes in place of vectors for tasks that rank judged candidates (proximity, adhoc_search,
-reviewer_matching, triplets) is a `PairScorer`. `scores` asks either kind; with vectors the score is minus the Euclidean
-distance, the cosine or the dot product. A query's own vector, `<id>/q` (`inputs`), is taken where there is one.
+What `scoring.evaluate` takes in place of vectors for tasks that rank (`systems.RANKING`) is a `PairScorer`. `scores` asks
+either kind; with vectors the score is minus the Euclidean distance, the cosine or the dot product. `pool_of` asks either
+kind for whole pools and label spaces. A query's own vector, `<id>/q` (`inputs`), is taken where there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, cast, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets.task import Task
+from scirep_core.datasets.task import LabelSpace, Task
 from scirep_core.embed import Progress, embed
 from scirep_core.encoders import aspire
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.evaluators.facets import similarities
 from scirep_core.evaluators.inputs import QUERY
 from scirep_core.evaluators.rows import Asked, Floats, Vectors, similarity_of
+from scirep_core.evaluators.search import Places, Pool, Searched, Singles, Standing
+from scirep_core.records import Paper
 from scirep_core.store import stable_hash
 
 
@@ -90,6 +92,50 @@ def scores(asked: Asked, query_id: str, cand_ids: Sequence[str]) -> Floats:
     return similarities(matrix[0], matrix[1:], asked.similarity)
 
 
+class ScoredPool:
+    """Texts to search among by a PairScorer: a row of scores a query, in single precision as trec_eval compares them.
+
+    Args:
+        ids: of the texts, in pool order. Queries are ids too.
+    """
+
+    def __init__(self, asked: Asked, ids: Sequence[str]) -> None:
+        self.asked, self.ids = asked, list(ids)
+
+    def nearest(self, queries: Sequence[str], k: int, without: Places | None = None) -> Places:
+        """Return (n, k) places of the most similar texts, best first."""
+        return np.stack([np.argsort(-row, kind="stable")[:k] for _, row in self._rows(queries, without)])
+
+    def standing(self, queries: Sequence[str], rows: Places, places: Places, without: Places | None = None) -> Standing:
+        """Return where texts of the pool stand; see `search.Pool.standing`."""
+        above, before, after = np.zeros((3, len(places)), dtype=np.int64)
+        for i, row in self._rows(queries, without):
+            for j in range(*np.searchsorted(rows, [i, i + 1])):
+                score, ties = row[places[j]], np.flatnonzero(row == row[places[j]])
+                above[j] = np.count_nonzero(row > score)
+                before[j], after[j] = np.count_nonzero(ties < places[j]), np.count_nonzero(ties > places[j])
+        return Standing(above, before, after)
+
+    def scores(self, query: str, places: Places) -> Singles:
+        """Return (n,) scores of a query and texts of the pool."""
+        ids = [self.ids[place] for place in places]
+        return scores(self.asked, query, ids).astype(np.float32) if ids else np.zeros(0, dtype=np.float32)
+
+    def _rows(self, queries: Sequence[str], without: Places | None) -> Iterator[tuple[int, Singles]]:
+        for i, query in enumerate(queries):
+            row = scores(self.asked, query, self.ids).astype(np.float32)
+            if without is not None and without[i] >= 0:
+                row[without[i]] = -np.inf
+            yield i, row
+
+
+def pool_of(asked: Asked, ids: Sequence[str], queries: Sequence[str]) -> tuple[Searched, Any]:
+    """Return texts to search among, and the queries as that pool takes them."""
+    if isinstance(asked.vectors, PairScorer):
+        return ScoredPool(asked, ids), queries
+    return Pool(asked.matrix(ids), asked.similarity), asked.matrix(queries)
+
+
 def sentence_scorer(
     task: Task, name: str, progress: Progress | None = None, protocol: str = "paper"
 ) -> aspire.SentenceMatcher:
@@ -116,7 +162,7 @@ def matcher_of(
 
 
 def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Document]:
-    """Return title and sentences of every query and paper; an id that is both is treated as `inputs` treats it."""
+    """Return title and sentences of every query, paper and label; an id that is both is treated as `inputs` treats it."""
     found = {key: aspire.Document(text) for key, text in task.queries.items()}
     for paper in task.texts():
         whole = aspire.document(paper)
@@ -124,6 +170,9 @@ def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Docume
             found[paper.paper_id] = whole
         elif protocol == "sound":
             found[f"{paper.paper_id}{QUERY}"], found[paper.paper_id] = found[paper.paper_id], whole
+    if isinstance(task.payload, LabelSpace):
+        for label in task.payload.labels.values():
+            found[label.label_id] = aspire.document(Paper(label.label_id, label.name, label.definition))
     return found
 
 

@@ -22,22 +22,20 @@ import numpy as np
 
 from scirep_core.datasets.task import Pooled, Task
 from scirep_core.errors import DataError
-from scirep_core.evaluators.rows import (
-    Asked,
-    Vectors,
-    counted,
-    mean_row,
-    sentence,
-    similarity_of,
-)
-from scirep_core.evaluators.search import Pool
+from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
+from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
+from scirep_core.evaluators.search import ranks_of
 from scirep_core.metrics import from_ranks
 from scirep_core.results import Result
+
+READINGS = ("gain 2^g - 1", "judged only", "ties for", "ties against")
+"""Readings of a ranking metric beside trec_eval's: the other common gain (equal where all grades are 0 and 1); unjudged
+papers leave the ranking instead of counting as 0; of papers with equal score, relevant ones come first, or last."""
 
 
 def evaluate(
     task: Task,
-    vectors: Vectors,
+    vectors: Vectors | PairScorer,
     protocol: str = "paper",
     on_missing: str = "error",
     metrics: Sequence[str] | None = None,
@@ -47,8 +45,7 @@ def evaluate(
     """Return one row per metric, a mean over queries. Raises DataError for a missing vector, and where nothing is relevant."""
     data = task.payload
     assert isinstance(data, Pooled)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or task.similarity), seed)  # fmt: skip
+    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
     members = set(data.pool)
     relevant = {query: {p: grade for p, grade in grades.items() if protocol == "paper" or p in members}
                 for query, grades in data.relevant.items()}  # fmt: skip
@@ -63,7 +60,7 @@ def evaluate(
     place = {paper: i for i, paper in enumerate(pool)}
     lists = [[place.get(paper, -1) for paper in relevant[query]] for query in queries]
     own = None if data.keep_self else np.array([place.get(query, -1) for query in queries])
-    found, ties = Pool(asked.matrix(pool), asked.similarity).ranks_of(asked.matrix(queries), lists, own)
+    found, ties = ranks_of(*pool_of(asked, pool, queries), lists, own)
     values: dict[str, list[float]] = {}
     for query, ranks in zip(queries, found, strict=True):
         gains = np.maximum(list(relevant[query].values()), 0)  # trec_eval has no negative gain
@@ -86,3 +83,33 @@ def evaluate(
         mean_row(asked, metric, {query: numbers[m] for query, numbers in values.items()}, **shared)
         for m, metric in enumerate(asked.metrics)
     ]
+
+
+def readings(
+    task: Task, vectors: Vectors | PairScorer, metric: str, similarity: str | None = None, seed: int = 0
+) -> dict[str, Result]:
+    """Return reading -> row of a metric in each of `READINGS`, under the metric's plain name; protocol `paper`.
+
+    Raises DataError for a missing vector.
+    """
+    data = task.payload
+    assert isinstance(data, Pooled)
+    asked = ask(task, vectors, "paper", "error", (metric,), similarity, task.similarity, seed)
+    judged = [query for query, grades in data.relevant.items() if grades]
+    asked.kept([*data.pool, *judged])
+    pool, queries = pool_of(asked, data.pool, judged)
+    place, every = {paper: i for i, paper in enumerate(data.pool)}, np.arange(len(data.pool))
+    values: dict[str, dict[str, float]] = {reading: {} for reading in READINGS}
+    for key, query in zip(judged, queries, strict=True):
+        grades = {place[paper]: grade for paper, grade in data.relevant[key].items() if paper in place}
+        at, gains = np.array(list(grades), dtype=np.int64), np.maximum(list(grades.values()), 0)
+        scores = pool.scores(query, every)
+        for reading, found in values.items():
+            ranked, first = at if reading == "judged only" else every, np.zeros(len(every))
+            first[at] = {"ties for": -gains, "ties against": gains}.get(reading, 0)
+            order = ranked[np.lexsort((ranked, first[ranked], -scores[ranked]))]
+            ranks = np.empty(len(every))
+            ranks[order] = np.arange(1, len(order) + 1)
+            found[key] = from_ranks(metric, ranks[at], 2**gains - 1 if reading == "gain 2^g - 1" else gains)
+    return {reading: mean_row(asked, metric, found, ties=reading if "ties" in reading else "pool order")
+            for reading, found in values.items()}  # fmt: skip

@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,43 @@ class Standing(NamedTuple):
         return self.before + self.after > 0
 
 
+class Searched(Protocol):
+    """Texts to search among: by vectors (`Pool`), or by what scores pairs (`pairs.ScoredPool`, whose queries are ids)."""
+
+    def nearest(self, queries: Any, k: int, without: Places | None = None) -> Places:
+        """Return (n, k) places of the most similar texts, best first."""
+
+    def standing(self, queries: Any, rows: Places, places: Places, without: Places | None = None) -> Standing:
+        """Return where texts of the pool stand, any number of them for a query."""
+
+    def scores(self, query: Any, places: Places) -> Singles:
+        """Return (n,) scores of a query and texts of the pool in single precision, as trec_eval compares them."""
+
+
+def ranks_of(
+    pool: Searched, queries: Any, lists: Sequence[Sequence[int]], without: Places | None = None
+) -> tuple[list[Floats], NDArray[np.bool_]]:
+    """Return for each query the ranks of a list of texts in a stable sort, and (n,) whether any of them ties.
+
+    Args:
+        queries: n of them, as the pool takes them.
+        lists: places, -1 for a text that is not in the pool; its rank is inf, as is that of a text left out.
+        without: (n,) a text that is no candidate for that query; -1 for none.
+    """
+    ends = np.cumsum([0, *map(len, lists)])
+    rows = np.repeat(np.arange(len(lists)), np.diff(ends))
+    places = np.array([place for one in lists for place in one], dtype=np.int64)
+    there = places >= 0 if without is None else (places >= 0) & (places != without[rows])
+    found = pool.standing(queries, rows[there], places[there], without)
+    ranks = np.full(len(places), np.inf)
+    ranks[there] = found.ranks
+    tied = np.zeros(len(lists), dtype=bool)
+    tied[rows[there][found.tied]] = True
+    return [ranks[first:last] for first, last in pairwise(ends)], tied
+
+
 class Pool:
-    """Texts to search among.
+    """Texts to search among, by their vectors.
 
     Args:
         vectors: (texts, dim), at least one text.
@@ -160,27 +195,6 @@ class Pool:
                     ties = texts[exact == value]
                     before[j], after[j] = np.count_nonzero(ties < places[j]), np.count_nonzero(ties > places[j])
         return Standing(above, before, after)
-
-    def ranks_of(
-        self, queries: NDArray[np.floating], lists: Sequence[Sequence[int]], without: Places | None = None
-    ) -> tuple[list[Floats], NDArray[np.bool_]]:
-        """Return for each query the ranks of a list of texts in a stable sort, and (n,) whether any of them ties.
-
-        Args:
-            queries: (n, dim).
-            lists: places, -1 for a text that is not in the pool; its rank is inf, as is that of a text left out.
-            without: (n,) a text that is no candidate for that query; -1 for none.
-        """
-        ends = np.cumsum([0, *map(len, lists)])
-        rows = np.repeat(np.arange(len(lists)), np.diff(ends))
-        places = np.array([place for one in lists for place in one], dtype=np.int64)
-        there = places >= 0 if without is None else (places >= 0) & (places != without[rows])
-        found = self.standing(queries, rows[there], places[there], without)
-        ranks = np.full(len(places), np.inf)
-        ranks[there] = found.ranks
-        tied = np.zeros(len(lists), dtype=bool)
-        tied[rows[there][found.tied]] = True
-        return [ranks[first:last] for first, last in pairwise(ends)], tied
 
     # ---- scores ------------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,5 @@
 """Chapter `scimult/search`, measuring: search on real and on invented papers, splits that are merged, nDCG in other readings (4.6).
 
-    gain 2^g - 1    the other common gain; equal where all grades are 0 and 1
-    judged only     unjudged papers leave the ranking instead of counting as 0
-    ties for/against   papers of equal score, relevant ones first or last; trec_eval breaks ties by id, ours by pool order
-
 Real: 265 claims of SciFact whose evidence is among the 2,101 abstracts at hand, without titles; 100 searches with 10 results
 each and their clicks; topics and judgements of TREC-COVID and NFCorpus, which have no texts here and are counted.
 """
@@ -17,20 +13,19 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scirep_core import scoring
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import beir, load_task
 from scirep_core.datasets.task import Pooled, Task
-from scirep_core.evaluators.inputs import Vectors
-from scirep_core.evaluators.rows import Asked, mean_row
+from scirep_core.evaluators import retrieval
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits.counting import by_count, number, title
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
 from scirep_core.manifests import fetch
-from scirep_core.metrics import from_ranks
 from scirep_core.published import lookup
 from scirep_core.results import Result
+from scirep_core.systems import load_system
 
 METRIC = "ndcg@10"
 CLAIMS, CLICKS = "sample/scifact", "sample/search"
@@ -40,8 +35,6 @@ COVID, COVID_BEIR = "scimult/trec_covid", "scimult/trec_covid_beir"
 TOPICS, JUDGED = "topics of TREC-COVID", "judgements of NFCorpus"
 CALLED = {CLAIMS: "SciFact, 265 claims at hand", SPLIT["train"]: "its training claims", SPLIT["test"]: "its test claims",
           CLICKS: "100 real searches"}  # fmt: skip
-READINGS = ("gain 2^g - 1", "judged only", "ties for", "ties against")
-Floats = NDArray[np.float64]
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -135,43 +128,15 @@ def counts_of_judgements(stamp: Task) -> Iterator[Result]:
 
 
 def other_readings(task: Task, names: Sequence[str], seed: int = 0) -> Iterator[Result]:
-    """Yield nDCG@10 of words on a pool in the readings of the module's first lines, and their differences from ours."""
+    """Yield nDCG@10 of words on a pool in the readings of `retrieval.READINGS`, and their differences from trec_eval's."""
     for name in names:
         if name in scimult_systems.WORDS:
-            vectors = scimult_systems.by_words(task, name)
-            ours = readings(task, vectors, ("",), seed)
-            found = readings(task, vectors, READINGS, seed)
-            alike = [replace(row, encoder=name) for row in ours]
-            for reading, row in zip(READINGS, found, strict=True):
-                yield replace(row, encoder=name, metric=f"{METRIC} ({reading})")
-                yield from changed([replace(row, encoder=name)], alike, f"{reading} minus trec_eval", "trec_eval")
-
-
-def readings(task: Task, vectors: Vectors, wanted: Sequence[str], seed: int = 0) -> list[Result]:
-    """Return nDCG@10 of vectors by the inner product on a pool, a row a reading, each under the metric's plain name."""
-    data = cast(Pooled, task.payload)
-    asked = Asked(task, vectors, "paper", "error", (METRIC,), "dot", seed)
-    queries, pool = [q for q, grades in data.relevant.items() if grades], list(data.pool)
-    place = {paper: i for i, paper in enumerate(pool)}
-    values: dict[str, dict[str, float]] = {reading: {} for reading in wanted}
-    table = asked.matrix(queries).astype(np.float64) @ asked.matrix(pool).astype(np.float64).T
-    for i, scores in enumerate(table.astype(np.float32)):  # trec_eval compares in single precision
-        grades = data.relevant[queries[i]]
-        at = np.array([place[paper] for paper in grades], dtype=np.int64)
-        gains = np.maximum(np.array(list(grades.values()), dtype=np.int64), 0)
-        for reading in wanted:
-            values[reading][queries[i]] = _value(reading, scores, at, gains)
-    return [mean_row(asked, METRIC, found) for found in values.values()]
-
-
-def _value(reading: str, scores: NDArray[np.float32], at: NDArray[np.int64], gains: NDArray[np.int64]) -> float:
-    kept = at if reading == "judged only" else np.arange(len(scores))
-    first = np.zeros(len(scores))
-    first[at] = {"ties for": -gains, "ties against": gains}.get(reading, 0 * gains)
-    order = kept[np.lexsort((kept, first[kept], -scores[kept]))]
-    ranks = np.empty(len(scores))
-    ranks[order] = np.arange(1, len(order) + 1)
-    return from_ranks(METRIC, ranks[at], 2**gains - 1 if reading == "gain 2^g - 1" else gains)
+            scorer = scimult_systems.on(task, load_system(name))
+            ours = scoring.evaluate(task, scorer, metrics=(METRIC,), name=name, seed=seed)
+            for reading, row in retrieval.readings(task, scorer, METRIC, seed=seed).items():
+                row = replace(row, encoder=name)
+                yield replace(row, metric=f"{METRIC} ({reading})")
+                yield from changed([row], ours, f"{reading} minus trec_eval", "trec_eval")
 
 
 # ---- showing ---------------------------------------------------------------------------------------------------------
@@ -260,7 +225,9 @@ def show_readings(chapter: Chapter, kinds: Shown) -> None:
     """Show nDCG@10 in other readings beside trec_eval's, and say what each moves."""
     names = (COVID_BEIR, CLAIMS)
     columns = [
-        (name, metric) for name in names for metric in (METRIC, *(f"{METRIC} ({reading})" for reading in READINGS))
+        (name, metric)
+        for name in names
+        for metric in (METRIC, *(f"{METRIC} ({reading})" for reading in retrieval.READINGS))
     ]
     there = [(kind, [row for row in rows if row.encoder in scimult_systems.WORDS]) for kind, rows in kinds]
     labels = {
@@ -270,7 +237,7 @@ def show_readings(chapter: Chapter, kinds: Shown) -> None:
     if not systems_table(chapter, "nDCG@10 as trec_eval has it, and in four other readings", there, columns, labels):
         return
     for kind, rows in there:
-        for reading in READINGS:
+        for reading in retrieval.READINGS:
             gaps = [row for row in rows if row.metric.endswith(f"{METRIC}, {reading} minus trec_eval")]
             told = "; ".join(
                 f"{scimult_systems.called(r.encoder)}, {called(r.task)}, {scimult_systems.points(chapter, r)}"

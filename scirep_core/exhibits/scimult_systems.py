@@ -1,9 +1,8 @@
 """What the chapters on SciMult's tasks share: systems by name on whole pools and label spaces, words alone among them.
 
     vectors   encoders are compared by cosine, as the paper's baselines are (appendix B); floor and ceiling as the task says
-    words     TF-IDF and BM25 score every candidate of the pool. Any matrix of scores S (queries, candidates) is a matter of
-              vectors: query i has the i-th unit vector, candidate j the column S[:, j], and their inner product is S[i, j],
-              so that the evaluators rank words by the same code, ties and intervals as everything else
+    words     TF-IDF and BM25 score every candidate of the pool (`lexical`): TF-IDF of all words, as in a whole pool a word
+              of one paper may be what a query asks for
 
 Differences are paired: both systems are scored on the same papers or queries, and the bootstrap draws the same of them.
 """
@@ -16,27 +15,23 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from scirep_core import report, scoring
 from scirep_core.chapter import Chapter, progress
-from scirep_core.datasets.task import Judged, LabelSpace, Pooled, Qrel, Task, Triples
+from scirep_core.datasets.task import LabelSpace, Pooled, Task, Triples
 from scirep_core.differences import difference_of
 from scirep_core.encoders import SENTENCES, lexical
-from scirep_core.errors import DataError
-from scirep_core.evaluators.inputs import inputs
+from scirep_core.evaluators.inputs import Progress, inputs
+from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import names_in, title
 from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
-from scirep_core.systems import load_system
+from scirep_core.systems import System, load_system
 
-__all__ = ["BOUNDS", "WORDS", "bare", "by_cell", "by_words", "called", "changed", "differences",
-           "names_of", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
+__all__ = ["BOUNDS", "WORDS", "bare", "by_cell", "called", "changed", "differences",
+           "names_of", "on", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
 
-Floats = NDArray[np.floating]
 BOUNDS = {"random": "floor: random vectors", "oracle": "ceiling: oracle"}
 NAMES = {"tfidf": "TF-IDF", "bm25": "BM25", "minilm": "MiniLM", "minilm@cls": "MiniLM, [CLS]", **BOUNDS}
 WORDS = ("tfidf", "bm25")
@@ -71,53 +66,17 @@ def score(
     ends = [name for name in BOUNDS if bounds and (name != "oracle" or task.oracle is not None)]
     for name in [*names, *ends]:
         system = load_system(name)
-        given: Any
-        how: str | None = "dot"
-        if name in WORDS and isinstance(task.payload, LabelSpace | Pooled):
-            given = by_words(task, name)
-        else:
-            given = system.on(task, progress=progress(f"{task.name}: {name}"))
-            how = None if name in BOUNDS or system.ranks_only else similarity
-        found = scoring.evaluate(task, given, metrics=metrics, similarity=how, split=split, name=name, seed=seed)
-        told = "" if name not in WORDS else "BM25" if name == "bm25" else "cosine of TF-IDF"
-        rows += [replace(row, similarity=told or row.similarity) for row in found]
+        given = on(task, system, progress(f"{task.name}: {name}"))
+        how = None if name in BOUNDS or isinstance(given, PairScorer) else similarity
+        rows += scoring.evaluate(task, given, metrics=metrics, similarity=how, split=split, name=name, seed=seed)
     return rows
 
 
-def by_words(task: Task, name: str) -> dict[str, Floats]:
-    """Return unit vectors of queries and columns of scores of candidates, so that inner products are the scores of words.
-
-    Args:
-        name: tfidf (as `reference.tfidf_vectors`, but of all words: in a whole pool a word of one paper may be what a query
-            asks for) or bm25 (`lexical`).
-    """
-    texts = {key: one.text for key, one in inputs(task, SENTENCES).items()}
-    if isinstance(task.payload, LabelSpace):
-        asked, pool = list(task.payload.gold), list(task.payload.labels)
-    else:
-        data = cast(Pooled, task.payload)
-        asked, pool = [key for key, found in data.relevant.items() if found], list(data.pool)
-    both = set(asked) & set(pool)
-    if both:
-        raise DataError(task.name, None, f"{len(both)} queries are papers of the pool, the first {min(both)}",
-                        "Score words by vectors (systems.load_system), which an id has one of")  # fmt: skip
-    scores = _bm25(asked, pool, texts) if name == "bm25" else _tfidf(asked, pool, texts)
-    given: dict[str, Floats] = dict(zip(asked, np.eye(len(asked), dtype=np.float32), strict=True))
-    return given | dict(zip(pool, scores.T, strict=True))
-
-
-def _tfidf(asked: Sequence[str], pool: Sequence[str], texts: Mapping[str, str]) -> NDArray[np.float32]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    model = TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32)
-    rows: Any = model.fit_transform([texts[key] for key in [*asked, *pool]])
-    return np.asarray((rows[: len(asked)] @ rows[len(asked) :].T).toarray(), dtype=np.float32)
-
-
-def _bm25(asked: Sequence[str], pool: Sequence[str], texts: Mapping[str, str]) -> NDArray[np.float32]:
-    every = Judged(tuple(Qrel(asked[0], key, 0) for key in pool))  # the index holds the whole pool
-    index = lexical.bm25_scorer(Task("pool", "proximity", "PRX", (), every, "", ""), texts)
-    return np.stack([index.scores(key, pool).astype(np.float32) for key in asked])
+def on(task: Task, system: System, progress: Progress | None = None) -> Any:
+    """Return what `scoring.evaluate` takes of a system; TF-IDF of whole pools and label spaces is that of all words."""
+    if system.name == "tfidf" and isinstance(task.payload, LabelSpace | Pooled):
+        return lexical.tfidf_scorer(task, {key: one.text for key, one in inputs(task, SENTENCES).items()})
+    return system.on(task, progress=progress)
 
 
 # ---- differences -----------------------------------------------------------------------------------------------------
