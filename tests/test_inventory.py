@@ -12,6 +12,7 @@ from scirep_core import load_task
 from scirep_core.datasets import READERS, TASKS, TRAINING
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.folder import read_folder, write_folder
+from scirep_core.datasets.inventory import ELSEWHERE
 from scirep_core.datasets.sources import embedded_root, seal_of
 from scirep_core.datasets.task import Labelled, Task
 from scirep_core.datasets.validate import counts, validate
@@ -172,3 +173,10 @@ def test_scores_do_not_depend_on_the_order_of_vectors() -> None:
     one = evaluate(task, (ids, table), "paper")
     two = evaluate(task, (ids[::-1], table[::-1]), "paper")
     assert [r.value for r in one] == [r.value for r in two]
+
+
+def test_the_published_codes_names_of_training_tasks_lead_to_ours():
+    for name, ours in ELSEWHERE.items():
+        assert ours in TRAINING and name not in TASKS
+        with pytest.raises(ConfigError, match=f"unknown task '{name}'.* Valid: {ours}, or a folder"):
+            load_task(name)

@@ -21,7 +21,7 @@ from pathlib import Path
 from scirep_core.datasets import beir, csfcube, folder, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.export import write_embedded
-from scirep_core.datasets.inventory import MORE, TASKS, TRAINING, TaskSpec
+from scirep_core.datasets.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.datasets.sources import PAPERS, root_of
 from scirep_core.datasets.task import Labelled, Task
 from scirep_core.errors import ConfigError, UnknownName
@@ -58,7 +58,7 @@ def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int 
         papers, seed: size and seed of the embedded literature.
     """
     if name not in TASKS:
-        raise UnknownName("task", name, names(), ", or a folder with a task.json")
+        raise _unknown(name)
     root = root_of(name, source, papers, seed)
     if TASKS[name].reader == "csfcube" and source in ("embedded", "real"):
         return root / "csfcube"
@@ -92,13 +92,18 @@ def load_task(
         return _further(name)
     path = Path(name).expanduser()
     if not path.is_dir():
-        raise UnknownName("task", name, names(), ", or a folder with a task.json")
+        raise _unknown(name)
     if (path / "task.json").is_file():
         return folder.read_folder(path)
     if any(path.glob("test-pid2anns-*.json")) or not (inside := sorted(path.glob("**/task.json"))):
         return csfcube.read(path)
     few = ", ".join(p.parent.relative_to(path).as_posix() for p in inside[:3])
     raise ConfigError(f"{path}: no task.json here. Task folders inside: {few}{' ...' if len(inside) > 3 else ''}")
+
+
+def _unknown(name: str) -> UnknownName:
+    valid = [ELSEWHERE[name]] if name in ELSEWHERE else names()
+    return UnknownName("task", name, valid, ", or a folder with a task.json")
 
 
 def _further(name: str) -> Task:

@@ -237,6 +237,12 @@ TRAINING: tuple[str, ...] = (
     "scirepeval/cite_prediction", "scirepeval/high_influence_cite", "scirepeval/same_author", "scirepeval/search",
 )  # fmt: skip
 """The eight training sets of SciRepEval, in the order of its tasks_config.json's formats."""
+ELSEWHERE = {
+    "scirepeval/cite_pred": "scirepeval/cite_count", "scirepeval/year_pred": "scirepeval/pub_year",
+    "scirepeval/mesh": "scirepeval/mesh_descriptors", "scirepeval/cite_context": "scirepeval/high_influence_cite",
+    "scirepeval/specter": "scirepeval/cite_prediction",
+}  # fmt: skip
+"""What its tasks_config.json calls training tasks -> our name, that of its data. (Its s2and is same_author; ours is S2AND.)"""
 
 
 class Further(NamedTuple):
