@@ -1,7 +1,8 @@
 """What is scored, by name: an encoder, an ensemble, lexical baselines, sentence matching, floor and ceiling.
 
     random, oracle              the floor: seeded normal vectors; the ceiling, where the truth is known
-    tfidf                       TF-IDF rows of the task's own texts: what words alone can do
+    tfidf                       TF-IDF of the task's own texts, what words alone can do: vectors of the 8,000 most frequent
+                                words (`reference`), all words where a whole pool or label space is ranked (`lexical`)
     bm25                        BM25, one index a task; ranks, and has no vectors
     ts_aspire_cs, ...           ASPIRE's four, and ts:ENCODER, ot:ENCODER: sentence matching; ranks, and has no vectors
     minilm, specter2, ...       every key of ENCODERS, a folder, a hub name (`encoders/__init__.py`)
@@ -25,7 +26,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard, cast
 import numpy as np
 
 from scirep_core.datasets.csfcube import FacetCollection
-from scirep_core.datasets.task import Task, TaskType
+from scirep_core.datasets.task import LabelSpace, Pooled, Task, TaskType
 from scirep_core.encoders import ENCODERS, SENTENCES, Encoder, aspire, lexical, load_encoder
 from scirep_core.errors import ConfigError, DataError, UnknownName, nearest
 from scirep_core.evaluators import inputs, pairs, reference
@@ -90,11 +91,11 @@ class System:
         refuse_textless(task)
         if self.encoder is not None:
             return inputs.vectors_of(task, self.encoder, protocol, progress)
-        if self.name == "tfidf":
+        if self.name == "tfidf" and not isinstance(task.payload, LabelSpace | Pooled):
             return reference.tfidf_vectors(task, protocol=protocol)
-        if self.name == "bm25":
+        if self.name in LEXICAL:
             texts = {key: one.text for key, one in inputs.inputs(task, SENTENCES, protocol).items()}
-            return lexical.bm25_scorer(task, texts)
+            return (lexical.bm25_scorer if self.name == "bm25" else lexical.tfidf_scorer)(task, texts)
         return pairs.sentence_scorer(task, self.name, progress, protocol)
 
     def prepare(self, tasks: Sequence[Task], protocol: str = "paper", progress: Progress | None = None) -> None:

@@ -155,7 +155,7 @@ def test_our_study_stands_beside_the_print_and_is_said_to_be_missing(page, monke
 
 
 def test_words_on_a_label_space_have_the_scores_of_bm25okapi():
-    given = systems.on(SPACE, load_system("bm25"))
+    given = load_system("bm25").on(SPACE)
     index = BM25Okapi([lexical.tokens(label.name) for label in NAMES.values()])
     for paper in PAPERS:
         want = index.get_scores(lexical.tokens(paper.title))
@@ -167,7 +167,7 @@ def test_words_on_a_label_space_have_the_scores_of_bm25okapi():
 def test_a_query_that_is_in_the_pool_is_nearest_to_itself():
     pool = searched({"0": {"2": 1}}, ("0", "2"), name="small", texts=lambda: PAPERS)
     for name in ("tfidf", "bm25"):
-        (row,) = scoring.evaluate(pool, systems.on(pool, load_system(name)), metrics=("recall@1",))
+        (row,) = scoring.evaluate(pool, load_system(name).on(pool), metrics=("recall@1",))
         assert row.value == 0 and row.pool.startswith("2 of 2 papers")
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tiny_models
+from sklearn.feature_extraction.text import TfidfVectorizer
 from small_tasks import all_tasks
 
 from scirep_core import evaluate
@@ -65,6 +66,12 @@ def test_vectors_and_scorers_are_those_of_their_parts(model):
     task = SMALL["adhoc_search"]
     assert isinstance(load_system("bm25").on(task), PairScorer)
     assert isinstance(load_system(f"ts:{model}").on(task), PairScorer)
+    words = load_system("tfidf").on(SMALL["label_ranking"])
+    assert isinstance(words, PairScorer)
+    alone = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit(words.texts.values())
+    for key in ("p0", "p1"):
+        rows = alone.transform([words.texts[key], words.texts["L1"]])
+        assert words.scores(key, ["L1"])[0] == pytest.approx((rows[0] @ rows[1].T).toarray()[0, 0], abs=1e-6)
     for protocol in ("paper", "sound"):
         for found, expected in (
             (load_system("tfidf").on(task, protocol), reference.tfidf_vectors(task, protocol=protocol)),

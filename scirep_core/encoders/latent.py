@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.encoders import lexical
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.formats import FORMATS, Format
 from scirep_core.store import stable_hash
@@ -52,10 +53,9 @@ class Latent:
     @cached_property
     def _model(self) -> tuple[Any, Any]:
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        terms = TfidfVectorizer(min_df=2, sublinear_tf=True, max_features=MOST, dtype=np.float32, **TERMS[self.name])
+        terms = lexical.term_weights(min_df=2, max_features=MOST, **{"stop_words": None} | TERMS[self.name])
         try:
             rows: Any = terms.fit_transform(self._corpus)
         except ValueError:

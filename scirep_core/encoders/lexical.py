@@ -49,6 +49,16 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(word for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS)
 
 
+def term_weights(**changes: Any) -> Any:
+    """Return scikit-learn's TfidfVectorizer as the book sets it: English stop words, sublinear counts, rows of length 1.
+
+    What a caller changes is what its page says of it; CSFCube's systems alone (`tfidf`) have settings of their own.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(**{"stop_words": "english", "sublinear_tf": True, "dtype": np.float32, **changes})
+
+
 class Pool(NamedTuple):
     """What a lexical ranker sees of one query: its text, and the texts it has to order."""
 
@@ -226,10 +236,8 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     Unlike `evaluators.reference.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
     asks for. The IDF is that of queries and candidates. Raises DataError where no text has a word.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
-    model = TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32)
+    model = term_weights()
     try:
         model.fit(texts.values())
     except ValueError:  # an empty vocabulary

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from scirep_core.datasets.task import Task
-from scirep_core.encoders import SENTENCES
+from scirep_core.encoders import SENTENCES, lexical
 from scirep_core.errors import DataError
 from scirep_core.evaluators.inputs import Vectors, inputs
 
@@ -29,12 +27,8 @@ def tfidf_vectors(task: Task, most_words: int = MOST_WORDS, protocol: str = "pap
 
     Raises DataError where no word but stop words stands in two texts.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     texts = {key: given.text for key, given in inputs(task, SENTENCES, protocol).items()}
-    model = TfidfVectorizer(
-        stop_words="english", min_df=2, sublinear_tf=True, max_features=most_words, dtype=np.float32
-    )
+    model = lexical.term_weights(min_df=2, max_features=most_words)
     try:
         rows: Any = model.fit_transform(texts.values())
     except ValueError:  # an empty vocabulary

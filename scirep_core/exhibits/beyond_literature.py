@@ -23,6 +23,7 @@ from scirep_core.literature.latents import NONE, Dials
 from scirep_core.literature.lexicon import count
 from scirep_core.results import Result, recorded
 from scirep_core.scoring import evaluate
+from scirep_core.systems import load_system
 
 CHAPTER = "beyond/literature"
 SYSTEMS = ("random", "tfidf", "minilm", "oracle")
@@ -49,17 +50,10 @@ def measure(chapter: Chapter, papers: int, seed: int, names: Sequence[str] = ())
     for done, task in enumerate(tasks):
         if isinstance(task.payload, Labelled):
             task = replace(task, payload=replace(task.payload, few_shot=()))
-        vectors: dict[str, Any] = {
-            "random": "random",
-            "tfidf": reference.tfidf_vectors(task),
-            "minilm": inputs.vectors_of(task, encoder),
-            "oracle": "oracle",
-        }
         for system in SYSTEMS:
+            given = load_system(system).on(task)
             draws = DRAWS if system == "random" and task.format != "CLF" else 1
-            runs = [
-                evaluate(task, vectors[system], "paper", name=system, split="test", seed=seed + k) for k in range(draws)
-            ]
+            runs = [evaluate(task, given, "paper", name=system, split="test", seed=seed + k) for k in range(draws)]
             rows += [_mean(same) for same in zip(*runs, strict=True)]
         tell(done + 1, len(chosen))
     return chapter.record(replace(row, by_query={}) for row in rows if row.split == "test")

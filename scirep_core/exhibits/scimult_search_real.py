@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def other_readings(task: Task, names: Sequence[str], seed: int = 0) -> Iterator[
     """Yield nDCG@10 of words on a pool in the readings of `retrieval.READINGS`, and their differences from trec_eval's."""
     for name in names:
         if name in scimult_systems.WORDS:
-            scorer = scimult_systems.on(task, load_system(name))
+            scorer: Any = load_system(name).on(task)
             ours = scoring.evaluate(task, scorer, metrics=(METRIC,), name=name, seed=seed)
             for reading, row in retrieval.readings(task, scorer, METRIC, seed=seed).items():
                 row = replace(row, encoder=name)

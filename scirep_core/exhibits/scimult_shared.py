@@ -79,7 +79,7 @@ def live(chapter: Chapter, variants: Sequence[str] = ("SciMult Vanilla", "SciMul
 
     Chapters with equal parameters `papers`, `steps` and `seed` share models, vectors and scores: the second trains nothing. All
     five have 1000, 60 and 0 by default. With a parameter `seeds` there are as many trainings; one otherwise. Words alone are not
-    among the systems: chapters measure them by rules of their own (`scimult_systems.on`).
+    among the systems: chapters measure them themselves.
     """
     seeds = range(chapter.parameters.get("seeds", 1))
     rows = studies.live_study(chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=ENDS)

@@ -1,8 +1,7 @@
 """What the chapters on SciMult's tasks share: systems by name on whole pools and label spaces, words alone among them.
 
     vectors   encoders are compared by cosine, as the paper's baselines are (appendix B); floor and ceiling as the task says
-    words     TF-IDF and BM25 score every candidate of the pool (`lexical`): TF-IDF of all words, as in a whole pool a word
-              of one paper may be what a query asks for
+    words     TF-IDF and BM25 score every candidate of the pool (`lexical`)
 
 Differences are paired: both systems are scored on the same papers or queries, and the bootstrap draws the same of them.
 """
@@ -17,20 +16,18 @@ from typing import Any, cast
 
 from scirep_core import report, scoring
 from scirep_core.chapter import Chapter, progress
-from scirep_core.datasets.task import LabelSpace, Pooled, Task, Triples
+from scirep_core.datasets.task import Task, Triples
 from scirep_core.differences import difference_of
-from scirep_core.encoders import SENTENCES, lexical
-from scirep_core.evaluators.inputs import Progress, inputs
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import names_in, title
 from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.results import Result
 from scirep_core.store import stable_hash
-from scirep_core.systems import System, load_system
+from scirep_core.systems import load_system
 
 __all__ = ["BOUNDS", "WORDS", "bare", "by_cell", "called", "changed", "differences",
-           "names_of", "on", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
+           "names_of", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip
 
 BOUNDS = {"random": "floor: random vectors", "oracle": "ceiling: oracle"}
 NAMES = {"tfidf": "TF-IDF", "bm25": "BM25", "minilm": "MiniLM", "minilm@cls": "MiniLM, [CLS]", **BOUNDS}
@@ -66,17 +63,10 @@ def score(
     ends = [name for name in BOUNDS if bounds and (name != "oracle" or task.oracle is not None)]
     for name in [*names, *ends]:
         system = load_system(name)
-        given = on(task, system, progress(f"{task.name}: {name}"))
+        given = system.on(task, progress=progress(f"{task.name}: {name}"))
         how = None if name in BOUNDS or isinstance(given, PairScorer) else similarity
         rows += scoring.evaluate(task, given, metrics=metrics, similarity=how, split=split, name=name, seed=seed)
     return rows
-
-
-def on(task: Task, system: System, progress: Progress | None = None) -> Any:
-    """Return what `scoring.evaluate` takes of a system; TF-IDF of whole pools and label spaces is that of all words."""
-    if system.name == "tfidf" and isinstance(task.payload, LabelSpace | Pooled):
-        return lexical.tfidf_scorer(task, {key: one.text for key, one in inputs(task, SENTENCES).items()})
-    return system.on(task, progress=progress)
 
 
 # ---- differences -----------------------------------------------------------------------------------------------------

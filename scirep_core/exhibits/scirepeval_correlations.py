@@ -21,7 +21,7 @@ import pandas as pd
 from scirep_core.benchmark import Given, attempt
 from scirep_core.chapter import Chapter, progress
 from scirep_core.datasets.task import Task
-from scirep_core.encoders import SENTENCES, load_encoder
+from scirep_core.encoders import SENTENCES, lexical, load_encoder
 from scirep_core.errors import ScirepError
 from scirep_core.evaluators import inputs
 from scirep_core.evaluators.inputs import Vectors
@@ -103,11 +103,8 @@ def _corpus(shelf: Shelf) -> list[str]:
 
 def _counts(shelf: Shelf, most: int, **more: Any) -> Callable[[Task], Vectors]:
     """Return TF-IDF of the tasks' own texts together, from the most frequent terms."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     fields = more.pop("fields", ("title", "abstract"))
-    given = {"stop_words": "english", "min_df": 2, "sublinear_tf": True, **more}
-    model = TfidfVectorizer(max_features=most, dtype=np.float32, **given).fit(_corpus(shelf))
+    model = lexical.term_weights(max_features=most, **{"min_df": 2, **more}).fit(_corpus(shelf))
 
     def on(task: Task) -> Vectors:
         texts = _texts(shelf, task, fields)
@@ -120,10 +117,9 @@ def _counts(shelf: Shelf, most: int, **more: Any) -> Callable[[Task], Vectors]:
 def _lsa(shelf: Shelf, dims: int) -> Callable[[Task], Vectors]:
     """Return latent semantic analysis: TF-IDF of all texts, its first singular dimensions, rows of length 1."""
     from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
     def fit() -> tuple[Any, Any]:
-        words = TfidfVectorizer(stop_words="english", min_df=2, sublinear_tf=True, max_features=8_000)
+        words = lexical.term_weights(min_df=2, max_features=8_000, dtype=np.float64)
         rows: Any = words.fit_transform(_corpus(shelf))
         return words, TruncatedSVD(min(dims, min(rows.shape) - 1), random_state=shelf.seed).fit(rows)
 

@@ -23,6 +23,7 @@ import pandas as pd
 from scirep_core import report, studied, study
 from scirep_core.chapter import Chapter
 from scirep_core.datasets.scirepeval import PaperTriple, TrainExample, training
+from scirep_core.encoders import lexical
 from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.counting import number as count_of
@@ -268,9 +269,7 @@ def nearness(chapter: Chapter, of: Graph) -> None:
 
 
 def _tfidf(texts: Sequence[str]) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts)
+    return lexical.term_weights(dtype=np.float64).fit_transform(texts)
 
 
 def _say_nearness(chapter: Chapter, rows: Mapping[str, Result]) -> None:
