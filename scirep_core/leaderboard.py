@@ -29,6 +29,7 @@ from scirep_core.chapter import anchor
 from scirep_core.datasets.inventory import TASKS
 from scirep_core.datasets.samples import SAMPLES
 from scirep_core.errors import ConfigError, nearest
+from scirep_core.evaluators.facet_systems import HERE
 from scirep_core.leaderboard_print import scores
 from scirep_core.metrics import ACCEPTED, FACET_METRICS
 from scirep_core.published import Printed
@@ -202,12 +203,12 @@ def data_of(row: Result) -> str:
 
 
 def ours(row: Result, pages: Mapping[str, str]) -> Row:
-    """Return a recorded, submitted or live result as a row."""
+    """Return a recorded, submitted or live result as a row; on CSFCube systems have the names of its table."""
     kind = SUBMITTED if row.chapter.startswith(f"{SUBMITTED}/") else row.kind
-    identity = row.id
+    identity, system = row.id, HERE.get(row.encoder, row.encoder) if paper_of(row.task) == "csfcube" else row.encoder
     return Row(
         kind, what_of(row), paper_of(row.task, row.chapter), format_of(row.task, row.split), row.task, row.metric, row.split,
-        identity.rpartition(":")[2], row.source, data_of(row), row.encoder, row.value, "", "", row.low, row.high, row.n,
+        identity.rpartition(":")[2], row.source, data_of(row), system, row.value, "", "", row.low, row.high, row.n,
         row.chapter, identity, pages.get(anchor(identity), ""), row.note,
     )  # fmt: skip
 

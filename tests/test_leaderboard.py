@@ -58,6 +58,16 @@ def row(**more: Any) -> lb.Row:
     return lb.ours(replace(result(**more), kind=more.get("kind", "recorded")), {})
 
 
+def test_one_system_has_one_name_and_its_number_is_ranked_once():
+    board = lb.collect(executed=Path("nowhere"))
+    scores = [r for r in board.rows if r.task == "csfcube/all" and r.metric == "ndcg%20" and r.protocol == "paper"]
+    assert not {r.system for r in scores} & {"tfidf", "bm25", "minilm"}
+    for name in ("fabs_tfidf", "minilm_abstract"):  # recorded by csfcube/baselines and scirepeval/aspects
+        whats = [r.what for r in scores if (r.system, r.kind, r.split) == (name, "recorded", "test")]
+        assert whats.count("score") == 1 and whats.count("repeat") == len(whats) - 1 >= 1
+    assert row(encoder="minilm", task="sample/fos").system == "minilm"
+
+
 # ---- printed numbers ------------------------------------------------------------------------------------------------
 
 

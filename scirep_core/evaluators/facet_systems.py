@@ -71,6 +71,10 @@ SYSTEMS: dict[str, Named] = {
     "specter": Named("abstract", "specter", "SPECTER", "SPECTER on title and abstract"),
     "specter_pools": Named("pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)"),
 }
+HERE = {"tfidf": "fabs_tfidf", "bm25": "fabs_bm25"} | {
+    spec.base: name for name, spec in SYSTEMS.items() if spec.kind == "abstract"
+}
+"""What other tasks call a system -> its name among CSFCube's: an encoder is one vector of title and abstract."""
 KINDS = ("sentences", "facet", "abstract")
 LEXICAL: dict[str, Callable[[Sequence[str], int], lexical.Lexical]] = {
     "tfidf": lambda corpus, seed: lexical.tfidf(corpus),

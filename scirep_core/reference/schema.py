@@ -45,6 +45,10 @@ RESULT: dict[str, tuple[str, str]] = {
     "parameters": ("", "of the chapter, the command or the training"),
     "provenance": ("", "code version, versions of libraries, device"),
     "note": ("", "what a reader must know: oddities of the protocol, ties, a warning"),
+    "against": (
+        "",
+        "the other side of a difference, or of its p: a system, code, setting or reading; nothing of a score",
+    ),
     "by_query": ("0 to 100", "value of each query, of tasks with up to 100"),
     "replicates": ("0 to 100", "bootstrap values; kept apart, never in the JSON row"),
 }
