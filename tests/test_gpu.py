@@ -6,20 +6,28 @@ that picks rows, a copy to the CPU) raises there. torch's variable-length attent
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
+import small_training
 import torch
 from test_trunk import conditioned, draw, ours, plain, random_bert
 from torch import Tensor
 from torch.nn.attention import varlen
 
+from scirep_core import train as loop
 from scirep_core.encoders import packing
 from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.encoders.packing import Span, at_once, attend, pack
 from scirep_core.encoders.trunk_encoder import compile_layers, ready
 from scirep_core.formats import FORMATS
+from scirep_core.training.checkpoint import Log
+from scirep_core.training.optimisation import make_heads, start_drawing
+from scirep_core.training.processes import processes
 
 DOCUMENTS = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
 
@@ -110,6 +118,72 @@ def test_no_layer_waits_for_the_device(monkeypatch, kind, dtype, pooling):
     assert states.shape == (len(batch.ids), 48)
     assert bool(sizes) == (dtype == "bfloat16")
     assert all(size % 8 == 0 for size in sizes)
+
+
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize("loss", ["triplet_margin", "contrastive", "in_batch_margin"])
+def test_no_step_of_a_training_waits_for_the_device(monkeypatch, kind, loss, tmp_path):
+    """A batch, its losses, gradients, their norm, and what the log keeps; the losses are read where its lines are written."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # meta has none
+    made, tasks = small_training.model(kind).to("meta").train(), small_training.tasks()
+    config = replace(small_training.CONFIG, triplet_loss=loss, dense=kind == "one_pass")
+    heads = make_heads(tasks, 16, 0.1).to("meta")
+    known, log = loop.known_of(tasks, config), Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1)
+    batch = loop.gather(made, tasks, {task.name: np.arange(3) for task in tasks}, known)
+    losses = loop.losses_of(made, tasks, heads, batch, known, config)
+    assert len(losses) == 4
+    torch.stack([loss * np.float64(0.5) for loss in losses.values()]).sum().backward()
+    log.add(losses, np.full(4, 3.0), loop.work_of(made, batch))
+    log.end_step(1, 0.1)
+    torch.nn.utils.clip_grad_norm_(heads.parameters(), 1.0)
+    assert all(parameter.grad is not None for parameter in heads.parameters())
+    assert log.pending[0][2].device.type == "meta"
+
+
+def test_a_look_reads_its_losses_once(monkeypatch):
+    made, tasks, read = small_training.model(), small_training.tasks(), []
+    stack = torch.stack
+    monkeypatch.setattr(
+        loop, "losses_of", lambda model, tasks, heads, batch, *_: {next(iter(batch.rows)): torch.tensor(2.0)}
+    )
+    monkeypatch.setattr(torch, "stack", lambda losses: read.append(len(losses)) or stack(losses))
+    config = replace(small_training.CONFIG, validation_rows=7)
+    found = loop.look_at(made, tasks, torch.nn.ModuleDict(), config, 0, 1)
+    assert found == {task.name: 2.0 for task in tasks}
+    assert read == [4 * 4]  # two rows of a task at a time
+
+
+# ------------------------------------------------------------------------------------------- calls that need a GPU, recorded
+
+
+@pytest.mark.parametrize(("there", "calls"), [
+    (True, [("device", "cuda:3"), ("group", "cpu:gloo,cuda:nccl")]), (False, [("group", "gloo")]),
+])  # fmt: skip
+def test_a_process_takes_its_own_gpu_before_it_joins_the_others(monkeypatch, there, calls):
+    found: list[tuple[str, str]] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: found.append(("device", device)))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: found.append(("group", backend)))
+    for name, value in (("WORLD_SIZE", "8"), ("LOCAL_RANK", "3")):
+        monkeypatch.setenv(name, value)
+    assert processes() == (0, 1)  # nobody joined: the call is recorded
+    assert found == calls
+
+
+def test_a_training_draws_on_the_gpu_it_is_on(monkeypatch):
+    found: list[object] = []
+
+    @contextmanager
+    def current(device):
+        found.append(device)
+        yield
+        found.append(None)
+
+    monkeypatch.setattr(torch.cuda, "device", current)
+    monkeypatch.setattr(torch.cuda, "manual_seed", found.append)
+    with torch.random.fork_rng([]):
+        start_drawing(5, torch.device("cuda:2"))
+    assert found == [torch.device("cuda:2"), 5, None]
 
 
 def test_a_compiled_layer_computes_what_a_plain_one_does(tmp_path):

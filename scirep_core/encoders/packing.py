@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -161,8 +161,8 @@ def pack(
     return Packed(placed[0], placed[1], placed[2], tuple(runs), read_at)
 
 
-def on(device: str, values: NDArray[np.integer]) -> Tensor:
-    """Return integers as a tensor on a device; a GPU takes them while it computes something else."""
+def on(device: str, values: NDArray[Any]) -> Tensor:
+    """Return numbers as a tensor on a device; a GPU takes them while it computes something else."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
 
