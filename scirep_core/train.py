@@ -29,7 +29,7 @@ from torch.nn import functional as F
 
 from scirep_core.batching import plan
 from scirep_core.encoders.conditioning import Conditioned
-from scirep_core.encoders.packing import Packed
+from scirep_core.encoders.packing import Packed, on
 from scirep_core.encoders.speed import flops, matrix_rate
 from scirep_core.errors import NumericError
 from scirep_core.formats import FORMATS, Format
@@ -140,14 +140,14 @@ def train(
                 rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
                 batch = gather(model, tasks, rows, known, world)
                 counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
-                totals = added(counts, world, device)
+                totals = added(counts, world)
                 here = {name for name, total in zip(names, totals, strict=True) if total}
                 losses = losses_of(model, tasks, heads, batch, known, config, here, world)
                 # of a task's rows each process has a part, and its gradient that weight
                 shares, weights = counts / np.maximum(totals, 1), np.ones(len(names))
                 if config.loss_balance:
                     before = (at.first if number % config.per_epoch(sizes) else None) or {}
-                    weights, first = balanced(losses, shares, names, here, before, config.loss_balance, world, device)
+                    weights, first = balanced(losses, shares, names, here, before, config.loss_balance, world)
                     at = at._replace(first=first)
                 weights = weights * shares / config.accumulation
                 if losses:
@@ -236,7 +236,6 @@ def gather(
 
     A document that several of `world` processes need takes its labels in the first of them.
     """
-    device = model.trunk.words.weight.device
     asked, keys = [task for task in tasks if task.name in rows], []
     for task in asked:
         numbers, own = task.rows[rows[task.name]], FORMATS.index(task.format)
@@ -247,7 +246,7 @@ def gather(
         keys.append(key)
     if not keys:
         if known.labels:
-            first_here(np.zeros(0, np.int64), world, device)  # the others ask
+            first_here(np.zeros(0, np.int64), world)  # the others ask
         return Batch(None, {}, {})
     distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
     documents, codes = np.divmod(distinct, len(FORMATS))
@@ -258,7 +257,7 @@ def gather(
     found = {task.name: rows[task.name] for task in asked}
     places: dict[str, Ints] = {t.name: part.reshape(key.shape) for t, part, key in zip(asked, parts, keys, strict=True)}
     if known.labels:
-        mine = first_here(documents, world, device)
+        mine = first_here(documents, world)
         for name, labels in known.labels.items():
             places[name] = np.flatnonzero((labels[documents] >= 0) & mine)
             found[name] = labels[documents[places[name]]]
@@ -295,16 +294,16 @@ def losses_of(
             three = [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
             if len(rows):
                 places, formats = (
-                    torch.from_numpy(batch.places[task.name]).to(device),
+                    on(str(device), batch.places[task.name]),
                     (task.query_format, *[task.format] * 2),
                 )
                 three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
             pairs = known.pairs.get(task.name, task.rows)
             found[task.name] = triplet_loss(three, task.rows[rows], pairs, config, world)
             continue
-        places = torch.from_numpy(batch.places[task.name]).to(device)
         assert task.targets is not None
-        targets = torch.from_numpy(task.targets[batch.rows[task.name]]).to(device)
+        chosen = batch.places[task.name], task.targets[batch.rows[task.name]]
+        places, targets = (on(str(device), values) for values in chosen)
         output = heads[key_of(task.name)](taken(vectors, places, model, task.format))
         if task.kind == "regression":
             found[task.name] = LOSSES["mean_squared_error"](output.squeeze(1), targets)
@@ -331,16 +330,19 @@ def look_at(
     model.eval()
     heads.eval()
     alone, known = replace(config, dense=False), known_of(tasks, replace(config, dense=False))
-    device, size = model.trunk.words.weight.device, max(config.batch // len(tasks), 1)
-    sums, counts = np.zeros(len(tasks)), np.zeros(len(tasks))
+    size, losses = max(config.batch // len(tasks), 1), list[Tensor]()
+    sums, counts, parts = np.zeros(len(tasks)), np.zeros(len(tasks)), list[tuple[int, int]]()
     with torch.no_grad():
         for i, task in enumerate(tasks):
             rows = np.arange(min(len(task), config.validation_rows))
             for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
                 batch = gather(model, tasks, {task.name: part}, known)
-                sums[i] += float(losses_of(model, tasks, heads, batch, known, alone)[task.name]) * len(part)
-                counts[i] += len(part)
-    means = added(sums, world, device) / added(counts, world, device)
+                losses.append(losses_of(model, tasks, heads, batch, known, alone)[task.name])
+                parts.append((i, len(part)))
+    for (i, n), loss in zip(parts, torch.stack(losses).tolist() if losses else (), strict=True):
+        sums[i] += loss * n
+        counts[i] += n
+    means = added(sums, world) / added(counts, world)
     return {task.name: float(mean) for task, mean in zip(tasks, means, strict=True)}
 
 

@@ -131,7 +131,7 @@ def test_balanced_losses_weigh_by_what_is_left_of_them_since_the_epoch_began(tmp
 
 def test_a_loss_that_begins_at_zero_weighs_one():
     losses = {"a": torch.tensor(3.0), "b": torch.tensor(4.0)}
-    given = (losses, np.ones(3), ["a", "b", "c"], {"a", "b"}, {"a": 0.0}, 0.5, 1, torch.device("cpu"))
+    given = (losses, np.ones(3), ["a", "b", "c"], {"a", "b"}, {"a": 0.0}, 0.5, 1)
     found, first = balanced(*given)
     assert found.tolist() == [1, 1, 1] and first == {"a": 0.0, "b": 4.0}
     found, _ = balanced(*given[:4], {"a": 12.0, "b": 1.0, "c": 5.0}, *given[5:])

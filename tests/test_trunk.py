@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +14,16 @@ import tiny_models
 import torch
 
 from scirep_core import load_encoder
-from scirep_core.encoders import SENTENCES, model_folder, packing
+from scirep_core.encoders import SENTENCES, model_folder
 from scirep_core.encoders.attention import WAYS
 from scirep_core.encoders.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
-from scirep_core.encoders.packing import at_once, attend, pack
+from scirep_core.encoders.packing import pack
 from scirep_core.encoders.prepacked import Prepacked, Rounded
 from scirep_core.encoders.speed import Speed, flops, matrix_rate
 from scirep_core.encoders.tokens import of_words, read_tokens
-from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, compile_layers, ready, token_batches
+from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, ready, token_batches
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.formats import FORMATS
 
@@ -221,41 +220,6 @@ def test_batches_are_planned_by_tokens():
     assert list(token_batches([], 10)) == []
 
 
-# ------------------------------------------------------------------------------------------ attention in other ways
-
-
-def heads(rows: int, seed: int = 0, dtype=torch.float32) -> list[torch.Tensor]:
-    torch.manual_seed(seed)
-    return [torch.randn(rows, 2, 8).to(dtype) for _ in range(3)]
-
-
-@pytest.mark.parametrize("read", [False, True])
-@pytest.mark.parametrize("context", [(), (0,), (0, 1)])
-@pytest.mark.parametrize("half", [False, True])
-def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, context, half):
-    """What a GPU does, on the CPU: padded in float32, and in half precision through a stand-in for torch's attention."""
-
-    def stand_in(q, k, v, asks, sees):
-        assert (asks.longest, sees.longest) == tuple(int(of.starts.diff().max()) for of in (asks, sees))
-        assert asks.starts.dtype == sees.starts.dtype == torch.int32
-        made = []
-        for (a, b), (c, d) in zip(*(pairwise(of.starts.tolist()) for of in (asks, sees)), strict=True):
-            qkv = (x.transpose(0, 1).float() for x in (q[a:b], k[c:d], v[c:d]))
-            made.append(torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(0, 1))
-        return torch.cat(made)
-
-    monkeypatch.setattr(packing, "variable_length", stand_in)
-    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)), [1, 0, 0, 1, 0, 2])
-    q, k, v = heads(len(batch.ids))
-    q = q[: batch.docs] if read else q
-    before = {route: tuple(heads(3 + route, seed=route)[:2]) for route in context} or None
-    expected = attend(q, k, v, batch, read, before=before)
-    if half:
-        q, k, v = (x.bfloat16() for x in (q, k, v))
-    again = at_once(q, k, v, batch, read, before=before).float()
-    assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
-
-
 # ------------------------------------------------------------------------------------------------- number types
 
 
@@ -314,33 +278,6 @@ def test_where_onednn_has_no_layout_the_model_runs_without(tmp_path, monkeypatch
     for a, b, c in zip(expected, ours(exact, documents), ours(half, documents), strict=True):
         assert torch.equal(a, b)
         assert 0 < (a - c).abs().max() < 0.1
-
-
-def test_a_compiled_layer_computes_what_a_plain_one_does(tmp_path):
-    """The compiler's front half, on the CPU; what it generates is a GPU's."""
-    folder = random_bert(tmp_path / "b")
-    model = plain(folder).requires_grad_(False)
-    expected = [ours(model, draw(99, lengths)) for lengths in ((4, 9), (30, 2, 2))]
-    compile_layers(model, backend="eager", fullgraph=True)
-    for lengths, states in zip(((4, 9), (30, 2, 2)), expected, strict=True):
-        for a, b in zip(ours(model, draw(99, lengths)), states, strict=True):
-            assert (a - b).abs().max() <= 1e-6
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
-@pytest.mark.parametrize("kind", CONDITIONINGS)
-@pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-3), ("bfloat16", 0.2), ("float16", 0.05)])
-def test_a_gpu_gives_the_cpus_states_under_every_conditioning(kind, dtype, near):
-    documents, formats = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2), [*FORMATS, *FORMATS]
-    results = []
-    for device, number in (("cpu", "float32"), ("cuda", dtype)):
-        model = ready(conditioned(kind), number, device, compiled=device == "cuda" and kind == "plain")
-        with torch.inference_mode():
-            batch = model.pack(documents, formats)
-            results.append([model(batch).float().cpu(), model.hidden(batch).float().cpu()])
-            model.pooling = "mean"
-    for a, b in zip(*results, strict=True):
-        assert (a - b).abs().max() <= near
 
 
 # ------------------------------------------------------------------------------------------- weights in and out
@@ -566,16 +503,6 @@ def test_ids_of_codes_are_tokens_and_a_code_takes_room(tmp_path):
         codes.hidden([[2, first + 4, 3]])
     with pytest.raises(ConfigError, match="rows of 512 tokens, and there is room for 511"):
         codes.hidden([[5] * 512], route="PRX")
-
-
-def test_where_weights_are_dropped_they_are_in_half_precision_too(monkeypatch):
-    """torch's variable-length attention drops none: with dropout a GPU takes the padded one."""
-    monkeypatch.setattr(packing, "variable_length", lambda *_: pytest.fail("drops nothing"))
-    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)))
-    q, k, _ = heads(len(batch.ids), dtype=torch.bfloat16)
-    every = torch.stack([at_once(q, k, torch.ones_like(q), batch, dropout=0.5).float() for _ in range(200)])
-    assert every[:, batch.starts[:-1]].unique().numel() > 2  # of equal values each row is 1, unless some are dropped
-    assert (every.mean(0) - 1).abs().mean() < 0.1  # and those that are left count double
 
 
 def test_hidden_states_need_a_route_where_layers_do(tmp_path):

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 from scirep_core.encoders.bert import Layer, Trunk
 from scirep_core.encoders.conditioning import Conditioning
-from scirep_core.encoders.packing import Packed, attend
+from scirep_core.encoders.packing import AT_ONCE, Packed, attend
 from scirep_core.formats import FORMATS
 
 
@@ -93,7 +93,7 @@ def blocks(batch: Packed) -> Iterator[tuple[slice, slice | Tensor, Tensor | None
     On a CPU they are the runs. A GPU, which would wait for each, gets all documents as one block, padded: the few rows that
     the formats add make this cheap. Rows are (docs, longest), and where a document has ended, (docs, longest) True.
     """
-    if not batch.ids.is_cuda:
+    if batch.ids.device.type not in AT_ONCE:
         yield from ((run.docs, run.rows, None) for run in batch.runs)
         return
     places = torch.arange(batch.longest, device=batch.ids.device)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +24,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scirep_core.encoders.attention import block
+
+HEAD = 8
+"""torch's variable-length attention takes heads of multiples of this size; those of PALs are 34 in BERT-base, 17 in MiniLM."""
+AT_ONCE = ("cuda", "meta")
+"""Devices that get all documents at once. meta has shapes and no numbers: what would wait for a GPU's raises there."""
 
 
 class Run(NamedTuple):
@@ -127,8 +132,8 @@ class Packed:
 
     def mean(self, x: Tensor) -> Tensor:
         """Return (docs, dim) float32: the mean over each document's rows of (tokens, dim)."""
-        if x.is_cuda:
-            return torch.segment_reduce(x.float(), "mean", lengths=self.starts.diff().long())
+        if x.device.type in AT_ONCE:  # unsafe: does not look at the lengths, which would wait for them
+            return torch.segment_reduce(x.float(), "mean", lengths=self.starts.diff().long(), unsafe=True)
         parts = [x[run.rows].float().view(run.size, run.length, -1).mean(1) for run in self.runs]
         return torch.cat(parts)
 
@@ -156,8 +161,8 @@ def pack(
     return Packed(placed[0], placed[1], placed[2], tuple(runs), read_at)
 
 
-def on(device: str, values: NDArray[np.integer]) -> Tensor:
-    """Return integers as a tensor on a device; a GPU takes them while it computes something else."""
+def on(device: str, values: NDArray[Any]) -> Tensor:
+    """Return numbers as a tensor on a device; a GPU takes them while it computes something else."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
 
@@ -173,7 +178,7 @@ def attend(
         k, v: (tokens, heads, d).
         before: route -> keys and values (context, heads, d) that every document of it sees too, before its own.
     """
-    if q.is_cuda:
+    if q.device.type in AT_ONCE:
         return at_once(q, k, v, batch, read, dropout, before)
     made = []
     for run in batch.runs:
@@ -210,7 +215,8 @@ def at_once(
     there = places < sees.starts.diff()[:, None]  # (docs, longest)
     query, key, value = (spread(x, of).transpose(1, 2) for x, of in ((q, asks), (k, sees), (v, sees)))
     seen = F.scaled_dot_product_attention(query, key, value, there[:, None, None], dropout_p=dropout)
-    return seen.transpose(1, 2)[torch.arange(asks.longest, device=q.device) < asks.starts.diff()[:, None]]
+    docs = torch.repeat_interleave(asks.starts.diff(), output_size=len(q))  # of each row; a mask would wait for its sum
+    return seen.transpose(1, 2)[docs, torch.arange(len(q), device=q.device) - asks.starts[docs]]
 
 
 def spread(x: Tensor, of: Span) -> Tensor:
@@ -220,9 +226,12 @@ def spread(x: Tensor, of: Span) -> Tensor:
 
 
 def variable_length(q: Tensor, k: Tensor, v: Tensor, asks: Span, sees: Span) -> Tensor:
-    """Return (rows, heads, d) by torch's variable-length attention: half precision, on a GPU, no dropout."""
+    """Return (rows, heads, d) by torch's variable-length attention: half precision, on a GPU, no dropout; any size of a head."""
     from torch.nn.attention.varlen import varlen_attn
 
-    out = varlen_attn(q, k, v, asks.starts, sees.starts, asks.longest, sees.longest)
+    size = q.shape[-1]
+    if size % HEAD:  # zeros add nothing to a product, so the scale stays that of the size
+        q, k, v = (F.pad(x, (0, -size % HEAD)) for x in (q, k, v))
+    out = varlen_attn(q, k, v, asks.starts, sees.starts, asks.longest, sees.longest, scale=size**-0.5)
     assert isinstance(out, Tensor)
-    return out
+    return out[..., :size]

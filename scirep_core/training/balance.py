@@ -28,7 +28,6 @@ def balanced(
     first: Mapping[str, float],
     exponent: float,
     world: int,
-    device: torch.device,
 ) -> tuple[Floats, dict[str, float]]:
     """Return (tasks,) weights, and the first losses of the epoch, those of tasks seen now for the first time among them.
 
@@ -39,13 +38,13 @@ def balanced(
         here: those of which some process has rows; every process asks, also without any.
         first: the epoch's first losses so far.
 
-    A task whose first loss is 0 (a margin that is kept already) weighs 1.
+    A task whose first loss is 0 (a margin that is kept already) weighs 1. Losses are read: a GPU's are waited for, in every batch.
     """
     levels = np.zeros(len(names))
     if losses:
         for name, loss in zip(losses, torch.stack([loss.detach() for loss in losses.values()]).tolist(), strict=True):
             levels[names.index(name)] = loss * shares[names.index(name)]
-    of_all = dict(zip(names, added(levels, world, device).tolist(), strict=True))
+    of_all = dict(zip(names, added(levels, world).tolist(), strict=True))
     begun = {name: of_all[name] for name in names if name in here} | dict(first)
     weights = [(of_all[name] / begun[name]) ** exponent if name in here and begun[name] else 1.0 for name in names]
     return np.array(weights), begun

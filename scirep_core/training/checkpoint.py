@@ -258,9 +258,9 @@ class Log:
 
     def flush(self) -> None:
         """Write the lines kept, in the first process. Raises NumericError in all of them for a loss that is no number."""
-        sums = added(torch.stack([line[2] for line in self.pending]), self.world, self.device).tolist()
-        counts = added(np.stack([line[3] for line in self.pending]), self.world, self.device)
-        work = added(np.stack([line[4] for line in self.pending]), self.world, self.device)
+        sums = added(torch.stack([line[2] for line in self.pending]), self.world).tolist()
+        counts = added(np.stack([line[3] for line in self.pending]), self.world)
+        work = added(np.stack([line[4] for line in self.pending]), self.world)
         spent = (time.perf_counter() - self.began) / len(self.pending)
         rows = []
         for (step, rate, *_), total, count, (documents, tokens, operations) in zip(

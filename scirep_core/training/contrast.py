@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scirep_core.encoders.packing import on
 from scirep_core.errors import ConfigError
 from scirep_core.losses import LOSSES, of_triplets
 from scirep_core.training.config import TrainConfig
@@ -46,21 +47,21 @@ def triplet_loss(three: Sequence[Tensor], rows: Ints, known: Ints, config: Train
         settings = {"margin": config.margin, "temperature": config.temperature}
         return loss(*three, **{name: settings[name] for name in settings if name in inspect.signature(loss).parameters})
     if world > 1 and config.triplet_loss == "in_batch_margin":
-        rows = of_all_numbers(rows.ravel(), three[0].device)[0].reshape(-1, 3)
+        rows = of_all_numbers(rows.ravel())[0].reshape(-1, 3)
         three = of_all(torch.stack(list(three), 1)).unbind(1)
     query, positive, negative = three
-    n, has = len(rows), rows[:, 2] >= 0
-    hard = negative[torch.from_numpy(np.flatnonzero(has)).to(negative.device)]
+    n, has, device = len(rows), rows[:, 2] >= 0, str(query.device)
+    hard = negative[on(device, np.flatnonzero(has))]
     own = np.concatenate([rows[:, 1], rows[has, 2]])
     together = config.triplet_loss == "contrastive" and world > 1
     vectors = torch.cat([positive, hard])
-    documents, first = of_all_numbers(own, vectors.device) if together else (own, 0)
+    documents, first = of_all_numbers(own) if together else (own, 0)
     contexts = of_all(vectors) if together else vectors
     relevant = belongs(rows[:, 0], documents, known)
     named = first + n + np.arange(has.sum())
     relevant[np.flatnonzero(has), named] = False  # what a triplet names its negative is one: grades differ
-    masks: dict[str, Any] = {"mask_duplicates": config.mask_duplicates, "context_ids": torch.from_numpy(documents),
-                             "relevant": torch.from_numpy(relevant)}  # fmt: skip
+    masks: dict[str, Any] = {"mask_duplicates": config.mask_duplicates, "context_ids": on(device, documents),
+                             "relevant": on(device, relevant)}  # fmt: skip
     if config.triplet_loss == "in_batch_margin":
         return LOSSES["in_batch_margin"](query, positive, negative, config.margin, **masks)
     if not n:  # the others need this process's part of the exchange, there and back

@@ -31,7 +31,8 @@ def start_drawing(number: int, device: torch.device) -> None:
     """Let everything that is drawn from here on follow from a number."""
     torch.default_generator.manual_seed(number)  # torch.manual_seed asks every kind of device there could be, each time
     if device.type == "cuda":
-        torch.cuda.manual_seed(number)
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(number)
 
 
 def key_of(name: str) -> str:

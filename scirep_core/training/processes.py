@@ -2,6 +2,9 @@
 
     gradient = sum over processes of the gradient of each one's share          one all-reduce a step
 
+Gradients and vectors go from device to device. Numbers of rows and the like are arrays and go from host to host, so no host waits
+for its device to count.
+
 Each process weighs its losses by its share of a task's rows, so the sum is the gradient of the whole batch and the result
 that of one process (SciMult's code averages instead, which shrinks it by their number). Gradients go as one flat vector: what
 has none in any process, such as another task's head, stays without, as alone.
@@ -27,7 +30,9 @@ def processes() -> tuple[int, int]:
     """Return (rank, how many), and join the others where torchrun started this process."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        if torch.cuda.is_available():  # else what names no device is done on the first one, by all of them
+            torch.cuda.set_device(local_device())
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
     return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
 
 
@@ -49,13 +54,13 @@ def threads_restored() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-def added(values: A, world: int, device: torch.device) -> A:
-    """Return the sum over processes of an array or tensor of numbers."""
+def added(values: A, world: int) -> A:
+    """Return the sum over processes of an array, or of a tensor on its device."""
     if world == 1:
         return values
-    total = torch.as_tensor(values).to(device, copy=True)
+    total = values.clone() if isinstance(values, Tensor) else torch.from_numpy(values.copy())
     dist.all_reduce(total)
-    return total if isinstance(values, Tensor) else total.cpu().numpy()
+    return total if isinstance(values, Tensor) else total.numpy()
 
 
 class _OfAll(torch.autograd.Function):
@@ -63,7 +68,7 @@ class _OfAll(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, own: Tensor) -> Tensor:
-        sizes = _sizes(len(own), own.device)
+        sizes = _sizes(len(own))
         most = max(sizes)
         padded = own.new_zeros(most, *own.shape[1:])
         padded[: len(own)] = own
@@ -88,27 +93,27 @@ def of_all(own: Tensor) -> Tensor:
     return _OfAll.apply(own if own.requires_grad else own.requires_grad_())  # type: ignore[no-any-return, no-untyped-call]
 
 
-def of_all_numbers(own: NDArray[np.int64], device: torch.device) -> tuple[NDArray[np.int64], int]:
+def of_all_numbers(own: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """Return the numbers of all processes, in order of rank, and the place of this one's first."""
-    sizes = _sizes(len(own), device)
-    parts = [torch.zeros(max(sizes), dtype=torch.int64, device=device) for _ in sizes]
+    sizes = _sizes(len(own))
+    parts = [torch.zeros(max(sizes), dtype=torch.int64) for _ in sizes]
     mine = torch.zeros_like(parts[0])
-    mine[: len(own)] = torch.from_numpy(own).to(device)
+    mine[: len(own)] = torch.from_numpy(own)
     dist.all_gather(parts, mine)
-    found = [part[:size].cpu().numpy() for part, size in zip(parts, sizes, strict=True)]
+    found = [part[:size].numpy() for part, size in zip(parts, sizes, strict=True)]
     return np.concatenate(found), sum(sizes[: dist.get_rank()])
 
 
-def first_here(own: NDArray[np.int64], world: int, device: torch.device) -> NDArray[np.bool_]:
+def first_here(own: NDArray[np.int64], world: int) -> NDArray[np.bool_]:
     """Return (n,) whether a number is held by no process before this one; every process must ask, n from 0."""
     if world == 1:
         return np.ones(len(own), dtype=bool)
-    everyone, first = of_all_numbers(own, device)
+    everyone, first = of_all_numbers(own)
     return ~np.isin(own, everyone[:first])
 
 
-def _sizes(own: int, device: torch.device) -> list[int]:
-    sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64, device=device)
+def _sizes(own: int) -> list[int]:
+    sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64)
     sizes[dist.get_rank()] = own
     dist.all_reduce(sizes)
     return [int(size) for size in sizes.tolist()]
@@ -116,8 +121,7 @@ def _sizes(own: int, device: torch.device) -> list[int]:
 
 def wait(world: int) -> None:
     """Wait until every process is here."""
-    if world > 1:
-        dist.barrier()
+    added(np.zeros(1), world)
 
 
 def same_everywhere(tensors: Sequence[Tensor], world: int) -> None:
@@ -131,10 +135,8 @@ def add_gradients(parameters: Sequence[nn.Parameter], world: int) -> None:
     """Give every process the sum of all gradients."""
     if world == 1:
         return
-    device = parameters[0].device
-    has = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.float32, device=device)
-    dist.all_reduce(has)
-    moved = [parameter for parameter, count in zip(parameters, has.tolist(), strict=True) if count]
+    has = added(np.array([parameter.grad is not None for parameter in parameters], dtype=float), world)
+    moved = [parameter for parameter, count in zip(parameters, has, strict=True) if count]
     flat = torch.cat([(p.grad if p.grad is not None else torch.zeros_like(p)).ravel() for p in moved])
     dist.all_reduce(flat)
     for parameter, part in zip(moved, torch.split(flat, [p.numel() for p in moved]), strict=True):

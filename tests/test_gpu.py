@@ -1,0 +1,213 @@
+"""What a GPU computes, without one: by its own road on the CPU, or by shape on the meta device.
+
+A tensor on the meta device has a shape and no numbers, so whatever would have a GPU wait for its numbers (`.item()`, a mask
+that picks rows, a copy to the CPU) raises there. torch's variable-length attention runs on a GPU alone: a stand-in computes it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import small_training
+import torch
+from test_trunk import conditioned, draw, ours, plain, random_bert
+from torch import Tensor
+from torch.nn.attention import varlen
+
+from scirep_core import train as loop
+from scirep_core.encoders import packing
+from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.packing import Span, at_once, attend, pack
+from scirep_core.encoders.trunk_encoder import compile_layers, ready
+from scirep_core.formats import FORMATS
+from scirep_core.training.checkpoint import Log
+from scirep_core.training.optimisation import make_heads, start_drawing
+from scirep_core.training.processes import processes
+
+DOCUMENTS = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
+
+
+def varlen_attn(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, sees: Tensor, *longest: int, scale: float) -> Tensor:
+    """Stand in for torch's variable-length attention: what it asks of its arguments, and what it returns."""
+    assert q.shape[-1] == k.shape[-1] == v.shape[-1]
+    assert q.shape[-1] % 8 == 0  # torch: "head_size should be a multiple of 8"
+    assert asks.dtype == sees.dtype == torch.int32
+    assert longest == tuple(int(starts.diff().max()) for starts in (asks, sees))
+    made = []
+    for (a, b), (c, d) in zip(*(pairwise(starts.tolist()) for starts in (asks, sees)), strict=True):
+        qkv = (x.transpose(0, 1).float() for x in (q[a:b], k[c:d], v[c:d]))
+        made.append(torch.nn.functional.scaled_dot_product_attention(*qkv, scale=scale).transpose(0, 1))
+    return torch.cat(made).to(q)
+
+
+def heads(rows: int, seed: int = 0, size: int = 8) -> list[Tensor]:
+    torch.manual_seed(seed)
+    return [torch.randn(rows, 2, size) for _ in range(3)]
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("context", [(), (0,), (0, 1)])
+@pytest.mark.parametrize("half", [False, True])
+def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, context, half):
+    """Padded in float32, and in half precision by variable-length attention."""
+    monkeypatch.setattr(varlen, "varlen_attn", varlen_attn)
+    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)), [1, 0, 0, 1, 0, 2])
+    q, k, v = heads(len(batch.ids))
+    q = q[: batch.docs] if read else q
+    before = {route: tuple(heads(3 + route, seed=route)[:2]) for route in context} or None
+    expected = attend(q, k, v, batch, read, before=before)
+    if half:
+        q, k, v = (x.bfloat16() for x in (q, k, v))
+    again = at_once(q, k, v, batch, read, before=before).float()
+    assert (again - expected).abs().max() <= (0.05 if half else 1e-6)
+
+
+def test_where_weights_are_dropped_they_are_in_half_precision_too(monkeypatch):
+    """torch's variable-length attention drops none: with dropout a GPU takes the padded one."""
+    monkeypatch.setattr(packing, "variable_length", lambda *_: pytest.fail("drops nothing"))
+    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)))
+    q, k, _ = (x.bfloat16() for x in heads(len(batch.ids)))
+    every = torch.stack([at_once(q, k, torch.ones_like(q), batch, dropout=0.5).float() for _ in range(200)])
+    assert every[:, batch.starts[:-1]].unique().numel() > 2  # of equal values each row is 1, unless some are dropped
+    assert (every.mean(0) - 1).abs().mean() < 0.1  # and those that are left count double
+
+
+@pytest.mark.parametrize("size", [3, 8, 11, 17, 34, 64])
+def test_variable_length_attention_takes_heads_of_any_size(monkeypatch, size):
+    """With the scale of the size they have, and the gradients; 34 and 17 are those of PALs in BERT-base and MiniLM."""
+    monkeypatch.setattr(varlen, "varlen_attn", varlen_attn)
+    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)))
+    span, found = Span(batch.starts, batch.longest), []
+    for way in (lambda q, k, v: attend(q, k, v, batch), lambda q, k, v: packing.variable_length(q, k, v, span, span)):
+        qkv = [x.requires_grad_() for x in heads(len(batch.ids), size=size)]
+        states = way(*qkv)
+        states.square().sum().backward()
+        found.append([states.detach(), *(x.grad for x in qkv)])
+    for one, other in zip(*found, strict=True):
+        assert one.shape == other.shape
+        assert (one - other).abs().max() <= 1e-5
+
+
+# ------------------------------------------------------------------------------------------------------ the meta device
+
+
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_no_layer_waits_for_the_device(monkeypatch, kind, dtype, pooling):
+    """Nor does a batch: vectors and all states, of every conditioning; heads of torch's attention have sizes it takes."""
+    sizes: list[int] = []
+    real = varlen.varlen_attn
+
+    def told(q: Tensor, *others: Any, **how: Any) -> Tensor:
+        sizes.append(q.shape[-1])
+        return real(q, *others, **how)
+
+    monkeypatch.setattr(varlen, "varlen_attn", told)
+    model = conditioned(kind).to(device="meta", dtype=getattr(torch, dtype))
+    model.pooling = "cls" if kind == "one_pass" else pooling
+    with torch.inference_mode():
+        batch = model.pack(DOCUMENTS, [*FORMATS, *FORMATS])
+        vectors, states = model(batch), model.hidden(batch)
+    assert vectors.shape == (8, *((4,) if kind == "one_pass" else ()), 48)
+    assert states.shape == (len(batch.ids), 48)
+    assert bool(sizes) == (dtype == "bfloat16")
+    assert all(size % 8 == 0 for size in sizes)
+
+
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize("loss", ["triplet_margin", "contrastive", "in_batch_margin"])
+def test_no_step_of_a_training_waits_for_the_device(monkeypatch, kind, loss, tmp_path):
+    """A batch, its losses, gradients, their norm, and what the log keeps; the losses are read where its lines are written."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # meta has none
+    made, tasks = small_training.model(kind).to("meta").train(), small_training.tasks()
+    config = replace(small_training.CONFIG, triplet_loss=loss, dense=kind == "one_pass")
+    heads = make_heads(tasks, 16, 0.1).to("meta")
+    known, log = loop.known_of(tasks, config), Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1)
+    batch = loop.gather(made, tasks, {task.name: np.arange(3) for task in tasks}, known)
+    losses = loop.losses_of(made, tasks, heads, batch, known, config)
+    assert len(losses) == 4
+    torch.stack([loss * np.float64(0.5) for loss in losses.values()]).sum().backward()
+    log.add(losses, np.full(4, 3.0), loop.work_of(made, batch))
+    log.end_step(1, 0.1)
+    torch.nn.utils.clip_grad_norm_(heads.parameters(), 1.0)
+    assert all(parameter.grad is not None for parameter in heads.parameters())
+    assert log.pending[0][2].device.type == "meta"
+
+
+def test_a_look_reads_its_losses_once(monkeypatch):
+    made, tasks, read = small_training.model(), small_training.tasks(), []
+    stack = torch.stack
+    monkeypatch.setattr(
+        loop, "losses_of", lambda model, tasks, heads, batch, *_: {next(iter(batch.rows)): torch.tensor(2.0)}
+    )
+    monkeypatch.setattr(torch, "stack", lambda losses: read.append(len(losses)) or stack(losses))
+    config = replace(small_training.CONFIG, validation_rows=7)
+    found = loop.look_at(made, tasks, torch.nn.ModuleDict(), config, 0, 1)
+    assert found == {task.name: 2.0 for task in tasks}
+    assert read == [4 * 4]  # two rows of a task at a time
+
+
+# ------------------------------------------------------------------------------------------- calls that need a GPU, recorded
+
+
+@pytest.mark.parametrize(("there", "calls"), [
+    (True, [("device", "cuda:3"), ("group", "cpu:gloo,cuda:nccl")]), (False, [("group", "gloo")]),
+])  # fmt: skip
+def test_a_process_takes_its_own_gpu_before_it_joins_the_others(monkeypatch, there, calls):
+    found: list[tuple[str, str]] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: found.append(("device", device)))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend: found.append(("group", backend)))
+    for name, value in (("WORLD_SIZE", "8"), ("LOCAL_RANK", "3")):
+        monkeypatch.setenv(name, value)
+    assert processes() == (0, 1)  # nobody joined: the call is recorded
+    assert found == calls
+
+
+def test_a_training_draws_on_the_gpu_it_is_on(monkeypatch):
+    found: list[object] = []
+
+    @contextmanager
+    def current(device):
+        found.append(device)
+        yield
+        found.append(None)
+
+    monkeypatch.setattr(torch.cuda, "device", current)
+    monkeypatch.setattr(torch.cuda, "manual_seed", found.append)
+    with torch.random.fork_rng([]):
+        start_drawing(5, torch.device("cuda:2"))
+    assert found == [torch.device("cuda:2"), 5, None]
+
+
+def test_a_compiled_layer_computes_what_a_plain_one_does(tmp_path):
+    """The compiler's front half, on the CPU; what it generates is a GPU's."""
+    folder = random_bert(tmp_path / "b")
+    model = plain(folder).requires_grad_(False)
+    expected = [ours(model, draw(99, lengths)) for lengths in ((4, 9), (30, 2, 2))]
+    compile_layers(model, backend="eager", fullgraph=True)
+    for lengths, states in zip(((4, 9), (30, 2, 2)), expected, strict=True):
+        for a, b in zip(ours(model, draw(99, lengths)), states, strict=True):
+            assert (a - b).abs().max() <= 1e-6
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-3), ("bfloat16", 0.2), ("float16", 0.05)])
+def test_a_gpu_gives_the_cpus_states_under_every_conditioning(kind, dtype, near):
+    documents, formats = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2), [*FORMATS, *FORMATS]
+    results = []
+    for device, number in (("cpu", "float32"), ("cuda", dtype)):
+        model = ready(conditioned(kind), number, device, compiled=device == "cuda" and kind == "plain")
+        with torch.inference_mode():
+            batch = model.pack(documents, formats)
+            results.append([model(batch).float().cpu(), model.hidden(batch).float().cpu()])
+            model.pooling = "mean"
+    for a, b in zip(*results, strict=True):
+        assert (a - b).abs().max() <= near
