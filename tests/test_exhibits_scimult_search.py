@@ -163,7 +163,7 @@ def test_nothing_measured_shows_nothing(page):
     parts: list[Callable] = [searches.floors, searches.splits, searches.two_covids, searches.show_readings]  # type: ignore[type-arg]
     for part in parts:
         part(page, [("live", [])])
-    searches.systems(page, [("live", [])], searches.INVENTED, "nothing")
+    searches.systems(page, [("live", [])], searches.FIVE, "nothing")
     assert page.said == []
 
 

@@ -7,7 +7,8 @@
     real      206 papers with one of 30 MeSH descriptors and 205 with fields of study, of SciRepEval's samples: ranked among
               the 30 descriptors, the 23 fields, and among all names of MeSH (27,455, without definitions)
 
-With `data = real` the real pieces are measured and nothing is trained; their recorded run stands beside every other one.
+With `data = real` the real pieces are measured, and of SciMult's own files every task that lies here; nothing is trained. The
+recorded run of the pieces stands beside every other one.
 """
 
 from __future__ import annotations
@@ -131,9 +132,14 @@ def matching_alone(task: Task, metrics: Sequence[str] = CUTS, seed: int = 0) -> 
 
 
 def measure(chapter: Chapter) -> list[Result]:
-    """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
+    """Return every row of the chapter's own measurements, recorded: of the published files, or what stands for them; with
+    `data = real` of the real pieces too.
+    """
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = list((_real if chapter.parameters["data"] == "real" else _invented)(chapter, names, seed))
+    rows = [
+        *(_pieces(chapter, names, seed) if chapter.parameters["data"] == "real" else ()),
+        *_files(chapter, names, seed),
+    ]
     rows += differences(rows, list(combinations(names, 2)))
     return chapter.record(scimult_systems.bare(rows))
 
@@ -143,7 +149,7 @@ def counted(task: Task) -> Iterator[Result]:
     yield from (counting.row(task, *count) for count in (*counting.counts(task), *tasks.labels(task)))
 
 
-def _real(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+def _pieces(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
     found = real_tasks()
     if ALL_MESH not in found:
         chapter.note(
@@ -161,7 +167,7 @@ def _real(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]
     yield from _linear(mesh, HELD_OUT, names, seed)
 
 
-def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
     gathered = counting.gather(chapter, (*FINE, *COARSE, *LINEAR.values()))
     counting.say_absent(chapter, gathered)
     for name in (name for name in FINE if name in gathered.tasks):

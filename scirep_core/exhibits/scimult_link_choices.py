@@ -6,8 +6,8 @@
     patients     PMC-Patients without any training on it, where the query is taken out of the pool
     triplets     200 real citation triplets: is the cited paper nearer than the other one?
 
-Encoders are those trained live in this build, whose vectors are stored, and words. The three similarities order alike where
-all vectors are of one length; those of a trained model are not.
+Encoders are words and, on the embedded literature, those trained live in this build, whose vectors are stored. The three
+similarities order alike where all vectors are of one length; those of a trained model are not.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ CALLED = {"dot": "inner product", "cosine": "cosine", "l2": "−L2"}
 
 
 def measure(chapter: Chapter) -> list[Result]:
-    """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
+    """Return every row of the chapter's own measurements, recorded: of the published files, or what stands for them; with
+    `data = real` of the real pieces too.
+    """
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = list(_real(names, seed) if chapter.parameters["data"] == "real" else _invented(chapter, names, seed))
+    rows = [*(_pieces(names, seed) if chapter.parameters["data"] == "real" else ()), *_files(chapter, names, seed)]
     return chapter.record(scimult_systems.bare(rows))
 
 
-def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
+def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
     task = load_task(TRIPLETS, "real")
     assert isinstance(task, Task)
     found = score(task, names, ("accuracy",), seed=seed)
@@ -63,7 +65,7 @@ def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
     yield from scimult_recommendation.measure(fetch("recommendation") / recommendation.STUDY, seed)
 
 
-def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
     gathered = counting.gather(chapter, (*POOLS, *ORDERED, *PATIENTS))
     counting.say_absent(chapter, gathered)
     patients, pools, ordered = (
@@ -164,7 +166,10 @@ def show_own_paper(chapter: Chapter, rows: Sequence[Result]) -> None:
 
 
 def _unmeasured(chapter: Chapter) -> None:
-    chapter.note("This is measured on the embedded literature: <code>-p data embedded</code>.")
+    chapter.note(
+        "This is measured on the embedded literature, <code>-p data embedded</code>, and on the published files where they "
+        "lie here."
+    )
 
 
 def show_similarities(chapter: Chapter, rows: Sequence[Result]) -> None:

@@ -1,6 +1,6 @@
-"""Chapter `scimult/search`, measuring: search on real and on invented papers, splits that are merged, nDCG in other readings (4.6).
+"""Chapter `scimult/search`, measuring: real searches, the five data sets, splits that are merged, other readings of nDCG (4.6).
 
-Real: 265 claims of SciFact whose evidence is among the 2,101 abstracts at hand, without titles; 100 searches with 10 results
+At hand: 265 claims of SciFact whose evidence is among the 2,101 abstracts at hand, without titles; 100 searches with 10 results
 each and their clicks; topics and judgements of TREC-COVID and NFCorpus, which have no texts here and are counted.
 """
 
@@ -30,7 +30,7 @@ from scirep_core.systems import load_system
 METRIC = "ndcg@10"
 CLAIMS, CLICKS = "sample/scifact", "sample/search"
 SPLIT = {"train": f"{CLAIMS}, train", "test": f"{CLAIMS}, test"}
-INVENTED = tuple(f"scimult/{name}" for name in ("search", "trec_covid", "trec_covid_beir", "scifact", "nfcorpus"))
+FIVE = tuple(f"scimult/{name}" for name in ("search", "trec_covid", "trec_covid_beir", "scifact", "nfcorpus"))
 COVID, COVID_BEIR = "scimult/trec_covid", "scimult/trec_covid_beir"
 TOPICS, JUDGED = "topics of TREC-COVID", "judgements of NFCorpus"
 CALLED = {CLAIMS: "SciFact, 265 claims at hand", SPLIT["train"]: "its training claims", SPLIT["test"]: "its test claims",
@@ -41,14 +41,16 @@ CALLED = {CLAIMS: "SciFact, 265 claims at hand", SPLIT["train"]: "its training c
 
 
 def measure(chapter: Chapter) -> list[Result]:
-    """Return every row of the chapter's own measurements, recorded: real pieces with `data = real`, else invented papers."""
+    """Return every row of the chapter's own measurements, recorded: of the published files, or what stands for them; with
+    `data = real` of the real pieces too.
+    """
     names, seed = scimult_systems.names_of(chapter), chapter.parameters["seed"]
-    rows = list(_real(names, seed) if chapter.parameters["data"] == "real" else _invented(chapter, names, seed))
+    rows = [*(_pieces(names, seed) if chapter.parameters["data"] == "real" else ()), *_files(chapter, names, seed)]
     rows += differences([row for row in rows if row.metric == METRIC])
     return chapter.record(scimult_systems.bare(rows))
 
 
-def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
+def _pieces(names: Sequence[str], seed: int) -> Iterator[Result]:
     claims, clicks = load_task(CLAIMS, "real"), load_task(CLICKS, "real")
     assert isinstance(claims, Task)
     assert isinstance(clicks, Task)
@@ -59,10 +61,10 @@ def _real(names: Sequence[str], seed: int) -> Iterator[Result]:
     yield from counts_of_judgements(claims)
 
 
-def _invented(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
-    gathered = counting.gather(chapter, INVENTED)
+def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result]:
+    gathered = counting.gather(chapter, FIVE)
     counting.say_absent(chapter, gathered)
-    for task in gathered.tasks.values():
+    for task in (gathered.tasks[name] for name in FIVE if name in gathered.tasks):
         yield from (counting.row(task, *count) for count in [*counting.counts(task), *query_words(task)])
         yield from score(task, names, (METRIC,), seed=seed)
     if COVID_BEIR in gathered.tasks:
@@ -216,7 +218,7 @@ def two_covids(chapter: Chapter, kinds: Shown) -> None:
             cells = [(name, count[name, "words of a query, mean"]) for name in (COVID, COVID_BEIR)]
             told = " and ".join(f"{number(chapter, row, 1)} in {called(name)}" for name, row in cells)
             chapter.say(
-                f"{kind.capitalize()}, invented: words of a query {told}; {number(chapter, count[COVID, 'pairs'])} pairs are put "
+                f"{kind.capitalize()}: words of a query {told}; {number(chapter, count[COVID, 'pairs'])} pairs are put "
                 f"in order in the one, {number(chapter, count[COVID_BEIR, 'papers'])} papers are searched in the other."
             )
 
