@@ -86,7 +86,7 @@ def _files(chapter: Chapter, names: Sequence[str], seed: int) -> Iterator[Result
         for task in ordered:
             yield from three_ways(task, label, _vectors(system, task), seed)
     for task in pools if "tfidf" in names else ():
-        yield from own_paper(task, "tfidf", _vectors(load_system("tfidf"), task), "cosine", seed)
+        yield from own_paper(task, "tfidf", _vectors(load_system("tfidf"), task), None, seed)
 
 
 def trained(chapter: Chapter) -> dict[str, System]:
@@ -99,7 +99,7 @@ def _vectors(system: System, task: Task) -> Vectors:
     return cast(Vectors, system.on(task))
 
 
-def own_paper(task: Task, label: str, vectors: Vectors, similarity: str, seed: int = 0) -> Iterator[Result]:
+def own_paper(task: Task, label: str, vectors: Vectors, similarity: str | None, seed: int = 0) -> Iterator[Result]:
     """Yield recall with the query's own paper in the pool and dropped, their difference, and how often it is found first."""
     data = cast(Pooled, task.payload)
     assert data.keep_self
@@ -127,7 +127,7 @@ def three_ways(task: Task, label: str, vectors: Vectors, seed: int = 0) -> Itera
             yield from changed(rows, found["dot"], f"{how} minus inner product", "inner product")
 
 
-def _rows(task: Task, vectors: Vectors, metrics: Sequence[str], how: str, label: str, seed: int) -> list[Result]:
+def _rows(task: Task, vectors: Vectors, metrics: Sequence[str], how: str | None, label: str, seed: int) -> list[Result]:
     return scoring.evaluate(task, vectors, metrics=metrics, similarity=how, name=label, seed=seed)
 
 
