@@ -54,6 +54,13 @@ class Settings(NamedTuple):
     device: str | None = None
     compiled: bool = False
 
+    def rounding(self) -> list[str]:
+        """Return what decides a vector's last digits beside the number type, for fingerprints: in float32 nothing."""
+        if self.dtype == "float32":
+            return []
+        kind = pick_device(self.device).partition(":")[0]
+        return [kind, "compiled"] if self.compiled and kind != "cpu" else [kind]
+
 
 class TransformersEncoder:
     """A transformers model read from a folder, the bundled package or the hub; weights load at the first encode."""
@@ -123,7 +130,7 @@ class TransformersEncoder:
         recipe = [self.pooling, list(self.recipe), self.length, self.normalised, self.settings.dtype]
         recipe += ["lower case"] if self.stated.lower else []
         if self.settings.dtype != "float32":
-            recipe += [self.device.partition(":")[0], *(["trunk"] if self.on_trunk else [])]
+            recipe += [*self.settings.rounding(), *(["trunk"] if self.on_trunk else [])]
         return stable_hash([files, recipe])[:16]
 
     @cached_property
