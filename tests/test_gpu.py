@@ -24,7 +24,7 @@ from torch.nn.attention import varlen
 
 from scirep_core import load_encoder, scale
 from scirep_core import train as loop
-from scirep_core.encoders import hub, packing
+from scirep_core.encoders import hub, packing, trunk_encoder
 from scirep_core.encoders.conditioning import CONDITIONINGS
 from scirep_core.encoders.packing import Span, at_once, attend, pack
 from scirep_core.encoders.trunk_encoder import compile_layers, ready
@@ -157,6 +157,43 @@ def test_a_look_reads_its_losses_once(monkeypatch):
     found = loop.look_at(made, tasks, torch.nn.ModuleDict(), config, 0, 1)
     assert found == {task.name: 2.0 for task in tasks}
     assert read == [4 * 4]  # two rows of a task at a time
+
+
+def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch, tmp_path):
+    """Asked as if it were on a GPU, an encoder reads a batch when two more were given, and the vectors are those of the CPU."""
+    from tiny_models import bert
+
+    texts = [" ".join(["w1 a paper"] * (1 + i % 7)) for i in range(30)]
+    encoder = load_encoder(str(bert(tmp_path / "b")), device="cpu").trunk
+    expected, told = encoder.encode(texts, "PRX"), list[str]()
+    model, tokens = encoder.loaded
+    ids, run, read = tokens.ids, type(model).forward, packing.on_host
+
+    def on_host(x):
+        array = read(x)
+        return lambda: told.append("read") or array()
+
+    monkeypatch.setattr(packing, "on_host", on_host)
+    monkeypatch.setattr(type(model), "forward", lambda self, batch: told.append("computed") or run(self, batch))
+    monkeypatch.setattr(
+        type(tokens), "ids", lambda self, texts, most: told.append(f"cut {len(texts)}") or ids(texts, most)
+    )
+    assert np.array_equal(encoder.encode(texts, "PRX"), expected)
+    assert told == ["cut 30", "computed", "read"]
+    told.clear()
+    encoder.device = "cuda:0"
+    for name, value in (("PART", 10), ("GPU_BUDGET", 60), ("now", lambda device: 1.0)):
+        monkeypatch.setattr(trunk_encoder, name, value)
+    assert np.abs(encoder.encode(texts, "PRX") - expected).max() <= 1e-6
+    assert [one for one in told if one.startswith("cut")] == ["cut 10"] * 3
+    batches = told.count("computed")
+    assert batches > 6 and told.count("read") == batches
+    places = {what: [i for i, one in enumerate(told) if one == what] for what in ("computed", "read")}
+    assert all(given < read_ for given, read_ in zip(places["computed"][2:], places["read"], strict=False))
+    # and no further ahead
+    assert all(read_ < given for read_, given in zip(places["read"], places["computed"][3:], strict=False))
+    for cut in (i for i, one in enumerate(told) if i and one == "cut 10"):
+        assert told[:cut].count("computed") == told[:cut].count("read") + 2
 
 
 # ------------------------------------------------------------------------------------------- calls that need a GPU, recorded

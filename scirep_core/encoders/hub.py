@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -216,16 +216,23 @@ class TransformersEncoder:
         """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
         import torch
 
+        from scirep_core.encoders.packing import in_turn, on
+
         ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
         rows: list[list[int]] = [row or [self.tokenizer.pad_token_id] for row in ids["input_ids"]]
         order = sorted(range(len(texts)), key=lambda i: (-len(rows[i]), i))
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        budget = TOKENS_PER_BATCH * (32 if self.device.startswith("cuda") else 1)
+        times, ahead = (32, 2) if self.device.startswith("cuda") else (1, 0)
+
+        def computed() -> Iterator[tuple[list[int], torch.Tensor]]:
+            for batch in token_batches(order, [len(row) for row in rows], TOKENS_PER_BATCH * times):
+                padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="np")
+                padded = {key: on(self.device, value) for key, value in padded.items()}
+                yield batch, pool(model(**padded), padded["attention_mask"], self.pooling).float()
+
         with torch.inference_mode():
-            for batch in token_batches(order, [len(row) for row in rows], budget):
-                padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="pt")
-                padded = {key: value.to(self.device) for key, value in padded.items()}
-                vectors[batch] = pool(model(**padded), padded["attention_mask"], self.pooling).float().cpu().numpy()
+            for batch, found in in_turn(computed(), ahead):
+                vectors[batch] = found
         if self.normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         if not np.isfinite(vectors).all():
