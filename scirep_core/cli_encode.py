@@ -44,7 +44,7 @@ def encode(
         typer.Option("--float-years", help="Years as 2019.0, as SciRepEval's Search has them under --protocol paper."),
     ] = False,
     shard: Annotated[int, typer.Option(help="Of folders: papers in a shard.", min=1)] = 50_000,
-    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16 or float16.")] = "float32",
+    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16, float16, or tf32 on a GPU.")] = "float32",
     max_length: Annotated[
         int | None, typer.Option(help="Tokens kept of a text; default: what the model states.")
     ] = None,

@@ -25,10 +25,12 @@ from torch.nn.attention import varlen
 from scirep_core import load_encoder, scale
 from scirep_core import train as loop
 from scirep_core.encoders import hub, packing, trunk_encoder
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned
+from scirep_core.encoders.number_types import products_in
 from scirep_core.encoders.packing import Span, at_once, attend, pack
 from scirep_core.encoders.trunk_encoder import compile_layers, ready
 from scirep_core.encoding import plan
+from scirep_core.errors import ConfigError
 from scirep_core.formats import FORMATS
 from scirep_core.training.checkpoint import Log
 from scirep_core.training.optimisation import make_heads, start_drawing
@@ -265,6 +267,31 @@ def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_
     assert max(flying) == most
     assert set(workers) == {(device.partition(":")[0], True)}
     assert len(read_vector_folder(out)[0]) == 16
+
+
+def test_tf32_is_set_while_a_model_runs_and_never_else(monkeypatch, tmp_path):
+    from tiny_models import bert
+
+    folder, setting, found = str(bert(tmp_path / "b")), torch.backends.cuda.matmul, list[str]()
+    with pytest.raises(ConfigError, match="dtype tf32 is a GPU's"):
+        load_encoder(f"{folder}:tf32", device="cpu")
+    monkeypatch.setattr(hub, "pick_device", lambda wanted: "cuda")
+    encoder, exact = (load_encoder(f"{folder}:{dtype}").trunk for dtype in ("tf32", "float32"))
+    assert encoder.fingerprint != exact.fingerprint
+    run, before = Conditioned.forward, setting.fp32_precision
+    monkeypatch.setattr(Conditioned, "forward", lambda *given: found.append(setting.fp32_precision) or run(*given))
+    for one in (encoder, exact):
+        one.device = "cpu"
+        one.encode(["a paper"], "PRX")
+    assert found == ["tf32", before] and setting.fp32_precision == before != "tf32"
+    assert {parameter.dtype for parameter in encoder.loaded[0].parameters()} == {torch.float32}
+    with pytest.raises(ZeroDivisionError), products_in("tf32"):
+        assert setting.fp32_precision == "tf32"
+        raise ZeroDivisionError
+    assert setting.fp32_precision == before
+    config = replace(small_training.CONFIG, precision="tf32")
+    with pytest.raises(ConfigError, match="precision tf32 is a GPU's"):
+        loop.train(small_training.model(), small_training.tasks(), config, tmp_path / "t")
 
 
 def test_a_training_draws_on_the_gpu_it_is_on(monkeypatch):

@@ -169,7 +169,7 @@ def load_encoder(
     `NAME:bfloat16` says the number type in the name, so that rows say it too; it goes before `dtype`.
 
     Args:
-        dtype: of weights and layers: float32, bfloat16 or float16; vectors are float32.
+        dtype: of weights and layers: float32, bfloat16, float16, or tf32 on a GPU (`number_types.py`); vectors are float32.
         max_length: tokens kept of a text; None is what the model states, at most 512.
         device: cpu, cuda, cuda:N; None is SCIREP_DEVICE, else the GPU where there is one.
         compiled: have torch's compiler fuse what comes after attention, in BERT models on a GPU; elsewhere nothing changes.
@@ -177,12 +177,14 @@ def load_encoder(
 
     Raises ConfigError naming the nearest registered encoder or number type, or for a name that is empty.
     """
-    from scirep_core.encoders.hub import DTYPES, Settings
+    from scirep_core.encoders.hub import DTYPES, Settings, pick_device
 
     one, held = _held(name)
     plain, dtype = _typed(one, dtype)
     if dtype not in DTYPES:
         raise ConfigError(f"unknown dtype {dtype!r}; {nearest(dtype, DTYPES)}")
+    if dtype == "tf32" and not pick_device(device).startswith("cuda"):
+        raise ConfigError("dtype tf32 is a GPU's: give float32 or bfloat16")
     model, pooling = _pooled(plain)
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENS_PER_BATCH = 2048
 """On a CPU: what a layer then holds stays in the cache (12 MB for 1,536 numbers a token). A GPU gets 32 times as many."""
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("float32", "tf32", "bfloat16", "float16")
 
 
 class Settings(NamedTuple):
@@ -150,6 +150,7 @@ class TransformersEncoder:
 
     @cached_property
     def _loaded(self) -> Any:
+        from scirep_core.encoders.number_types import number_type
         from scirep_core.encoders.prepacked import prepack
 
         transformers = quiet_transformers()
@@ -157,7 +158,7 @@ class TransformersEncoder:
         with model_folder.reading(self.folder, "weights"):
             model = transformers.AutoModel.from_pretrained(
                 self.folder, config=library_config(self.folder), use_safetensors=safe, trust_remote_code=False,
-                dtype=self.settings.dtype,
+                dtype=number_type(self.settings.dtype),
             )  # fmt: skip
         return prepack(model.eval().to(self.device))
 
@@ -206,9 +207,11 @@ class TransformersEncoder:
         """Return (n, length, dim) float32 last hidden states by a forward function of a transformers model."""
         import torch
 
+        from scirep_core.encoders.number_types import products_in
+
         words, most = model.get_input_embeddings().num_embeddings, model_folder.positions(self.folder)
         ids, seen = checked(input_ids, attention_mask, words, most)
-        with torch.inference_mode():
+        with torch.inference_mode(), products_in(self.settings.dtype):
             output = forward(input_ids=ids.to(self.device), attention_mask=seen.long().to(self.device))
         return output.last_hidden_state.float().cpu() * seen.unsqueeze(-1)
 
@@ -216,6 +219,7 @@ class TransformersEncoder:
         """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
         import torch
 
+        from scirep_core.encoders.number_types import products_in
         from scirep_core.encoders.packing import in_turn, on
 
         ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
@@ -230,7 +234,7 @@ class TransformersEncoder:
                 padded = {key: on(self.device, value) for key, value in padded.items()}
                 yield batch, pool(model(**padded), padded["attention_mask"], self.pooling).float()
 
-        with torch.inference_mode():
+        with torch.inference_mode(), products_in(self.settings.dtype):
             for batch, found in in_turn(computed(), ahead):
                 vectors[batch] = found
         if self.normalised:

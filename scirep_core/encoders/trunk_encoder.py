@@ -26,6 +26,7 @@ from torch import Tensor
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning import Conditioned, Conditioning
 from scirep_core.encoders.hub import Settings, checked, pick_device
+from scirep_core.encoders.number_types import number_type, products_in
 from scirep_core.encoders.packing import in_turn, pack
 from scirep_core.encoders.prepacked import prepack
 from scirep_core.encoders.speed import Speed, flops, now
@@ -135,7 +136,7 @@ class TrunkEncoder:
                     yield [first + i for i in batch], model(packed).float()
 
         vectors: NDArray[np.float32] | None = None
-        with torch.inference_mode():
+        with torch.inference_mode(), products_in(self.settings.dtype):
             for places, found in in_turn(computed(), ahead):
                 if vectors is None:
                     vectors = np.empty((len(texts), *found.shape[1:]), dtype=np.float32)
@@ -152,8 +153,7 @@ class TrunkEncoder:
         """Return the tokens of a batch, where a layer's widest product has `inner` numbers a token."""
         if self.device.startswith("cuda"):
             return GPU_BUDGET
-        number: torch.dtype = getattr(torch, self.settings.dtype)
-        return min(BUDGET, HELD // (inner * number.itemsize))
+        return min(BUDGET, HELD // (inner * number_type(self.settings.dtype).itemsize))
 
     def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
         if self.about.normalised:
@@ -178,16 +178,17 @@ class TrunkEncoder:
         model, _ = self.loaded
         added = 0 if route is None else model.conditioning.added()
         words, most = model.conditioning.words(model.trunk), model.trunk.shape.max_position_embeddings - added
-        return padded(model, *checked(input_ids, attention_mask, words, most), route)
+        with products_in(self.settings.dtype):
+            return padded(model, *checked(input_ids, attention_mask, words, most), route)
 
 
 def ready(model: Conditioned, dtype: str, device: str, compiled: bool = False) -> Conditioned:
     """Return the model made ready to run, in place: on its device, in its number type, linear layers laid out for it."""
     model.eval().requires_grad_(False).to(device)
     if device == "cpu":
-        prepack(model, getattr(torch, dtype))
+        prepack(model, number_type(dtype))
     else:
-        model.to(getattr(torch, dtype))
+        model.to(number_type(dtype))
     return compile_layers(model) if compiled and device != "cpu" else model
 
 
