@@ -44,10 +44,14 @@ def encode(
         typer.Option("--float-years", help="Years as 2019.0, as SciRepEval's Search has them under --protocol paper."),
     ] = False,
     shard: Annotated[int, typer.Option(help="Of folders: papers in a shard.", min=1)] = 50_000,
-    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16 or float16.")] = "float32",
+    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16, float16, or tf32 on a GPU.")] = "float32",
     max_length: Annotated[
         int | None, typer.Option(help="Tokens kept of a text; default: what the model states.")
     ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="On a GPU: compile the layers first, which takes a minute.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file, print the exact text of each record; load no model.")
     ] = False,
@@ -65,7 +69,7 @@ def encode(
     if engine not in ENGINES:
         raise ConfigError(f"--engine {engine!r}: {nearest(engine, ENGINES)}")
     reading = Reading(_fields(fields), to_find, float_years)
-    named = Named(encoder, dtype, max_length)
+    named = Named(encoder, dtype, max_length, device, compiled)
     model = named.load()
     if dry_run:
         scan(papers, model.recipe, reading)  # as the real run: nothing is printed of a file it would refuse

@@ -3,7 +3,8 @@
 The folder stays the source of truth: tasks claim, compute and write the very shards that `vector_folder.py` would, so a
 run that broke off, on either engine, goes on where it stopped. The driver reads the input once and keeps a bounded
 number of shards in flight; the folder must be on a file system that all machines share. Starting Ray costs 10-30 s, so
-this is for jobs that run longer than an hour; Ray's own rule gives a task one core unless told otherwise.
+this is for jobs that run longer than an hour. An encoder that runs on a GPU asks for one of the cluster's a task: Ray hides all
+others from it. On a CPU Ray's own rule gives a task one core unless told otherwise.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from scirep_core import claims
 from scirep_core.embed import Progress
 from scirep_core.encoders import Encoder, load_encoder
+from scirep_core.encoders.hub import pick_device
 from scirep_core.encoding import Plan, Record
 from scirep_core.errors import ConfigError, ScirepError
 from scirep_core.formats import Format
@@ -28,10 +30,12 @@ class Named(NamedTuple):
     name: str
     dtype: str = "float32"
     max_length: int | None = None
+    device: str | None = None
+    compiled: bool = False
 
     def load(self) -> Encoder:
         """Return the encoder."""
-        return load_encoder(self.name, dtype=self.dtype, max_length=self.max_length)
+        return load_encoder(self.name, **{key: value for key, value in self._asdict().items() if key != "name"})
 
 
 def import_ray() -> Any:
@@ -62,8 +66,9 @@ def encode_on_ray(
     encoder = named.load()
     waiting = missing_shards(out, plan)
     done = plan.papers - sum(plan.parts[number].papers for number in waiting)
-    task = ray.remote(_task)
-    most = max(1, int(ray.cluster_resources().get("CPU", 1))) + 1
+    named = named._replace(device=pick_device(named.device).partition(":")[0])  # a worker's own GPU is its first
+    kind, task = ("GPU", ray.remote(num_gpus=1)(_task)) if named.device == "cuda" else ("CPU", ray.remote(_task))
+    most = max(1, int(ray.cluster_resources().get(kind, 1))) + 1
     read = reader(papers, plan, encoder)
     flying: dict[Any, int] = {}
     if progress:

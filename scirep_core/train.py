@@ -29,6 +29,7 @@ from torch.nn import functional as F
 
 from scirep_core.batching import plan
 from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.number_types import products_in
 from scirep_core.encoders.packing import Packed, on
 from scirep_core.encoders.speed import flops, matrix_rate
 from scirep_core.errors import NumericError
@@ -119,7 +120,7 @@ def train(
     device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
     steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
     own = torch.random.fork_rng([device] if device.type == "cuda" else [])
-    with only_trained(model) as trained, own, threads_restored():
+    with only_trained(model) as trained, own, threads_restored(), products_in(config.precision):
         start_drawing(drawn(config.seed, "heads"), device)
         heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
         optimizer = make_optimizer(model, trained, heads, config)

@@ -6,9 +6,12 @@ that picks rows, a copy to the CPU) raises there. torch's variable-length attent
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,15 +22,20 @@ from test_trunk import conditioned, draw, ours, plain, random_bert
 from torch import Tensor
 from torch.nn.attention import varlen
 
+from scirep_core import load_encoder, scale
 from scirep_core import train as loop
-from scirep_core.encoders import packing
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders import hub, packing, trunk_encoder
+from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned
+from scirep_core.encoders.number_types import products_in
 from scirep_core.encoders.packing import Span, at_once, attend, pack
 from scirep_core.encoders.trunk_encoder import compile_layers, ready
+from scirep_core.encoding import plan
+from scirep_core.errors import ConfigError
 from scirep_core.formats import FORMATS
 from scirep_core.training.checkpoint import Log
 from scirep_core.training.optimisation import make_heads, start_drawing
 from scirep_core.training.processes import processes
+from scirep_core.vector_folder import read_vector_folder
 
 DOCUMENTS = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
 
@@ -153,7 +161,61 @@ def test_a_look_reads_its_losses_once(monkeypatch):
     assert read == [4 * 4]  # two rows of a task at a time
 
 
+def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch, tmp_path):
+    """Asked as if it were on a GPU, an encoder reads a batch when two more were given, and the vectors are those of the CPU."""
+    from tiny_models import bert
+
+    texts = [" ".join(["w1 a paper"] * (1 + i % 7)) for i in range(30)]
+    encoder = load_encoder(str(bert(tmp_path / "b")), device="cpu").trunk
+    expected, told = encoder.encode(texts, "PRX"), list[str]()
+    model, tokens = encoder.loaded
+    ids, run, read = tokens.ids, type(model).forward, packing.on_host
+
+    def on_host(x):
+        array = read(x)
+        return lambda: told.append("read") or array()
+
+    monkeypatch.setattr(packing, "on_host", on_host)
+    monkeypatch.setattr(type(model), "forward", lambda self, batch: told.append("computed") or run(self, batch))
+    monkeypatch.setattr(
+        type(tokens), "ids", lambda self, texts, most: told.append(f"cut {len(texts)}") or ids(texts, most)
+    )
+    assert np.array_equal(encoder.encode(texts, "PRX"), expected)
+    assert told == ["cut 30", "computed", "read"]
+    told.clear()
+    encoder.device = "cuda:0"
+    for name, value in (("PART", 10), ("GPU_BUDGET", 60), ("now", lambda device: 1.0)):
+        monkeypatch.setattr(trunk_encoder, name, value)
+    assert np.abs(encoder.encode(texts, "PRX") - expected).max() <= 1e-6
+    assert [one for one in told if one.startswith("cut")] == ["cut 10"] * 3
+    batches = told.count("computed")
+    assert batches > 6 and told.count("read") == batches
+    places = {what: [i for i, one in enumerate(told) if one == what] for what in ("computed", "read")}
+    assert all(given < read_ for given, read_ in zip(places["computed"][2:], places["read"], strict=False))
+    # and no further ahead
+    assert all(read_ < given for read_, given in zip(places["read"], places["computed"][3:], strict=False))
+    for cut in (i for i, one in enumerate(told) if i and one == "cut 10"):
+        assert told[:cut].count("computed") == told[:cut].count("read") + 2
+
+
 # ------------------------------------------------------------------------------------------- calls that need a GPU, recorded
+
+
+def test_compiled_is_reached_by_name_and_told_apart_in_half_precision(monkeypatch, tmp_path):
+    from tiny_models import bert
+
+    folder, prints = str(bert(tmp_path / "b")), {}
+    monkeypatch.setattr(hub, "pick_device", lambda wanted: wanted)
+    for dtype in ("float32", "bfloat16"):
+        for device, compiled in (("cpu", False), ("cpu", True), ("cuda:1", False), ("cuda:1", True)):
+            made = load_encoder(f"{folder}#PRX", dtype=dtype, device=device, compiled=compiled).encoder
+            prints[dtype, device, compiled] = made.fingerprint
+            assert made.trunk.settings == hub.Settings(dtype, None, device, compiled)
+    assert len({print_ for (dtype, *_), print_ in prints.items() if dtype == "float32"}) == 1
+    assert len(set(prints.values())) == 4
+    assert prints["bfloat16", "cpu", False] == prints["bfloat16", "cpu", True]  # where nothing is compiled
+    joined = load_encoder(f"{folder}+{folder}", compiled=True)
+    assert all(part.settings.compiled for part in joined.members)
 
 
 @pytest.mark.parametrize(("there", "calls"), [
@@ -168,6 +230,68 @@ def test_a_process_takes_its_own_gpu_before_it_joins_the_others(monkeypatch, the
         monkeypatch.setenv(name, value)
     assert processes() == (0, 1)  # nobody joined: the call is recorded
     assert found == calls
+
+
+@pytest.mark.parametrize(("device", "asked", "most"), [("cuda:1", {"num_gpus": 1}, 3), ("cpu", {}, 5)])
+def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_path, device, asked, most):
+    """By a stand-in for Ray, with two GPUs and four cores; a worker's own GPU is its first, whatever the driver's is."""
+    from test_cli_encode import papers
+    from tiny_models import bert
+
+    options, flying, workers = [], [], []
+
+    def remote(*task, **given):
+        options.append(given)
+        done = SimpleNamespace(remote=lambda *given: partial(scale._task, *given))
+        return done if task else lambda task: done
+
+    def wait(references, num_returns):
+        flying.append(len(references))
+        return references[:num_returns], references[num_returns:]
+
+    def loaded(named):
+        workers.append((named.device, named.compiled))
+        return load_encoder(named.name, device="cpu")
+
+    ray = SimpleNamespace(
+        is_initialized=lambda: True, cluster_resources=lambda: {"CPU": 4.0, "GPU": 2.0}, remote=remote, wait=wait,
+        get=lambda reference: reference(), exceptions=SimpleNamespace(RayError=OSError),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(scale, "pick_device", lambda wanted: wanted or "cpu")
+    monkeypatch.setattr(scale, "_loaded", loaded)
+    source, named = papers(tmp_path, 16), scale.Named(str(bert(tmp_path / "b")), device=device, compiled=True)
+    out = tmp_path / "out"
+    scale.encode_on_ray(source, out, plan(source, out, named.load(), "PRX", per_shard=2), named, "PRX")
+    assert options == [asked]
+    assert max(flying) == most
+    assert set(workers) == {(device.partition(":")[0], True)}
+    assert len(read_vector_folder(out)[0]) == 16
+
+
+def test_tf32_is_set_while_a_model_runs_and_never_else(monkeypatch, tmp_path):
+    from tiny_models import bert
+
+    folder, setting, found = str(bert(tmp_path / "b")), torch.backends.cuda.matmul, list[str]()
+    with pytest.raises(ConfigError, match="dtype tf32 is a GPU's"):
+        load_encoder(f"{folder}:tf32", device="cpu")
+    monkeypatch.setattr(hub, "pick_device", lambda wanted: "cuda")
+    encoder, exact = (load_encoder(f"{folder}:{dtype}").trunk for dtype in ("tf32", "float32"))
+    assert encoder.fingerprint != exact.fingerprint
+    run, before = Conditioned.forward, setting.fp32_precision
+    monkeypatch.setattr(Conditioned, "forward", lambda *given: found.append(setting.fp32_precision) or run(*given))
+    for one in (encoder, exact):
+        one.device = "cpu"
+        one.encode(["a paper"], "PRX")
+    assert found == ["tf32", before] and setting.fp32_precision == before != "tf32"
+    assert {parameter.dtype for parameter in encoder.loaded[0].parameters()} == {torch.float32}
+    with pytest.raises(ZeroDivisionError), products_in("tf32"):
+        assert setting.fp32_precision == "tf32"
+        raise ZeroDivisionError
+    assert setting.fp32_precision == before
+    config = replace(small_training.CONFIG, precision="tf32")
+    with pytest.raises(ConfigError, match="precision tf32 is a GPU's"):
+        loop.train(small_training.model(), small_training.tasks(), config, tmp_path / "t")
 
 
 def test_a_training_draws_on_the_gpu_it_is_on(monkeypatch):

@@ -23,7 +23,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,25 +157,34 @@ HOW = {"++": "concatenation", "+": "mean"}
 
 
 def load_encoder(
-    name: str, *, dtype: str = "float32", max_length: int | None = None, device: str | None = None
+    name: str,
+    *,
+    dtype: str = "float32",
+    max_length: int | None = None,
+    device: str | None = None,
+    compiled: bool = False,
 ) -> Encoder:
     """Return an encoder by registry name, folder, hub name (`org/model`, or `@cls`, `@mean`, `@pooler`), NAME#FORMAT, a+b, a++b.
 
     `NAME:bfloat16` says the number type in the name, so that rows say it too; it goes before `dtype`.
 
     Args:
-        dtype: of weights and layers: float32, bfloat16 or float16; vectors are float32.
+        dtype: of weights and layers: float32, bfloat16, float16, or tf32 on a GPU (`number_types.py`); vectors are float32.
         max_length: tokens kept of a text; None is what the model states, at most 512.
         device: cpu, cuda, cuda:N; None is SCIREP_DEVICE, else the GPU where there is one.
+        compiled: have torch's compiler fuse what comes after attention, in BERT models on a GPU; elsewhere nothing changes.
+            Compiling takes a minute, so it pays where encoding takes many.
 
     Raises ConfigError naming the nearest registered encoder or number type, or for a name that is empty.
     """
-    from scirep_core.encoders.hub import DTYPES, Settings
+    from scirep_core.encoders.hub import DTYPES, Settings, pick_device
 
     one, held = _held(name)
     plain, dtype = _typed(one, dtype)
     if dtype not in DTYPES:
         raise ConfigError(f"unknown dtype {dtype!r}; {nearest(dtype, DTYPES)}")
+    if dtype == "tf32" and not pick_device(device).startswith("cuda"):
+        raise ConfigError("dtype tf32 is a GPU's: give float32 or bfloat16")
     model, pooling = _pooled(plain)
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
@@ -187,9 +196,9 @@ def load_encoder(
             parts = [part.strip() for part in name.split(sign)]
             if not all(parts):
                 raise ConfigError(f"encoder {name!r}: nothing on one side of {sign}")
-            members = [load_encoder(part, dtype=dtype, max_length=max_length, device=device) for part in parts]
-            return Ensemble(name, tuple(members), how)
-    encoder = _alone(one, model, pooling, Settings(dtype, max_length, device))
+            given: dict[str, Any] = {"dtype": dtype, "max_length": max_length, "device": device, "compiled": compiled}
+            return Ensemble(name, tuple(load_encoder(part, **given) for part in parts), how)
+    encoder = _alone(one, model, pooling, Settings(dtype, max_length, device, compiled))
     if held is None:
         return encoder
     from scirep_core.encoders.saved import Held

@@ -33,7 +33,8 @@ class ByLibrary:
         """Load base and adapters (format -> folder). Raises ConfigError for an adapter that does not fit the base."""
         quiet_transformers()
         import adapters
-        import torch
+
+        from scirep_core.encoders.number_types import number_type
 
         logging.getLogger("adapters").setLevel(logging.ERROR)  # it warns of what is checked here
 
@@ -42,7 +43,7 @@ class ByLibrary:
         with reading(base.folder, "weights"):
             self.model: Any = auto.from_pretrained(
                 base.folder, config=library_config(base.folder), use_safetensors=safe, trust_remote_code=False,
-                dtype=base.settings.dtype,
+                dtype=number_type(base.settings.dtype),
             )  # fmt: skip
         self.ran: Counter[str] = Counter()
         self.layers: Counter[str] = Counter()
@@ -53,7 +54,7 @@ class ByLibrary:
             if name in folders:
                 self.layers[name] += 1
                 module.register_forward_hook(self._count(name))
-        self.model.to(device=base.device, dtype=getattr(torch, base.settings.dtype)).eval()
+        self.model.to(device=base.device, dtype=number_type(base.settings.dtype)).eval()
         self.base = base
 
     def _count(self, name: str) -> Any:

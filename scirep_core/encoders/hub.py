@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENS_PER_BATCH = 2048
 """On a CPU: what a layer then holds stays in the cache (12 MB for 1,536 numbers a token). A GPU gets 32 times as many."""
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("float32", "tf32", "bfloat16", "float16")
 
 
 class Settings(NamedTuple):
@@ -53,6 +53,13 @@ class Settings(NamedTuple):
     max_length: int | None = None
     device: str | None = None
     compiled: bool = False
+
+    def rounding(self) -> list[str]:
+        """Return what decides a vector's last digits beside the number type, for fingerprints: in float32 nothing."""
+        if self.dtype == "float32":
+            return []
+        kind = pick_device(self.device).partition(":")[0]
+        return [kind, "compiled"] if self.compiled and kind != "cpu" else [kind]
 
 
 class TransformersEncoder:
@@ -123,7 +130,7 @@ class TransformersEncoder:
         recipe = [self.pooling, list(self.recipe), self.length, self.normalised, self.settings.dtype]
         recipe += ["lower case"] if self.stated.lower else []
         if self.settings.dtype != "float32":
-            recipe += [self.device.partition(":")[0], *(["trunk"] if self.on_trunk else [])]
+            recipe += [*self.settings.rounding(), *(["trunk"] if self.on_trunk else [])]
         return stable_hash([files, recipe])[:16]
 
     @cached_property
@@ -143,6 +150,7 @@ class TransformersEncoder:
 
     @cached_property
     def _loaded(self) -> Any:
+        from scirep_core.encoders.number_types import number_type
         from scirep_core.encoders.prepacked import prepack
 
         transformers = quiet_transformers()
@@ -150,7 +158,7 @@ class TransformersEncoder:
         with model_folder.reading(self.folder, "weights"):
             model = transformers.AutoModel.from_pretrained(
                 self.folder, config=library_config(self.folder), use_safetensors=safe, trust_remote_code=False,
-                dtype=self.settings.dtype,
+                dtype=number_type(self.settings.dtype),
             )  # fmt: skip
         return prepack(model.eval().to(self.device))
 
@@ -199,9 +207,11 @@ class TransformersEncoder:
         """Return (n, length, dim) float32 last hidden states by a forward function of a transformers model."""
         import torch
 
+        from scirep_core.encoders.number_types import products_in
+
         words, most = model.get_input_embeddings().num_embeddings, model_folder.positions(self.folder)
         ids, seen = checked(input_ids, attention_mask, words, most)
-        with torch.inference_mode():
+        with torch.inference_mode(), products_in(self.settings.dtype):
             output = forward(input_ids=ids.to(self.device), attention_mask=seen.long().to(self.device))
         return output.last_hidden_state.float().cpu() * seen.unsqueeze(-1)
 
@@ -209,16 +219,24 @@ class TransformersEncoder:
         """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
         import torch
 
+        from scirep_core.encoders.number_types import products_in
+        from scirep_core.encoders.packing import in_turn, on
+
         ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
         rows: list[list[int]] = [row or [self.tokenizer.pad_token_id] for row in ids["input_ids"]]
         order = sorted(range(len(texts)), key=lambda i: (-len(rows[i]), i))
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        budget = TOKENS_PER_BATCH * (32 if self.device.startswith("cuda") else 1)
-        with torch.inference_mode():
-            for batch in token_batches(order, [len(row) for row in rows], budget):
-                padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="pt")
-                padded = {key: value.to(self.device) for key, value in padded.items()}
-                vectors[batch] = pool(model(**padded), padded["attention_mask"], self.pooling).float().cpu().numpy()
+        times, ahead = (32, 2) if self.device.startswith("cuda") else (1, 0)
+
+        def computed() -> Iterator[tuple[list[int], torch.Tensor]]:
+            for batch in token_batches(order, [len(row) for row in rows], TOKENS_PER_BATCH * times):
+                padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="np")
+                padded = {key: on(self.device, value) for key, value in padded.items()}
+                yield batch, pool(model(**padded), padded["attention_mask"], self.pooling).float()
+
+        with torch.inference_mode(), products_in(self.settings.dtype):
+            for batch, found in in_turn(computed(), ahead):
+                vectors[batch] = found
         if self.normalised:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         if not np.isfinite(vectors).all():

@@ -11,7 +11,8 @@ in float32, and where training drops weights, which that attention cannot, padde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -165,6 +166,38 @@ def on(device: str, values: NDArray[Any]) -> Tensor:
     """Return numbers as a tensor on a device; a GPU takes them while it computes something else."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
+
+
+def on_host(x: Tensor) -> Callable[[], NDArray[Any]]:
+    """Return what gives a tensor as an array; a GPU sends it when it has it, and who asks earlier waits."""
+    if not x.is_cuda:
+        here = x.cpu().numpy()
+        return lambda: here
+    host = torch.empty(x.shape, dtype=x.dtype, pin_memory=True)
+    sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    host.copy_(x, non_blocking=True)
+    sent.record(torch.cuda.current_stream(x.device))
+
+    def array() -> NDArray[Any]:
+        sent.synchronize()
+        return host.numpy()
+
+    return array
+
+
+def in_turn(computed: Iterable[tuple[list[int], Tensor]], ahead: int) -> Iterator[tuple[list[int], NDArray[Any]]]:
+    """Yield places and arrays of places and tensors, in order, each when `ahead` more have been asked for.
+
+    A GPU is asked and computes while its host cuts and packs what comes next; reading waits for it, so reading stays behind.
+    """
+    waiting: deque[tuple[list[int], Callable[[], NDArray[Any]]]] = deque()
+    for places, x in computed:
+        waiting.append((places, on_host(x)))
+        if len(waiting) > ahead:
+            first, array = waiting.popleft()
+            yield first, array()
+    for places, array in waiting:
+        yield places, array()
 
 
 def attend(

@@ -80,11 +80,9 @@ class Lane(NamedTuple):
 
 def _ours(dtype: str, compiled: bool = False) -> Callable[[Runner], Lane]:
     def make(runner: Runner) -> Lane:
-        encoder: Any = load_encoder(runner.name, dtype=dtype, max_length=runner.max_length, device=runner.device)
-        if compiled:
-            from scirep_core.encoders.trunk_encoder import compile_layers
-
-            compile_layers(trunk_of(encoder).loaded[0])
+        encoder: Any = load_encoder(
+            runner.name, dtype=dtype, max_length=runner.max_length, device=runner.device, compiled=compiled
+        )
         return Lane(lambda texts: encoder.encode(texts, "PRX"), None, dtype, lambda: trunk_of(encoder).seconds)
 
     return make

@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
     """Return the encoder of a saved folder. Raises ConfigError, DataError for one that is damaged or asked for too much."""
     from scirep_core.encoders.experts import TASKS
-    from scirep_core.encoders.hub import pick_device
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
     told = describe(folder)
     length = model_folder.length_of(name, settings.max_length, told.max_length, model_folder.positions(folder))
-    key: list[Any] = [told.fingerprint, length, settings.dtype]
-    key += [] if settings.dtype == "float32" else [pick_device(settings.device).partition(":")[0]]
+    key: list[Any] = [told.fingerprint, length, settings.dtype, *settings.rounding()]
     about = About(
         stable_hash(key)[:16], model_folder.width(folder), told.recipe, length, formats_of(told), told.normalised,
         by_format=told.kind != "plain", shared_pass=_kind(told).shared_pass, by_task=set(told.routes) <= set(TASKS),

@@ -158,14 +158,12 @@ class CheckpointEncoder:
     def trunk(self) -> TrunkEncoder:
         """The encoder around trunk and experts."""
         from scirep_core.encoders.experts import TASK_OF_FORMAT
-        from scirep_core.encoders.hub import pick_device
         from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
         small = {one for pattern in (*TOKENS, "special*", "added_tokens.json") for one in self.folder.glob(pattern)}
         files = {one.name: sha256_file(one) for one in sorted(small)}
         key: list[Any] = [sha256_file(self.path), files, asdict(self.shape), list(self.recipe), self.length]
-        key.append(self.settings.dtype)
-        key += [] if self.settings.dtype == "float32" else [pick_device(self.settings.device).partition(":")[0]]
+        key += [self.settings.dtype, *self.settings.rounding()]
         experts = self.report.kind != "plain"
         formats = tuple(format for format in FORMATS if not experts or format in TASK_OF_FORMAT)
         about = About(

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import torch
 
 from scirep_core.encoders.bert import Shape
+from scirep_core.encoders.number_types import number_type, products_in
 from scirep_core.encoders.prepacked import prepack
 
 
@@ -61,7 +62,7 @@ def matrix_rate(device: str = "cpu", dtype: str = "float32") -> float:
 
 @cache
 def _rate(device: str, dtype: str, size: int, threads: int) -> float:
-    kind: torch.dtype = getattr(torch, dtype)
+    kind = number_type(dtype)
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):  # measuring moves nobody's random state
         a, b = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
         products: list[Callable[[], object]] = [lambda: torch.mm(a, b)]
@@ -69,7 +70,7 @@ def _rate(device: str, dtype: str, size: int, threads: int) -> float:
             layer = prepack(torch.nn.Sequential(torch.nn.Linear(size, size, bias=False)).eval(), kind)
             products.append(lambda: layer(a))
     best = float("inf")
-    with torch.inference_mode():
+    with torch.inference_mode(), products_in(dtype):
         for _ in range(10):
             for product in products:
                 began = now(device)

@@ -4,7 +4,8 @@
 
 Texts are sorted by tokens and cut into batches by a budget of tokens, none of them padding; a text's vector depends on
 its neighbours only through the rounding of matrix products (below 1e-6 in float32). On a CPU the linear layers are laid
-out for oneDNN once (`prepacked.py`), on a GPU the model runs in the number type that is asked for. Where one forward pass
+out for oneDNN once (`prepacked.py`), on a GPU the model runs in the number type that is asked for, and
+the host cuts and packs the next texts meanwhile. Where one forward pass
 gives the vectors of all formats (`one_pass.py`), `encode_formats` returns them all.
 
 Only torch, numpy, tokenizers and safetensors are needed here: no transformers.
@@ -25,7 +26,8 @@ from torch import Tensor
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning import Conditioned, Conditioning
 from scirep_core.encoders.hub import Settings, checked, pick_device
-from scirep_core.encoders.packing import pack
+from scirep_core.encoders.number_types import number_type, products_in
+from scirep_core.encoders.packing import in_turn, pack
 from scirep_core.encoders.prepacked import prepack
 from scirep_core.encoders.speed import Speed, flops, now
 from scirep_core.encoders.tokens import Tokens
@@ -35,6 +37,8 @@ from scirep_core.text import Recipe
 
 BUDGET, GPU_BUDGET = 4096, 65536
 """Most tokens of a batch, on a CPU and on a GPU."""
+PART, AHEAD = 512, 2
+"""Texts that are cut into tokens at a time where a GPU computes meanwhile, and batches it is given before one is read."""
 HELD = 24 << 20
 """Bytes that a layer's widest product may hold on a CPU, of which more leave the cache: 4,096 tokens of 1,536 numbers."""
 Loaded = tuple[Conditioned, Tokens]
@@ -72,7 +76,7 @@ class TrunkEncoder:
         """Name the encoder; nothing is read yet."""
         self.name, self.about, self.settings, self._load = name, about, settings or Settings(), load
         self.seconds: float | None = None
-        """Of the last encode's forward passes, packing included, tokenizing excluded."""
+        """Of the last encode's forward passes, packing included, tokenizing excluded but for what a GPU's host does meanwhile."""
         self.speed = Speed()
         """What all of them have done."""
 
@@ -116,16 +120,27 @@ class TrunkEncoder:
     def _run(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim), or of a shared pass (n, routes, dim)."""
         model, tokens = self.loaded
-        documents = tokens.ids(texts, self.about.length - model.conditioning.added())
-        lengths = [len(ids) + model.conditioning.added() for ids in documents]
+        size, ahead = (PART, AHEAD) if self.device.startswith("cuda") else (max(len(texts), 1), 0)
+        added, budget = model.conditioning.added(), self._budget(model.trunk.shape.intermediate_size)
+        lengths, began = list[int](), 0.0
+
+        def computed() -> Iterator[tuple[list[int], Tensor]]:
+            nonlocal began
+            for first in range(0, len(texts), size):
+                documents = tokens.ids(texts[first : first + size], self.about.length - added)
+                began = began or now(self.device)
+                own = [len(ids) + added for ids in documents]
+                lengths.extend(own)
+                for batch in token_batches(own, budget):
+                    packed = model.pack([documents[i] for i in batch], [format] * len(batch))
+                    yield [first + i for i in batch], model(packed).float()
+
         vectors: NDArray[np.float32] | None = None
-        began = now(self.device)
-        with torch.inference_mode():
-            for batch in token_batches(lengths, self._budget(model.trunk.shape.intermediate_size)):
-                found = model(model.pack([documents[i] for i in batch], [format] * len(batch))).float().cpu().numpy()
+        with torch.inference_mode(), products_in(self.settings.dtype):
+            for places, found in in_turn(computed(), ahead):
                 if vectors is None:
                     vectors = np.empty((len(texts), *found.shape[1:]), dtype=np.float32)
-                vectors[batch] = found
+                vectors[places] = found
         if vectors is None:
             routes = (len(model.conditioning.routes),) if self.about.shared_pass else ()
             return np.empty((0, *routes, self.dim), dtype=np.float32)
@@ -138,8 +153,7 @@ class TrunkEncoder:
         """Return the tokens of a batch, where a layer's widest product has `inner` numbers a token."""
         if self.device.startswith("cuda"):
             return GPU_BUDGET
-        number: torch.dtype = getattr(torch, self.settings.dtype)
-        return min(BUDGET, HELD // (inner * number.itemsize))
+        return min(BUDGET, HELD // (inner * number_type(self.settings.dtype).itemsize))
 
     def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
         if self.about.normalised:
@@ -164,16 +178,17 @@ class TrunkEncoder:
         model, _ = self.loaded
         added = 0 if route is None else model.conditioning.added()
         words, most = model.conditioning.words(model.trunk), model.trunk.shape.max_position_embeddings - added
-        return padded(model, *checked(input_ids, attention_mask, words, most), route)
+        with products_in(self.settings.dtype):
+            return padded(model, *checked(input_ids, attention_mask, words, most), route)
 
 
 def ready(model: Conditioned, dtype: str, device: str, compiled: bool = False) -> Conditioned:
     """Return the model made ready to run, in place: on its device, in its number type, linear layers laid out for it."""
     model.eval().requires_grad_(False).to(device)
     if device == "cpu":
-        prepack(model, getattr(torch, dtype))
+        prepack(model, number_type(dtype))
     else:
-        model.to(getattr(torch, dtype))
+        model.to(number_type(dtype))
     return compile_layers(model) if compiled and device != "cpu" else model
 
 

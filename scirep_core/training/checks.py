@@ -42,5 +42,7 @@ def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[T
         )
     if max(int(task.documents.ids.max()) for task in (*tasks, *validation)) >= shape.vocab_size:
         raise ConfigError("a token id is outside the model's vocabulary: the documents are of another tokenizer")
+    if config.precision == "tf32" and not model.trunk.words.weight.is_cuda:
+        raise ConfigError("precision tf32 is a GPU's: set float32 or bfloat16")
     if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
         raise ConfigError("weights are trained in float32; precision = bfloat16 computes in bf16 all the same")

@@ -24,7 +24,7 @@ from scirep_core.settings_files import read_toml, read_yaml
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]
 TRIPLET_LOSSES = ("triplet_margin", "contrastive", "in_batch_margin")
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TrainConfig:
             other of `losses.of_triplets`, which gets `margin` and `temperature` where it has them.
         dense: every document in a batch takes every loss it has a label for (not where each format is encoded apart).
         loss_balance: exponent of the tasks' weights by their losses, see balance.py (0.5); 0: all weigh the same.
-        precision: bfloat16 computes under autocast, weights stay float32.
+        precision: bfloat16 computes under autocast, tf32 rounds what a GPU's matrix products take; weights stay float32.
         seed: of heads, batches and dropout.
         checkpoint_every: steps between checkpoints; 0: only at the end.
         validate_every: steps between looks at the validation tasks; 0: only at the end.

@@ -192,6 +192,7 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 
 CODE = ("train.py", "losses.py", "batching.py", "training/balance.py", "training/config.py", "training/data.py",
         "training/optimisation.py", "training/contrast.py", "training/pairs.py", "training/processes.py", "encoders/attention.py",
+        "encoders/number_types.py",
         "encoders/packing.py", "encoders/prepacked.py", "encoders/bert.py", "encoders/conditioning.py")  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
 
