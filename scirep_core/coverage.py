@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.errors import DataError, nearest
 from scirep_core.records import read_csv
-from scirep_core.results import PRINT, ROOT
+from scirep_core.results import PRINT, ROOT, recordings
 
 EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
 PAPERS = {
@@ -185,17 +185,18 @@ def shown(page: str, title: str, notebook: Mapping[str, Any], executed: Path) ->
 def recorded_rows(page: str, notebook: Mapping[str, Any]) -> Counter[str]:
     """Return how many committed rows a chapter has, by source: of its own runs, and of the studies it needs."""
     needs = (need for need in notebook["metadata"]["scirep"].get("needs", ()) if need.startswith("results/"))
-    files = chain(ROOT.glob(f"results/*/{page}.jsonl"), *(ROOT.glob(need) for need in needs if "/study/" in need))
+    files = chain(recordings(page, root=ROOT), *(ROOT.glob(need) for need in needs if "/study/" in need))
     return _tally(files)
 
 
 def _tally(files: Iterable[Path]) -> Counter[str]:
-    tally: Counter[str] = Counter()
+    found: dict[tuple[str, str], None] = {}  # runs of one chapter on more data have the same arithmetic on print
     for path in sorted(set(files)):
         if path.is_file():
             with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as stream:
-                tally.update(SOURCES.get(json.loads(line).get("source", ""), "other") for line in stream)
-    return tally
+                rows = map(json.loads, stream)
+                found |= dict.fromkeys((row["id"], row.get("source", "")) for row in rows)
+    return Counter(SOURCES.get(source, "other") for _, source in found)
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------

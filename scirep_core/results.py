@@ -160,13 +160,20 @@ PRINT = "print"
 """Source of rows that are arithmetic on printed numbers."""
 
 
+def recordings(chapter: str, profile: str = "*", root: Path = ROOT) -> list[Path]:
+    """Return the files of our committed runs of a chapter: `results/<profile>/<chapter>.jsonl`, then `<chapter>/*.jsonl` beside
+    it, each a run on more data. A profile may be a pattern.
+    """
+    names = (f"results/{profile}/{chapter}.jsonl", f"results/{profile}/{chapter}/*.jsonl")
+    return [path for name in names for path in sorted(root.glob(name))]
+
+
 def recorded(chapter: str, profile: str = "real") -> list[Result]:
-    """Return our committed run of a chapter (`results/<profile>/<chapter>.jsonl`), [] if none was recorded.
+    """Return the rows of our committed runs of a chapter, [] if none was recorded.
 
     Its arithmetic on printed numbers is left out: a page does that itself, and it is of no data.
     """
-    path = ROOT / "results" / profile / f"{chapter}.jsonl"
-    found = read_results(path) if path.is_file() else []
+    found = (row for path in recordings(chapter, profile, ROOT) for row in read_results(path))
     return [replace(row, kind="recorded") for row in found if row.source != PRINT]
 
 

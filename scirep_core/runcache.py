@@ -171,7 +171,7 @@ def _others(profile: Path) -> dict[str, str]:
 def _needs(chapter: Chapter, places: Places) -> tuple[dict[str, str], dict[str, str]]:
     """Hash the manifests a chapter names and the recorded results: its own, and those its patterns fit."""
     data: dict[str, str] = {}
-    patterns = [f"results/*/{chapter.name}.jsonl"]
+    patterns: list[str] = []
     needs = chapter.about.get("needs", [])
     if not isinstance(needs, list) or not all(isinstance(need, str) and not need.startswith("/") for need in needs):
         raise ConfigError(
@@ -187,6 +187,7 @@ def _needs(chapter: Chapter, places: Places) -> tuple[dict[str, str], dict[str, 
                 raise ConfigError(f"{chapter.name}: metadata.scirep.needs names {need!r}: {nearest(need, valid)}")
             data[need] = sha256_file(path)
     files = {path for pattern in patterns for path in places.root.glob(pattern) if path.is_file()}
+    files.update(results.recordings(chapter.name, root=places.root))
     return data, {path.relative_to(places.root).as_posix(): sha256_file(path) for path in sorted(files)}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scirep_core import report
+from scirep_core import report, results
 from scirep_core.chapter import Chapter, anchor, start
 from scirep_core.errors import ConfigError, NumericError
 from scirep_core.exhibits import three_kinds
@@ -218,3 +218,25 @@ def test_a_bad_result_row_names_file_and_line(tmp_path):
 
 def test_numbers_of_a_mean_and_of_a_concatenation_have_places_of_their_own():
     assert anchor("live:x:t:a + b:map:test:paper") != anchor("live:x:t:a ++ b:map:test:paper")
+
+
+def test_a_chapters_runs_are_its_file_and_those_of_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    assert results.recorded("paper/chapter") == []
+    files = {
+        "real/paper/chapter": "a",
+        "real/paper/chapter/more": "b",
+        "embedded/paper/chapter": "c",
+        "real/paper/other": "d",
+    }
+    for name, task in files.items():
+        path = tmp_path / "results" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [
+            Result(task, "test", "map", "paper", 1.0, 2),
+            Result(task, "all", "sum", "paper", 1.0, 2, source="print"),
+        ]
+        path.write_text("".join(json.dumps(row.to_json()) + "\n" for row in rows))
+    assert [(row.task, row.kind) for row in results.recorded("paper/chapter")] == [("a", "recorded"), ("b", "recorded")]
+    assert [row.task for row in results.recorded("paper/chapter", "embedded")] == ["c"]
+    assert {row.task for row, _ in results.stored() if row.kind == "recorded"} == {"a", "b", "c", "d"}

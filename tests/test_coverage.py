@@ -232,7 +232,7 @@ def test_what_a_recorded_study_answers_is_not_left_at_arithmetic():
     for name, study in STUDIES.items():
         path = results_file(name)
         if path.is_file():
-            state = "sample" if "real" in path.parts else "embedded"
+            state = "sample" if "real" in path.relative_to(ROOT).parts else "embedded"
             by = {row.id: row for row in ROWS}
             stale += [
                 f"{path.name} is recorded, and {i} is not {state}" for i in study.exhibits if state not in by[i].states
@@ -309,7 +309,8 @@ def test_chapters_are_read_for_origins_and_rows(tmp_path: Path):
     folder = tmp_path / "csfcube" / "agreement.data"
     folder.mkdir(parents=True)
     rows = [{"source": "embedded"}, {"source": "print"}, {"source": "embedded", "parameters": {"source": "real"}}, {}]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = [{"id": str(at)} | row for at, row in enumerate(rows)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[1]]))  # one row twice
     found = coverage.shown("csfcube/agreement", "T", notebook, tmp_path)
     assert found.numbers == {"CS-T2": ["o-1"]}
     assert found.live == {"embedded": 2, "arithmetic": 1, "other": 1}

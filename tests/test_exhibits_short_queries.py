@@ -29,7 +29,7 @@ from scirep_core.formats import FORMATS
 from scirep_core.linguistics import Tools, find_tools
 from scirep_core.published import Printed, lookup
 from scirep_core.records import Paper
-from scirep_core.results import Result
+from scirep_core.results import Result, recorded
 
 N, DIM = 60, 12
 FRESH = itertools.count()
@@ -218,6 +218,23 @@ def test_table_3_sets_print_recorded_and_live_side_by_side(monkeypatch):
     assert set(page.figures) == {"ranks-recorded-neighbours-acl_anth", "ranks-live-neighbours-acl_anth"}
     kinds = set(page.figures["ranks-live-neighbours-acl_anth"]["kind"])
     assert kinds == {"published", "live"}
+
+
+def test_every_recorded_collection_is_shown_with_its_own_name_and_size(monkeypatch):
+    """ICLR's run is a file of its own beside that of ACL-ANTH: `results/real/neighbours/short_queries/iclr.jsonl`."""
+    monkeypatch.setattr(counting, "recorded", recorded)
+    page = Page()
+    for show in (table3.table3, table3.say_table3, table3.ranks_figure, clusters.separability, clusters.length_table,
+                 normalised.say_l2, normalised.variants_table, brittle.overlaps_table, compared.modern):  # fmt: skip
+        page.said.clear()
+        show(page, [])
+        assert ("ACL-ANTH" in page.text and "ICLR" in page.text) or page.figures, show.__name__
+    assert set(page.figures) == {"ranks-recorded-sample-acl_anth", "ranks-recorded-sample-iclr"}
+    page.said.clear()
+    table3.table3(page, [])
+    own = page.text.partition("ICLR: the own text")[2]
+    assert "MiniLM3,519 papers, recorded0.960" in own and "9,639" not in own
+    assert {row["task"] for row in compared.explorer([])._view["rows"]} == {"sample/acl_anth", "sample/iclr"}
 
 
 def test_a_collection_of_ones_own_is_shown_without_print():

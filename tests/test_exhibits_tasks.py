@@ -449,5 +449,7 @@ def test_figures_are_drawn_once_where_both_runs_are_of_the_same_data(monkeypatch
     assert counting.kinds("x/y", live) == [("live", live)]
     assert counting.kinds("x/y", other) == [("recorded", live), ("live", other)]
     assert counting.kinds("x/y", []) == [("recorded", live)]
+    monkeypatch.setattr(counting, "recorded", lambda name: [*live, *other])  # two runs, one of them made again
+    assert counting.kinds("x/y", live) == [("recorded", other), ("live", live)]
     monkeypatch.setattr(counting, "recorded", lambda name: [])
     assert counting.kinds("x/y", []) == []

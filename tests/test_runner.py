@@ -46,6 +46,7 @@ def places(tmp_path: Path) -> Places:
         "scirep_core/unused.py": "",
         "data_manifests/csfcube.yaml": "name: csfcube\n",
         "results/real/csfcube/a.jsonl": "",
+        "results/real/csfcube/a/more.jsonl": "",
         "requirements.lock": "numpy==2\n",
     }
     for name, text in files.items():
@@ -221,6 +222,7 @@ REASONS: list[tuple[str, Callable[[Places], object]]] = [
     ("lock changed", edit("requirements.lock", "numpy==3")),
     ("data manifest changed: csfcube", edit("data_manifests/csfcube.yaml", "name: other")),
     ("recorded results changed: results/real/csfcube/a.jsonl", edit("results/real/csfcube/a.jsonl", "{}\n")),
+    ("recorded results changed: results/real/csfcube/a/more.jsonl", edit("results/real/csfcube/a/more.jsonl", "{}\n")),
     ("output damaged: a.ipynb", edit("book/_run/embedded/csfcube/a.ipynb", "{}")),
     ("output damaged: a.data/rows.jsonl", lambda p: (p.runs / "embedded/csfcube/a.data/rows.jsonl").unlink()),
     ("output damaged: .a.run.json", edit("book/_run/embedded/csfcube/.a.run.json", "{")),

@@ -271,13 +271,13 @@ def number(chapter: Chapter, shown: Number | None, decimals: int = 0) -> str:
 
 
 def kinds(name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]]]:
-    """Return what a figure is drawn for: our recorded run if there is one, then this run; one of them where both are of
-    the same data or only one is there.
+    """Return what a figure is drawn for: our recorded run if there is one, then this run; what was recorded of the same data
+    is left out where all of this run's data are recorded.
     """
-    kept = recorded(name)
-    shown: list[tuple[str, Sequence[Result]]] = [("live", rows)] if rows else []
-    same = bool(rows) and {r.data_hash for r in rows} <= {r.data_hash for r in kept}
-    return [("recorded", kept), *shown] if kept and not same else shown
+    kept, here = recorded(name), {r.data_hash for r in rows}
+    if here <= {r.data_hash for r in kept}:
+        kept = [r for r in kept if r.data_hash not in here]
+    return [(kind, of) for kind, of in (("recorded", kept), ("live", rows)) if of]
 
 
 def of_how_many(rows: Sequence[Result], what: str) -> str:
