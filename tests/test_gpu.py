@@ -2,6 +2,10 @@
 
 A tensor on the meta device has a shape and no numbers, so whatever would have a GPU wait for its numbers (`.item()`, a mask
 that picks rows, a copy to the CPU) raises there. torch's variable-length attention runs on a GPU alone: a stand-in computes it.
+
+Never run: that attention itself and its gradients, in any size of a head; pinned copies to a GPU (`packing.on`) and from it with
+their events (`packing.on_host`); what torch's compiler makes of a layer for a GPU; products in TF32; trainings by NCCL beside gloo;
+real Ray with GPUs; fused AdamW, autocast and dropout on a GPU. The last tests here, skipped without one, are the first to run.
 """
 
 from __future__ import annotations

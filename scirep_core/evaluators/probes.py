@@ -4,6 +4,9 @@ A linear SVM learns the task's labels from the training rows' vectors; what it p
 accuracy, Kendall's tau. `paper_probes` is the published code, oddities kept; `sound_probes` what one would do today;
 `few_shot` repeats either on a few examples; `label_scores` has the metrics and their bootstrap. SciMult's linear column
 (4.4, Table 4) follows SciDocs instead, whose script tries seven C from 1e-4 to 1e2 where SciRepEval's tries five.
+
+Probes stay on the CPU, wherever the vectors were made: the published ones are scikit-learn's own runs, exact to its random state,
+and the sound ones converge to 1e-8 in float64, which a GPU sums in another order.
 """
 
 from __future__ import annotations
