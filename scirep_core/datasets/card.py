@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 CARD, WRITTEN = "README.md", "<!-- written by scirep_core: remove this line to keep a text of your own -->"
 SPLITS = ("train", "validation", "test")
 
@@ -35,6 +33,8 @@ def configs(files: Mapping[str, int]) -> list[dict[str, Any]]:
 
 def card(config: Mapping[str, Any], files: Mapping[str, int]) -> str:
     """Return the card of a task: `config` is its task.json, `files` its files with their numbers of rows."""
+    import yaml  # here: a machine that only trains has none
+
     head = {"pretty_name": config["name"], "tags": ["scientific-documents", config["type"].replace("_", "-")],
             "configs": configs(files)}  # fmt: skip
     first = head["configs"][0]["config_name"]
