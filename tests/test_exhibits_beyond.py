@@ -55,6 +55,26 @@ def test_a_run_of_vectors_alone_says_so(chapter: Chapter) -> None:
     assert "of the vectors alone in this run" in text_of(chapter) and "inside its pipeline" not in text_of(chapter)
 
 
+def test_a_part_that_some_draws_leave_out_is_no_error(chapter: Chapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 300 papers a part of S2AND has no block to score under one seed, and one under the next."""
+
+    def scored(task: object, vectors: object, *given: str, name: str, split: str, seed: int) -> list[Result]:
+        parts = ["test", "test/zbmath"] if seed % 2 else ["test"]
+        return [Result(exhibits.AUTHORS, part, "b3_f1", "paper", 90.0 + seed, 300, encoder=name) for part in parts]
+
+    monkeypatch.setattr(exhibits, "evaluate", scored)
+    for module, stub in (
+        (exhibits.inputs, "prepare"),
+        (exhibits.inputs, "vectors_of"),
+        (exhibits.reference, "tfidf_vectors"),
+    ):
+        monkeypatch.setattr(module, stub, lambda *given: {})
+    rows = exhibits.measure(chapter, 300, 0, [exhibits.AUTHORS])
+    assert [(row.encoder, row.split, row.value) for row in rows] == [
+        ("random", "test", 92.0), ("tfidf", "test", 90.0), ("minilm", "test", 90.0), ("oracle", "test", 90.0)
+    ]  # fmt: skip
+
+
 def test_no_room_is_said_and_never_a_share_of_it(chapter: Chapter) -> None:
     rows = [replace(row, value=97.0) if row.encoder == "oracle" else row for row in rows_of(VALUES)]
     assert not exhibits.rooms(rows)["clear"].any()

@@ -622,6 +622,27 @@ def test_the_lowest_panel_of_every_column_has_numbers(count):
     assert numbered == [not more for more in below]
 
 
+def of_kind(kind: str, *encoders: str) -> views.Run:
+    found = [
+        row("aop@10", code, 50.0, 40.0, 60.0, encoder=e, kind=kind) for e in encoders for code in drawing.CATEGORIES
+    ]
+    return views.Run(kind, found, {views.key_of(one): one for one in found})
+
+
+@pytest.mark.parametrize(("recorded", "titles", "dots"), [
+    (("minilm:bfloat16", "lsa"), ["MiniLM (recorded: bfloat16)", "words (latent)"], [10, 10]),
+    (("minilm", "lsa"), ["MiniLM", "words (latent)"], [10, 10]),
+    (("minilm:bfloat16", "minilm"), ["MiniLM (bfloat16)", "MiniLM", "words (latent)"], [5, 10, 5]),
+])  # fmt: skip
+def test_a_system_has_one_panel_whatever_the_precision_of_its_runs(recorded, titles, dots):
+    shown = [of_kind("recorded", *recorded), of_kind("live", "minilm", "lsa")]
+    marks = drawing.spread(shown, {"aop@10": ("", False)})
+    figure, _ = drawing.figure_of(shown, "acl_anth", drawing.CATEGORY_LINES, marks, 0.3, "AOP-10, %")
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title("left") for ax in panels] == titles
+    assert [sum(line.get_linestyle() == "None" for line in ax.lines) for ax in panels] == dots
+
+
 # ---- from papers to the page -----------------------------------------------------------------------------------------
 
 WORDS = ("large", "small", "neural", "robust", "graph", "word", "model", "data", "parser", "grammar", "corpus", "method", "learns",

@@ -217,6 +217,23 @@ def test_test_sets_are_counted_as_the_print_counts_them():
     assert printed(task("sample/drsm", DRSM.payload, "classification")) == {"papers": 3}
 
 
+def test_the_explorer_and_table_1_count_the_same_things_as_print(chapter):
+    names = (*tasks.TRAINING, "scirepeval/drsm", "scirepeval/biomimicry", "scirepeval/relish")
+    chapter.parameters["papers"] = 400  # of fewer, no author's papers are left to validate on
+    gathered = counting.gather(chapter, names)
+    rows = chapter.record(tasks.measure(chapter, gathered))
+    table, v2 = counting.by_count(rows), lookup("V2-T1")
+    shown = {one["name"]: one["sizes"] for one in counting.explorer(chapter, gathered, rows)._view["tasks"]}
+    for name in names:
+        said = {
+            p.number: table[name, column].value
+            for (title, column), p in v2.items()
+            if title == TASKS[name].title and (name, column) in table
+        }
+        assert said and {printed: ours for _, ours, printed in shown[name] if printed in said} == said, name
+        assert all(ours is not None for _, ours, printed in shown[name] if printed is not None), name
+
+
 def test_labels_and_scores_are_shares_of_papers_and_pairs():
     labels = {name: (value, n) for name, value, n in counting.label_shares(FOS)}
     assert labels == {

@@ -139,7 +139,8 @@ def test_every_task_of_the_inventory_is_listed_with_what_its_paper_prints(view: 
     names = [found["name"] for found in view["tasks"]]
     assert names == [*TASKS, "mine"], "the inventory's order, then others"
     fos, view_ = row(view, "scirepeval/fos"), row(view, "scirepeval/scidocs_view")
-    assert ["training rows", 40, 676_524] in fos["sizes"] and ["labels", 3, 23] in fos["sizes"]
+    assert ["training rows", None, 676_524] in fos["sizes"] and ["test rows", 20, 471] in fos["sizes"]
+    assert ["labels", 3, 23] in fos["sizes"]
     assert fos["source"][:2] == ["embedded", "Invented"] and fos["relation"].startswith("in-train")
     assert view_["sizes"] == [["queries", None, 1_000], ["judged pairs", None, 29_978]] and view_["examples"] == []
     assert fos["used"] == ["V2-T1", "V1-T1"] and view["exhibits"]["V1-T1"][0] == "Table 1"

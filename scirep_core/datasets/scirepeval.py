@@ -355,6 +355,19 @@ def training(name: str, root: Path, split: str = "train") -> Iterator[TrainRow]:
     return _paper_triples(paths) if spec.type == "triplets" else _ranked(paths, spec.text_query)
 
 
+def training_counts(name: str, root: Path) -> dict[str, int]:
+    """Return the size of a training set of `inventory.TRAINING` as Table 1 has it, train and validation together.
+
+    {"train"} papers or triples, or {"train_queries", "train_pairs"}. All rows are read; errors as of `training`.
+    """
+    units = pairs = 0
+    for split in ("train", "validation"):
+        for unit in training(name, root, split):
+            units += 1
+            pairs += len(unit.candidates) if isinstance(unit, RankedQuery) else 0
+    return {"train_queries": units, "train_pairs": pairs} if pairs else {"train": units}
+
+
 def _names(found: hub.Found, column: str) -> tuple[str, ...]:
     for value in found.row[column]:
         if not isinstance(value, str) or not value:

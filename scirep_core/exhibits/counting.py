@@ -48,6 +48,7 @@ READ, EVERY = 2_000, 4
 """Lengths are taken of every fourth of the first two thousand texts of a task: the same ones on every machine."""
 LIMIT = 512
 """Tokens kept of a text by all encoders of the five papers."""
+TRAINING_SIZES = ("train", "train queries", "train pairs")
 Count = tuple[str, float, int]
 """What was counted, the count, of how many."""
 
@@ -317,8 +318,16 @@ def colour_of(kind: str) -> str:
     return report.RECORDED if kind == "recorded" else report.LIVE
 
 
-def explorer(chapter: Chapter, gathered: Gathered, examples: int = 4) -> TaskExplorer:
-    """Return the task explorer over the tasks at hand; the others are listed with their printed sizes."""
+def explorer(chapter: Chapter, gathered: Gathered, rows: Sequence[Result] = (), examples: int = 4) -> TaskExplorer:
+    """Return the task explorer over the tasks at hand; the others are listed with their printed sizes.
+
+    Args:
+        rows: what the chapter counted; the sizes of its training sets are read off them.
+    """
+    training: dict[str, dict[str, int]] = {}
+    for one in rows:
+        if one.metric in TRAINING_SIZES:
+            training.setdefault(one.task, {})[one.metric.replace(" ", "_")] = int(one.value)
     view = task_data(gathered.tasks.values(), examples, chapter.parameters["seed"],
-                     also=[name for name in gathered.absent if name in TASKS])  # fmt: skip
+                     also=[name for name in gathered.absent if name in TASKS], training=training)  # fmt: skip
     return TaskExplorer(view)

@@ -1,6 +1,6 @@
 """What the three chapters on the 32 neighbours draw alike: tables by category, statements of the paper, panels of dots.
 
-Figures have one panel an encoder and one line a category or code; recorded numbers are solid dots, live ones diamonds in the
+Figures have one panel a system and one line a category or code; recorded numbers are solid dots, live ones diamonds in the
 accent colour, a second metric of the same is hollow. Intervals are thin lines, bounds that the paper names dashed ones.
 """
 
@@ -161,14 +161,36 @@ def panels(names: Sequence[str], lines: Sequence[tuple[str, str]], step: float) 
     return figure, axes
 
 
+def systems(rows: Iterable[Result]) -> dict[str, list[str]]:
+    """Return the encoders of each panel by its title: runs of one model in different precision share a panel.
+
+    Where one run has a model in two precisions they are two systems, and each has its own.
+    """
+    by_model: dict[str, dict[tuple[str, str], None]] = {}
+    for row in rows:
+        by_model.setdefault(row.encoder.partition(":")[0], {})[row.encoder, row.kind] = None
+    found: dict[str, list[str]] = {}
+    for model, runs in by_model.items():
+        names, kinds = list(dict.fromkeys(name for name, _ in runs)), [kind for _, kind in runs]
+        if len(names) == 1 or len(kinds) > len(set(kinds)):
+            found |= {named(name): [name] for name in names}
+        else:
+            told = [f"{kind}: {name.partition(':')[2]}" for name, kind in runs if ":" in name]
+            found[f"{named(model)} ({', '.join(told)})"] = names
+    return found
+
+
 def draw_marks(
-    ax: Any, lines: Sequence[tuple[str, str]], collection: str, encoder: str, marks: Sequence[Mark], size: float = 5.0
+    ax: Any, lines: Sequence[tuple[str, str]], collection: str, encoders: Sequence[str], marks: Sequence[Mark], size: float = 5.0
 ) -> None:  # fmt: skip
-    """Draw the rows of an encoder on its panel: intervals as lines, values as dots (live: diamonds)."""
+    """Draw the rows of a panel's encoders: intervals as lines, values as dots (live: diamonds)."""
     for mark in marks:
         colour = colour_of(mark.run.kind)
-        for y, (_, split) in zip(np.arange(len(lines))[::-1] + mark.offset, lines, strict=True):
-            row = mark.run.found.get((collection, encoder, mark.metric, split)) if split else None
+        places = [
+            (y, split) for y, (_, split) in zip(np.arange(len(lines))[::-1] + mark.offset, lines, strict=True) if split
+        ]
+        for y, split, encoder in ((*place, encoder) for place in places for encoder in encoders):
+            row = mark.run.found.get((collection, encoder, mark.metric, split))
             if row is None:
                 continue
             if row.low is not None and row.high is not None:
@@ -224,16 +246,16 @@ def figure_of(
     shown: Sequence[Run], collection: str, lines: Sequence[tuple[str, str]], marks: Sequence[Mark], step: float, label: str,
     bounds: Mapping[float, str] | None = None,
 ) -> tuple[Any, list[Result]]:  # fmt: skip
-    """Return a figure with one panel an encoder, and the rows it shows."""
+    """Return a figure with one panel a system, and the rows it shows."""
     rows = drawn_rows(marks, collection, lines)
-    names = [e for e in dict.fromkeys(e for run in shown for e in run.encoders) if any(r.encoder == e for r in rows)]
+    found = systems(rows)
     if not rows:
         return None, []
-    figure, axes = panels([named(name) for name in names], lines, step)
-    for ax, name in zip(axes, names, strict=True):
+    figure, axes = panels(list(found), lines, step)
+    for ax, names in zip(axes, found.values(), strict=True):
         for at, text in (bounds or {}).items():
             bound(ax, at, text if ax is axes[0] else "")
-        draw_marks(ax, lines, collection, name, marks, 5.0 if step > 0.2 else 4.0)
+        draw_marks(ax, lines, collection, names, marks, 5.0 if step > 0.2 else 4.0)
         ax.set_xlabel(label)
     kept = [mark for mark in marks if any(r.kind == mark.run.kind and r.metric == mark.metric for r in rows)]
     legend(figure, kept)

@@ -143,14 +143,14 @@ def _four(chapter: Chapter, view: View, split: str) -> str:
 
 def _draw_four(chapter: Chapter, shown: Sequence[Run], collection: str) -> None:
     found = [view for view in views.views(shown) if view.collection == collection and view.rows(MEAN, CATEGORIES)]
-    names = list(dict.fromkeys(view.encoder for view in found))
-    if not names:
+    if not found:
         return
-    figure, axes = drawing.panels([named(name) for name in names], drawing.CATEGORY_LINES, 0.4)
+    systems = drawing.systems(row for view in found for row in view.rows(MEAN, CATEGORIES).values())
+    figure, axes = drawing.panels(list(systems), drawing.CATEGORY_LINES, 0.4)
     kinds = list(dict.fromkeys(view.run.kind for view in found))
     rows = []
     for view in found:
-        ax = axes[names.index(view.encoder)]
+        ax = next(ax for ax, names in zip(axes, systems.values(), strict=True) if view.encoder in names)
         offset = (0.18, -0.18)[kinds.index(view.run.kind)] if len(kinds) > 1 else 0.0
         rows += _bars(ax, view, offset)
     for ax in axes:

@@ -153,17 +153,17 @@ def views_lines(chapter: Chapter, shown: Sequence[Run], metric: str = TEN) -> li
 def _draw(chapter: Chapter, shown: Sequence[Run], collection: str) -> None:
     marks = drawing.spread(shown, {TEN: ("", False)})
     rows = drawing.drawn_rows(marks, collection, drawing.CATEGORY_LINES)
-    names = list(dict.fromkeys(row.encoder for row in rows))
+    found = drawing.systems(rows)
     printed = [one for (_, column), one in lookup("TN-T4").items()]
-    figure, axes = drawing.panels([*MODELS, *(named(name) for name in names)], drawing.CATEGORY_LINES, 0.3)
+    figure, axes = drawing.panels([*MODELS, *found], drawing.CATEGORY_LINES, 0.3)
     places = dict(zip(CATEGORIES, range(len(CATEGORIES) - 1, -1, -1), strict=True))
     for ax, model in zip(axes, MODELS, strict=False):
         own = [
             (one.number, places[one.column.partition("/")[0]]) for one in printed if one.column.endswith(f"/{model}")
         ]
         ax.plot(*zip(*own, strict=True), linestyle="none", **report.MARKS["published"])
-    for ax, name in zip(axes[len(MODELS) :], names, strict=True):
-        drawing.draw_marks(ax, drawing.CATEGORY_LINES, collection, name, marks)
+    for ax, names in zip(axes[len(MODELS) :], found.values(), strict=True):
+        drawing.draw_marks(ax, drawing.CATEGORY_LINES, collection, names, marks)
     for ax in axes:
         ax.set_xlabel("AOP-10, %")
         ax.set_xlim(-3, 103)

@@ -16,6 +16,7 @@ from scirep_core import report
 from scirep_core.chapter import Chapter
 from scirep_core.datasets import TASKS, TRAINING, scirepeval, sources
 from scirep_core.datasets.task import Labelled, Task
+from scirep_core.datasets.validate import printed_counts
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
 from scirep_core.published import Printed, lookup, table
@@ -47,7 +48,9 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
     rows = measure_tasks(gathered)
     if chapter.parameters["data"] != "real":
         for name in (n for n in TRAINING if n in gathered.tasks and TASKS[n].type != "triplets"):
-            rows += [row(gathered.tasks[name], *count) for count in training_counts(name, root_of(chapter, name))]
+            found = scirepeval.training_counts(name, root_of(chapter, name))
+            units = next(iter(found.values()))
+            rows += [row(gathered.tasks[name], key.replace("_", " "), n, units) for key, n in found.items()]
     return rows
 
 
@@ -68,40 +71,20 @@ def root_of(chapter: Chapter, name: str) -> Path:
 
 
 def as_printed(task: Task) -> Iterator[counting.Count]:
-    """Yield the counts of a task under the names Table 1 has for them.
+    """Yield the counts of a task as the paper counts (`validate.printed_counts`), under the names Table 1 has for them.
 
-    Labelled papers of a task's own train and test together are what the table calls its test set: probes are trained
-    on a part of it. Two tasks tell their splits apart: FoS prints the gold test alone, DRSM silver and gold. The
-    splits of a sample are our own, so its papers are counted together.
+    The splits of a sample are our own, so its papers are counted together.
     """
     if not isinstance(task.payload, Labelled):
         kept = ("reviewers", "queries" if task.type == "triplets" else "")
         yield from (count for count in counting.counts(task) if count[0] not in kept)
         return
-    sizes = {split: len(examples) for split, examples in task.payload.splits.items()}
+    found, names = printed_counts(task), {"papers": "test", "test": "test"}
     if task.name.startswith(counting.SAMPLE):
-        yield "papers", sum(sizes.values()), sum(sizes.values())
+        names = {"papers": "papers"}
     elif task.name.endswith("/drsm"):
-        yield "test silver", sizes["train"], sizes["train"]
-        yield "test gold", sizes["test"], sizes["test"]
-    elif task.name.endswith("/fos"):
-        yield "test", sizes["test"], sizes["test"]
-    else:
-        yield "test", sum(sizes.values()), sum(sizes.values())
-
-
-def training_counts(name: str, root: Path) -> Iterator[counting.Count]:
-    """Yield the size of a training set, train and validation together: papers, or queries and their candidates."""
-    units = pairs = 0
-    for split in ("train", "validation"):
-        for unit in scirepeval.training(name, root, split):
-            units += 1
-            pairs += len(unit.candidates) if isinstance(unit, scirepeval.RankedQuery) else 0
-    if pairs:
-        yield "train queries", units, units
-        yield "train pairs", pairs, units
-    else:
-        yield "train", units, units
+        names = {"train": "test silver", "test": "test gold"}
+    yield from ((name, found[key], found[key]) for key, name in names.items() if key in found)
 
 
 # ---- Table 1 ---------------------------------------------------------------------------------------------------------

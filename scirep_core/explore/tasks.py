@@ -23,7 +23,7 @@ from scirep_core import published
 from scirep_core.datasets.csfcube import FacetCollection
 from scirep_core.datasets.inventory import TASKS, TaskSpec
 from scirep_core.datasets.task import Task
-from scirep_core.datasets.validate import counts
+from scirep_core.datasets.validate import printed_counts
 from scirep_core.errors import ConfigError, nearest
 from scirep_core.explore.common import (
     Explorer,
@@ -106,6 +106,7 @@ def task_data(
     seed: int = 0,
     *,
     also: Iterable[str] = (),
+    training: Mapping[str, Mapping[str, int]] | None = None,
     cap: int = CAP,
 ) -> View:
     """Return the explorer's data as plain JSON values, the same for the same tasks and seed.
@@ -114,6 +115,7 @@ def task_data(
         tasks: read one after the other, so that a generator keeps one task in memory at a time.
         examples: how many are drawn of each task; seed: of the drawing.
         also: names of the inventory that are listed with their printed sizes where no data of them are given.
+        training: counts of training sets by task, as `scirepeval.training_counts` names them: they lie in files of their own.
         cap: greatest size in bytes of the data in the page.
 
     Raises ConfigError for a task given twice, an unknown name in `also`, and data over the cap.
@@ -121,7 +123,7 @@ def task_data(
     if examples < 1:
         raise ConfigError(f"examples: {examples} must be 1 or more")
     texts = _Texts()
-    rows = [_task_row(task, examples, seed, texts) for task in tasks]
+    rows = [_task_row(task, examples, seed, texts, training or {}) for task in tasks]
     for name in also:
         if name not in TASKS:
             raise ConfigError(f"also: no task {name!r} in the inventory; {nearest(name, TASKS)}")
@@ -181,11 +183,13 @@ class _Texts:
         ]
 
 
-def _task_row(task: Task | FacetCollection, wanted: int, seed: int, texts: _Texts) -> View:
+def _task_row(
+    task: Task | FacetCollection, wanted: int, seed: int, texts: _Texts, training: Mapping[str, Mapping[str, int]]
+) -> View:
     name = task.name
     if isinstance(task, FacetCollection) and len(task.tasks) == 1:
         name = f"{task.name}/{task.tasks[0]}"
-    row = _about(name, spec_of(name), task)
+    row = _about(name, spec_of(name), task, training.get(name, {}))
     drawn = examples(task, wanted, seed)
     refs = {ref.key for ref in _refs(drawn)}
     found: dict[str, tuple[str, str, str, int | None, str]] = {}
@@ -225,7 +229,12 @@ def _numbered(value: Any, number: Any) -> Any:
     return [_numbered(part, number) for part in value] if isinstance(value, list) else value
 
 
-def _about(name: str, spec: TaskSpec | None, task: Task | FacetCollection | None) -> View:
+def _about(
+    name: str,
+    spec: TaskSpec | None,
+    task: Task | FacetCollection | None = None,
+    training: Mapping[str, int] | None = None,
+) -> View:
     """Return what is said of a task without looking at its data."""
     kind, format, metrics = (
         ("facets", "PRX", ()) if not isinstance(task, Task) else (task.type, task.format, task.metrics)
@@ -234,7 +243,7 @@ def _about(name: str, spec: TaskSpec | None, task: Task | FacetCollection | None
         kind, format, metrics = spec.type, spec.format, metrics or spec.metrics
     relation = (task.related if isinstance(task, Task) else "") or (spec.relation if spec else "")
     printed = dict(spec.expect) if spec else {}
-    ours = {} if task is None else _counts(task)
+    ours = {} if task is None else _counts(task) | dict(training or {})
     source = "" if task is None else task.source
     badge, told = _source(source, spec)
     return {
@@ -261,12 +270,12 @@ def _counts(task: Task | FacetCollection) -> dict[str, int]:
     if isinstance(task, FacetCollection):
         pairs = sum(len(judged) for judged in task.judgements.values())
         return {"queries": len(task.judgements), "pairs": pairs, "papers": len(task.papers)}
-    return counts(task)
+    return printed_counts(task)
 
 
 def _listed(name: str) -> View:
     """Return a task of the inventory without data: what the paper prints, and how to get them."""
-    return _about(name, TASKS[name], None)
+    return _about(name, TASKS[name])
 
 
 def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
