@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import chromium
 import pytest
 import yaml
 
@@ -59,7 +60,11 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '<figure class="scirep-figure"><svg role="img"><title>Rising</title></svg><figcaption>F</figcaption></figure>'
     )
     shown = cell("show()", outputs=[html(figure)])
-    write(folder, "csfcube/second", chapter("Second", 2, shown, text("Text with {cite:t}`csfcube2021`.")))
+    write(
+        folder,
+        "csfcube/second",
+        chapter("Second", 2, shown, text("Text with {cite:t}`csfcube2021`: a quagga grazes `<b>here</b>` & there.")),
+    )
     link = '<p>Take <a href="first.data/figures/f.csv" download>the data</a>.</p>'
     write(folder, "csfcube/first", chapter("First", 1, cell("n = 1", "parameters"), cell("go()", outputs=[html(link)])))
     data = folder / "csfcube" / "first.data" / "figures"
@@ -220,6 +225,23 @@ def test_site_is_whole(built: Path) -> None:
     assert (built / "vendor" / "requirejs" / "require.js").is_file()
     assert book.check(built) == []
     assert [p.name for p in built.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_search_from_disk_shows_excerpts(built: Path) -> None:
+    """The same words stand in the excerpt of a book from disk as where pages may read one another."""
+    with chromium.browser() as started, chromium.served(built) as origin:
+        found = []
+        for place in (built.as_uri() + "/", origin):
+            page = started.new_page()
+            page.goto(f"{place}search.html?q=quagga")
+            page.wait_for_selector("#search-results p.context")
+            found.append(
+                [page.locator("#search-results li a").first.inner_text(), page.locator("p.context").first.inner_text()]
+            )
+            page.close()
+    assert found[0][0] == found[1][0] == "Second"
+    assert all("a quagga grazes <b>here</b> & there" in excerpt for _, excerpt in found)
+    assert "Rising" not in found[0][1], "a drawing's title is no text of the page"
 
 
 def test_nothing_changed_builds_nothing(

@@ -1,7 +1,18 @@
 // The source of a page is saved, not opened. A link to a number's origin must show it: open the folded list around the target. Printing opens every folded box of ours.
-// Pages opened from a folder may not read each other, so there the search lists titles without an excerpt of each page.
+// Pages opened from a folder may not read each other, so there the search fetches a page's words as a script (`book.excerpts`).
 (function () {
-  if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  if (location.protocol === "file:" && location.pathname.endsWith("/search.html")) {
+    const asked = {}, given = {};
+    window.scirepText = (page, text) => given[page](text);
+    window.fetch = (url) => {
+      const page = url.replace(/^\.\/|\.html$/g, "");
+      asked[page] ??= new Promise((done) => {
+        given[page] = done;
+        document.head.append(Object.assign(document.createElement("script"), { src: `_texts/${page}.js`, onerror: () => done("") }));
+      });
+      return asked[page].then((text) => new Response(text));
+    };
+  }
   const reveal = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let box = target?.closest("details:not([open])"); box; box = box.parentElement.closest("details:not([open])")) box.open = true;

@@ -126,7 +126,7 @@ def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Ki
             count += 1
             yield Found(path, line, row)
     if not count:
-        raise DataError(paths[0], None, "it has no rows", "Fetch it or write it again, or leave its folder out")
+        raise DataError(paths[0], None, "it has no rows", "Fetch it again; an embedded literature needs more papers")
 
 
 def _raw(path: Path, wanted: Sequence[tuple[list[str], Kind, bool]]) -> Iterator[tuple[int, dict[str, Any]]]:
