@@ -630,7 +630,7 @@ def of_kind(kind: str, *encoders: str) -> views.Run:
 
 
 @pytest.mark.parametrize(("recorded", "titles", "dots"), [
-    (("minilm:bfloat16", "lsa"), ["MiniLM (recorded: bfloat16)", "words (latent)"], [10, 10]),
+    (("minilm:bfloat16", "lsa"), ["MiniLM\n(recorded: bfloat16)", "words (latent)"], [10, 10]),
     (("minilm", "lsa"), ["MiniLM", "words (latent)"], [10, 10]),
     (("minilm:bfloat16", "minilm"), ["MiniLM (bfloat16)", "MiniLM", "words (latent)"], [5, 10, 5]),
 ])  # fmt: skip

@@ -176,7 +176,7 @@ def systems(rows: Iterable[Result]) -> dict[str, list[str]]:
             found |= {named(name): [name] for name in names}
         else:
             told = [f"{kind}: {name.partition(':')[2]}" for name, kind in runs if ":" in name]
-            found[f"{named(model)} ({', '.join(told)})"] = names
+            found[f"{named(model)}\n({', '.join(told)})"] = names
     return found
 
 

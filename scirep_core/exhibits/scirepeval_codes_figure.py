@@ -65,7 +65,9 @@ def draw(panels: Sequence[Panel]) -> tuple[Any, pd.DataFrame]:
     for colour, text in ((POSITIVE, "above the mean of the row"), (NEGATIVE, "below it")):
         grid[0][0].plot([], [], "s", color=colour, alpha=0.8, label=text)
     grid[0][0].plot([], [], "s", markerfacecolor="none", markeredgecolor=report.INK, label="the task’s own code")
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8)
+    figure.legend(
+        *grid[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=min(3, len(panels) + 1), fontsize=8
+    )
     return figure, pd.DataFrame(frame)
 
 
