@@ -108,10 +108,17 @@ def test_variable_length_attention_takes_heads_of_any_size(monkeypatch, size):
 # ------------------------------------------------------------------------------------------------------ the meta device
 
 
+@pytest.fixture
+def as_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The meta device takes a GPU's road: what would wait for a GPU's numbers raises there."""
+    for module in (packing, one_pass):
+        monkeypatch.setattr(module, "AT_ONCE", ("cuda", "meta"))
+
+
 @pytest.mark.parametrize("kind", CONDITIONINGS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_no_layer_waits_for_the_device(monkeypatch, kind, dtype, pooling):
+def test_no_layer_waits_for_the_device(as_a_gpu, monkeypatch, kind, dtype, pooling):
     """Nor does a batch: vectors and all states, of every conditioning; heads of torch's attention have sizes it takes."""
     sizes: list[int] = []
     real = varlen.varlen_attn
@@ -134,7 +141,7 @@ def test_no_layer_waits_for_the_device(monkeypatch, kind, dtype, pooling):
 
 @pytest.mark.parametrize("kind", CONDITIONINGS)
 @pytest.mark.parametrize("loss", ["triplet_margin", "contrastive", "in_batch_margin"])
-def test_no_step_of_a_training_waits_for_the_device(monkeypatch, kind, loss, tmp_path):
+def test_no_step_of_a_training_waits_for_the_device(as_a_gpu, monkeypatch, kind, loss, tmp_path):
     """A batch, its losses, gradients, their norm, and what the log keeps; the losses are read where its lines are written."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # meta has none
     made, tasks = small_training.model(kind).to("meta").train(), small_training.tasks()

@@ -28,8 +28,8 @@ from scirep_core.encoders.attention import block
 
 HEAD = 8
 """torch's variable-length attention takes heads of multiples of this size; those of PALs are 34 in BERT-base, 17 in MiniLM."""
-AT_ONCE = ("cuda", "meta")
-"""Devices that get all documents at once. meta has shapes and no numbers: what would wait for a GPU's raises there."""
+AT_ONCE = ("cuda",)
+"""Devices that get all documents at once. Operations are counted on `meta` along the CPU's road (`counting`)."""
 
 
 class Run(NamedTuple):
