@@ -28,7 +28,7 @@ from torch.nn.attention import varlen
 
 from scirep_core import load_encoder, scale
 from scirep_core import train as loop
-from scirep_core.encoders import hub, packing, trunk_encoder
+from scirep_core.encoders import hub, one_pass, packing, trunk_encoder
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned
 from scirep_core.encoders.number_types import products_in
 from scirep_core.encoders.packing import Span, at_once, attend, pack
