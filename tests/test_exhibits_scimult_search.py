@@ -100,6 +100,14 @@ def test_without_ties_and_unjudged_papers_readings_are_those_of_trec_eval():
         assert row.value == pytest.approx(100 * known)
 
 
+def test_a_judged_paper_outside_the_pool_counts_as_not_found_in_every_reading():
+    task, vectors = scored([3.0, 2.0, 1.0], {"p0": 1, "p1": 1, "p2": 1, "gone": 1})
+    (plain,) = retrieval.evaluate(task, vectors)
+    assert plain.value < 100
+    for row in retrieval.readings(task, vectors, "ndcg@10").values():
+        assert row.value == pytest.approx(plain.value)
+
+
 @pytest.mark.parametrize(
     ("reading", "value"),
     [

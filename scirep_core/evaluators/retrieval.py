@@ -101,15 +101,17 @@ def readings(
     place, every = {paper: i for i, paper in enumerate(data.pool)}, np.arange(len(data.pool))
     values: dict[str, dict[str, float]] = {reading: {} for reading in READINGS}
     for key, query in zip(judged, queries, strict=True):
-        grades = {place[paper]: grade for paper, grade in data.relevant[key].items() if paper in place}
-        at, gains = np.array(list(grades), dtype=np.int64), np.maximum(list(grades.values()), 0)
+        grades = data.relevant[key]
+        at, gains = np.array([place.get(paper, -1) for paper in grades]), np.maximum(list(grades.values()), 0)
+        inside = at >= 0  # a judged paper outside the pool is never found, and counts all the same
         scores = pool.scores(query, every)
         for reading, found in values.items():
-            ranked, first = at if reading == "judged only" else every, np.zeros(len(every))
-            first[at] = {"ties for": -gains, "ties against": gains}.get(reading, 0)
+            ranked, first = at[inside] if reading == "judged only" else every, np.zeros(len(every))
+            first[at[inside]] = {"ties for": -gains, "ties against": gains}.get(reading, 0 * gains)[inside]
             order = ranked[np.lexsort((ranked, first[ranked], -scores[ranked]))]
             ranks = np.empty(len(every))
             ranks[order] = np.arange(1, len(order) + 1)
-            found[key] = from_ranks(metric, ranks[at], 2**gains - 1 if reading == "gain 2^g - 1" else gains)
+            of = np.where(inside, ranks[at], np.inf)
+            found[key] = from_ranks(metric, of, 2**gains - 1 if reading == "gain 2^g - 1" else gains)
     return {reading: mean_row(asked, metric, found, ties=reading if "ties" in reading else "pool order")
             for reading, found in values.items()}  # fmt: skip
