@@ -373,6 +373,8 @@ class _Words(HTMLParser):
         elif self._in and tag in ("article", "section"):
             self._in = tag != "article"
             self.out += ["</section>"] if self._in else []
+        elif self._in and tag in ("td", "th", "li", "p", "dt", "dd"):
+            self.out.append(" ")  # cells and paragraphs are no one word
 
     def handle_data(self, data: str) -> None:
         if self._in and not self._skip:
