@@ -261,7 +261,10 @@ def samples(chapter: Chapter) -> None:
     studies.say_unrecorded(chapter, "samples", rows)
     if not rows:
         return
-    chapter.say(_read_as(rows))
+    chapter.say(
+        "Trainings are read as MiniLM itself is, by the mean of all tokens and with its sign between title and abstract, but "
+        "for one pass, which reads a token a format."
+    )
     tasks = list(dict.fromkeys(column for row in rows if (column := sample_column(row))))
     labels = {task: html.escape(title(task).removesuffix(" (sample)")) for task in tasks} | LABELS
     labels["Base"] = "MiniLM as it is"
@@ -282,21 +285,6 @@ def samples(chapter: Chapter) -> None:
         _test_rows(rows),
     )  # fmt: skip
     _over_rows(chapter, rows, tasks, labels)
-
-
-def _read_as(rows: Sequence[Result]) -> str:
-    """Say whether trainings are read as MiniLM is; a training recorded before they were does not say how it pools."""
-    if any("steps" in row.parameters and "pooling" not in row.parameters for row in rows):
-        return (
-            "Read this table with care: when it was recorded, MiniLM as it is was read as its authors do, by the mean of all "
-            "tokens, and its trainings at [CLS] and with another sign between title and abstract. So a difference from MiniLM "
-            "as it is shows training and reading together; between two trainings it shows training alone."
-        )
-    return (
-        "Trainings are read as MiniLM itself is, by the mean of all tokens and with its sign between title and abstract, but "
-        "for one pass, which reads a token a format. An earlier recording read them at [CLS] and with another sign, and "
-        "compared them with MiniLM read by the mean."
-    )
 
 
 def _over_rows(chapter: Chapter, rows: Sequence[Result], tasks: Sequence[str], labels: dict[str, str]) -> None:
