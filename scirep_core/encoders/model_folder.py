@@ -152,7 +152,7 @@ def plain_bert(folder: Path) -> bool:
 def width(folder: Path) -> int:
     """Return the length of a model's vectors."""
     config = read_object(folder / "config.json")
-    value = next((config[key] for key in ("hidden_size", "dim", "d_model", "n_embd") if config.get(key)), None)
+    value = config.get("hidden_size") or config.get("dim")  # DistilBERT has `dim`
     if not isinstance(value, int):
         raise ConfigError(f"{folder / 'config.json'}: no hidden_size: this is no text encoder")
     return value
