@@ -20,14 +20,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "load_task": "scirep_core.datasets",
+    "load_task": "scirep_core.data",
     "load_encoder": "scirep_core.encoders",
     "SentenceModel": "scirep_core.encoders.sentence_model",
-    "encode": "scirep_core.embed",
-    "evaluate": "scirep_core.scoring",
-    "score": "scirep_core.benchmark",
-    "averages": "scirep_core.benchmark",
-    "start": "scirep_core.chapter",
+    "encode": "scirep_core.encoders.vectors.embed",
+    "evaluate": "scirep_core.bench.scoring",
+    "score": "scirep_core.bench.benchmark",
+    "averages": "scirep_core.bench.benchmark",
+    "start": "scirep_core.page.chapter",
 }
 __all__ = ["__version__", *_HOME]
 

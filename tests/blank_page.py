@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scirep_core.chapter import Chapter
-from scirep_core.published import Printed
+from scirep_core.page.chapter import Chapter
+from scirep_core.results.published import Printed
 
 
 class Page:

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from scirep_core import pdf
-from scirep_core.errors import ConfigError
+from scirep_core.book import pdf
+from scirep_core.kit.errors import ConfigError
 
 ARGS = [*pdf.ARGS, "--no-sandbox", "--disable-quic"]
 

@@ -39,8 +39,9 @@ def real(own_home: Path):
 @pytest.fixture(scope="session")
 def built_book(own_home: Path) -> Path:
     """Return the site of the book with every chapter up to date at the embedded profile, as `make book` leaves it."""
-    from scirep_core import book, runner
-    from scirep_core.runcache import Places
+    from scirep_core import book
+    from scirep_core.book import runner
+    from scirep_core.book.runcache import Places
 
     chosen = os.environ.get("SCIREP_SITE")
     if chosen:
@@ -126,7 +127,7 @@ def tiny_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tiny(tiny_folder: Path):
-    from scirep_core.datasets import csfcube
+    from scirep_core.data.readers import csfcube
 
     return csfcube.read(tiny_folder)
 
@@ -134,7 +135,7 @@ def tiny(tiny_folder: Path):
 @pytest.fixture
 def evaluated(monkeypatch) -> list[str]:
     """Return the names of the tasks that are evaluated, as they are."""
-    from scirep_core import scoring
+    from scirep_core.bench import scoring
 
     names: list[str] = []
     original = scoring.evaluate

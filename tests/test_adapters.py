@@ -16,13 +16,14 @@ import tiny_models
 import torch
 
 from scirep_core import load_encoder
-from scirep_core.encoders import ENCODERS, adapter_folder
-from scirep_core.encoders.adapted import AdaptedEncoder, OnTrunk
-from scirep_core.encoders.adapted_by_library import ByLibrary
-from scirep_core.encoders.adapter_folder import formats_named, safe_copy
+from scirep_core.encoders import ENCODERS
+from scirep_core.encoders.conditioning import adapter_folder
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, OnTrunk
+from scirep_core.encoders.conditioning.adapted_by_library import ByLibrary
+from scirep_core.encoders.conditioning.adapter_folder import formats_named, safe_copy
 from scirep_core.encoders.hub import TransformersEncoder
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 
 TEXTS = ["a paper of models [SEP] b c d", "w1 w2 w3 " * 90, "a", "", "query paper [SEP] models"]
 NAMES = {"CLF": "[CLF]", "RGN": "regression", "PRX": "PRX", "QRY": "adhoc_query"}
@@ -216,7 +217,7 @@ def test_hidden_states_of_a_format_on_both_roads(tmp_path, make):
 
 def test_the_trunks_road_needs_neither_adapters_nor_transformers(own):
     code = (
-        "import sys; from scirep_core import load_encoder; from scirep_core.formats import FORMATS\n"
+        "import sys; from scirep_core import load_encoder; from scirep_core.kit.formats import FORMATS\n"
         "for format in FORMATS: load_encoder(sys.argv[1]).encode(['a paper'], format)\n"
         "assert not {'transformers', 'adapters', 'huggingface_hub'} & set(sys.modules), 'heavy'"
     )

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from scirep_core import altered
-from scirep_core.altered import alter
-from scirep_core.changes import Parsed, Text
-from scirep_core.datasets.task import Collection, Task
-from scirep_core.errors import CacheError, ConfigError
-from scirep_core.linguistics import find_tools
-from scirep_core.perturbations import LITERAL, PERTURBATIONS, perturb, top_phrases, words_kept
-from scirep_core.records import Paper
+from scirep_core.data.perturbations import altered
+from scirep_core.data.perturbations.altered import alter
+from scirep_core.data.perturbations.changes import Parsed, Text
+from scirep_core.data.task import Collection, Task
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, perturb, top_phrases, words_kept
+from scirep_core.kit.records import Paper
 
 PAPERS = [
     Paper(

@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 import torch
 
-from scirep_core.encoders import attention
-from scirep_core.encoders.packing import attend, pack
-from scirep_core.errors import ConfigError
+from scirep_core.encoders.trunk import attention
+from scirep_core.encoders.trunk.packing import attend, pack
+from scirep_core.kit.errors import ConfigError
 
 
 @pytest.fixture(params=attention.WAYS)

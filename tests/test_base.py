@@ -10,24 +10,13 @@ import pytest
 import torch
 from scipy import sparse
 
-from scirep_core.datasets import locate
+from scirep_core.data import locate
 from scirep_core.encoders import load_encoder
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.model_store import load_model
-from scirep_core.errors import ConfigError
+from scirep_core.encoders.models.model_store import load_model
+from scirep_core.kit.errors import ConfigError
 from scirep_core.training import base
-from scirep_core.training.base import (
-    citation_task,
-    ppmi_vectors,
-    presence,
-    small_base,
-    specter2_triples,
-    token_vectors,
-    training_texts,
-    triplets_by_field,
-    warm_trunk,
-    wordpieces,
-)  # fmt: skip
+from scirep_core.training.base import citation_task, ppmi_vectors, presence, small_base, specter2_triples, token_vectors, training_texts, triplets_by_field, warm_trunk, wordpieces  # fmt: skip
 from scirep_core.training.data import Documents, train_tasks
 
 TEXTS = [
@@ -159,7 +148,7 @@ def test_the_embedded_triplets_by_field_are_of_training_papers(root):
 
 
 def base_rows(root: Path, name: str):
-    from scirep_core.datasets.scirepeval import training
+    from scirep_core.data.readers.scirepeval import training
 
     return training(f"scirepeval/{name}", root)
 

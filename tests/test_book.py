@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from scirep_core import book
-from scirep_core.errors import DataError, ScirepError
+from scirep_core.kit.errors import DataError, ScirepError
 
 VENDOR = book.ROOT / "book" / "_vendor"
 

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scirep_core import report, results
-from scirep_core.chapter import Chapter, anchor, start
-from scirep_core.errors import ConfigError, NumericError
+from scirep_core.page import report
+from scirep_core import results
+from scirep_core.page.chapter import Chapter, anchor, start
+from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.exhibits import three_kinds
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import Result, provenance, read_results
 
 
@@ -205,7 +206,7 @@ def test_provenance_names_the_gpu_that_torch_sees_and_none_without_torch(monkeyp
 
 
 def test_a_bad_result_row_names_file_and_line(tmp_path):
-    from scirep_core.errors import DataError
+    from scirep_core.kit.errors import DataError
 
     path = tmp_path / "rows.jsonl"
     path.write_text('{"task": "t", "valeu": 1}\n')

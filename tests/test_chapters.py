@@ -13,12 +13,12 @@ import chromium
 import nbformat
 import pytest
 
-from scirep_core import runner
-from scirep_core.coverage import exhibits
+from scirep_core.book import runner
+from scirep_core.book.coverage import exhibits
 from scirep_core.exhibits import agrees
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import PRINT, ROOT, read_results, recorded
-from scirep_core.runcache import Places
+from scirep_core.book.runcache import Places
 
 RUNS = Places().runs / "embedded"
 PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scirep_core import cli
-from scirep_core.explain import recompute
+from scirep_core.book.explain import recompute
 from scirep_core.results import Result
 
 
@@ -95,7 +95,7 @@ def test_dropped_rows_are_reported_for_every_task_they_touch(capsys, tiny_folder
 def test_rows_are_written_to_a_device_not_over_it(tmp_path):
     import os
 
-    from scirep_core.store import write_text
+    from scirep_core.kit.store import write_text
 
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)
@@ -273,7 +273,7 @@ def test_embedded_task_folders_are_whole_or_absent_and_score(capsys, tmp_path):
 
 def test_ctrl_c_exits_with_130(tmp_path):
     code = (
-        "import scirep_core.cli as c, time; import scirep_core.manifests as m\n"
+        "import scirep_core.cli as c, time; import scirep_core.data.manifests as m\n"
         "m.catalogue = lambda: (print('up', flush=True), time.sleep(60))\nc.main(['data', 'list'])"
     )
     process = subprocess.Popen(

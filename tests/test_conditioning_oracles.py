@@ -12,16 +12,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from scirep_core.encoders.bert import Shape, Trunk, config_of, tensors_of
+from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.counting import operations, parameters
-from scirep_core.encoders.experts import TASKS
-from scirep_core.encoders.packing import pack
-from scirep_core.encoders.prefix import INSTRUCTIONS, instructions
-from scirep_core.encoders.speed import flops
+from scirep_core.encoders.trunk.counting import operations, parameters
+from scirep_core.encoders.conditioning.experts import TASKS
+from scirep_core.encoders.trunk.packing import pack
+from scirep_core.encoders.conditioning.prefix import INSTRUCTIONS, instructions
+from scirep_core.encoders.trunk.speed import flops
 from scirep_core.encoders.trunk_encoder import ready
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 
 SHAPE = Shape(60, 24, 4, 3, 48, max_position_embeddings=40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 BASE = Shape(30522, 768, 12, 12, 3072)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.datasets import csfcube, load_task
-from scirep_core.errors import ConfigError, DataError
-from scirep_core.formats import FACETS
-from scirep_core.records import Query
+from scirep_core.data.readers import csfcube
+from scirep_core.data import load_task
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.formats import FACETS
+from scirep_core.kit.records import Query
 
 
 def test_real_collection_has_the_published_counts(real):
@@ -233,7 +234,7 @@ def test_wrong_task_json_is_named(tiny_folder, change, message):
 
 
 def test_an_altered_embedded_collection_is_written_again(monkeypatch):
-    from scirep_core.datasets import locate
+    from scirep_core.data import locate
 
     folder = locate("csfcube", "embedded", 300, 9)
     for name in ("oracle.json", csfcube.GOLD.format(facet="method")):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core import runcache
-from scirep_core.dependencies import library_files
+from scirep_core.book import runcache
+from scirep_core.book.dependencies import library_files
 
 LIBRARY = {
     "__init__.py": """
@@ -58,7 +58,7 @@ ENCODERS = ROOT | {"encoders/__init__.py", "encoders/lexical.py", "encoders/word
         ("import scirep_core.scores\nscirep_core.scores.g()", ROOT | {"scores.py"}),
         ("from scirep_core import VERSION, scores", ROOT | {"scores.py"}),
         (
-            "def f():\n    !ls\n    import scirep_core.explore.picker as p",
+            "def f():\n    !ls\n    import scirep_core.page.widgets.picker as p",
             ROOT | {"explore/picker.py", "explore/picker.js"},
         ),
         ("from scirep_core import figures", ROOT | {"figures.py", "published/csfcube/t1.csv"}),
@@ -79,7 +79,7 @@ def test_imports_are_followed_by_reading(tmp_path: Path, source: str, expected: 
 
 def test_reading_finds_at_least_what_importing_loads() -> None:
     """On the real library: every module that an import of `encoders` or `results` loads is among the files found."""
-    for module in ("scirep_core.results", "scirep_core.encoders", "scirep_core.runner"):
+    for module in ("scirep_core.results", "scirep_core.encoders", "scirep_core.book.runner"):
         files = "(m.__file__ for n, m in sys.modules.items() if n.startswith('scirep_core') and m.__file__)"
         code = f"import sys, {module}; print(*{files})"
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from scirep_core import cli
-from scirep_core.diff import APART, compare
-from scirep_core.records import to_jsonl
+from scirep_core.book.diff import APART, compare
+from scirep_core.kit.records import to_jsonl
 from scirep_core.results import ROOT, Result, read_results
 
 RECORDED = ROOT / "results" / "real" / "csfcube" / "agreement.jsonl"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.differences import against_of, difference_of, measured, versus
-from scirep_core.leaderboard import what_of
-from scirep_core.records import read_jsonl
+from scirep_core.results.differences import against_of, difference_of, measured, versus
+from scirep_core.bench.leaderboard import what_of
+from scirep_core.kit.records import read_jsonl
 from scirep_core.results import PACKAGE, ROOT, Result, from_json, read_results
 
 FILES = sorted((ROOT / "results").glob("*/**/*.jsonl*"))

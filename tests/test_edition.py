@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scirep_core import cli, edition
+from scirep_core import cli
+from scirep_core.book import edition
 from scirep_core.results import ROOT
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from small_base import hand_made_base
 
-from scirep_core.errors import ConfigError
-from scirep_core.explain import recompute
+from scirep_core.kit.errors import ConfigError
+from scirep_core.book.explain import recompute
 from scirep_core.results import read_results
-from scirep_core.study import run
-from scirep_core.training import efficiency
-from scirep_core.training.efficiency import ALL, ONE, OVER_ONE, PER_FORMAT, SHARE, TABLE_4, TRAINING, main, measure
+from scirep_core.bench.study import run
+from scirep_core.bench.speed import efficiency
+from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, PER_FORMAT, SHARE, TABLE_4, TRAINING, main, measure
 from scirep_core.training.variants import budget
 
 LACKING = ("transformers", "sentence_transformers", "adapters", "pyarrow", "platformdirs", "pooch", "yaml", "typer", "rich",
@@ -55,7 +55,7 @@ def test_ratios_are_taken_within_a_round_and_members_are_added(base: str, monkey
 
 
 def test_the_table_is_measured_and_recorded(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scirep_core.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1))
+    monkeypatch.setattr("scirep_core.bench.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1))
     out = tmp_path / "efficiency.jsonl"
     rows = run("efficiency", TINY, changes={"bases": (base,)}, out=out)
     ensembles = ("Adapters + MTL CTRL", "mean of two MTL CLS")
@@ -81,7 +81,7 @@ def test_a_shape_needs_no_data_and_little_else(tmp_path: Path):
              "--variants", "Adapters, MTL CLS, one pass"]  # fmt: skip
     code = (
         f"import sys\nfor name in {LACKING}: sys.modules[name] = None\n"
-        f"from scirep_core.training.efficiency import main\nsys.exit(main({[*words, '--out', str(out)]}))"
+        f"from scirep_core.bench.speed.efficiency import main\nsys.exit(main({[*words, '--out', str(out)]}))"
     )
     home = {**os.environ, "SCIREP_HOME": str(tmp_path / "home")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=home)
@@ -91,7 +91,7 @@ def test_a_shape_needs_no_data_and_little_else(tmp_path: Path):
     assert {row.encoder for row in rows} == {"Adapters", "MTL CLS", "one pass"}
     found = rows[0].parameters
     assert (found["mean_tokens"], found["width"], found["threads"]) == (32, 16, 1)
-    assert found["command"].startswith("python -m scirep_core.training.efficiency --base bert-tiny")
+    assert found["command"].startswith("python -m scirep_core.bench.speed.efficiency --base bert-tiny")
     assert recompute(rows[0]) == found["command"]
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from counted import calls
 
-import scirep_core.embed as store_
+import scirep_core.encoders.vectors.embed as store_
 from scirep_core import load_encoder
-from scirep_core.embed import embed, encode, folder_of
-from scirep_core.errors import CacheError, ConfigError, NumericError
-from scirep_core.store import beside, read_header
-from scirep_core.text import Recipe
+from scirep_core.encoders.vectors.embed import embed, encode, folder_of
+from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.kit.store import beside, read_header
+from scirep_core.data.text import Recipe
 
 HERE = Path(__file__).parent
 
@@ -261,8 +261,8 @@ def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on():
 import resource, sys
 sys.path.insert(0, {str(HERE)!r})
 from test_embed import Letters, words
-from scirep_core.embed import embed
-from scirep_core.errors import CacheError
+from scirep_core.encoders.vectors.embed import embed
+from scirep_core.kit.errors import CacheError
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     embed(Letters(), words(400), "PRX")
@@ -297,7 +297,7 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
 # -------------------------------------------------------------------------------------------------------- processes
 
 SHARED = """
-import sys, time, numpy as np, scirep_core.embed as e
+import sys, time, numpy as np, scirep_core.encoders.vectors.embed as e
 sys.path.insert(0, sys.argv[4])
 from test_embed import Letters, words, expected
 e.SHARD = 4
@@ -353,7 +353,7 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
     dead.write_text(f'["{store_.text_hash(texts[0])}"]')
     living.write_text(f'["{store_.text_hash("somebody else")}"]')
     (folder / ".aa.shard.0a1b2c3d.part").write_text("half")
-    from scirep_core import claims
+    from scirep_core.kit import claims
 
     lock = claims.FileLock(living)
     lock.acquire()
@@ -421,7 +421,7 @@ def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another()
     assert np.array_equal(embed(encoder, texts, "CLF"), expected(texts))
     assert sorted(text for group in encoder.given for text in group) == sorted(texts)
     assert len(shards(encoder, "CLF")) == 1
-    from scirep_core.encoders.adapted import AdaptedEncoder
+    from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
     from scirep_core.encoders.ensemble import Ensemble
     from scirep_core.encoders.hub import TransformersEncoder
 
@@ -464,7 +464,7 @@ def test_a_pass_that_gives_one_bad_vector_stores_none_of_any_format():
 
 def test_processes_that_ask_for_different_formats_share_one_pass(tmp_path):
     code = """
-import sys, time, numpy as np, scirep_core.embed as e
+import sys, time, numpy as np, scirep_core.encoders.vectors.embed as e
 sys.path.insert(0, sys.argv[3])
 from test_embed import AtOnce, words, expected
 e.SHARD = 4
@@ -491,7 +491,7 @@ print(np.array_equal(e.embed(Slow("slow at once"), texts, format), expected(text
 
 
 def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
-    from scirep_core.encoders.saved import Held
+    from scirep_core.encoders.models.saved import Held
 
     class ByFormat(Letters):
         def encode(self, texts, format):
@@ -546,7 +546,7 @@ def test_prepacked_layers_compute_what_plain_ones_do(tmp_path):
     import transformers
     from tiny_models import bert, roberta
 
-    from scirep_core.encoders.prepacked import Prepacked, prepack
+    from scirep_core.encoders.trunk.prepacked import Prepacked, prepack
 
     for make in (bert, roberta):
         plain = transformers.AutoModel.from_pretrained(make(tmp_path / make.__name__)).eval()
@@ -565,7 +565,7 @@ def test_prepacked_layers_compute_what_plain_ones_do(tmp_path):
 def test_gelu_within_the_product_and_after_it_are_one_function(monkeypatch):
     import torch
 
-    from scirep_core.encoders import prepacked
+    from scirep_core.encoders.trunk import prepacked
 
     x, plain = torch.linspace(-4, 4, 5 * 8).reshape(5, 8), torch.nn.Linear(8, 16)
     packed = prepacked.Prepacked(plain, gelu=True)
@@ -583,7 +583,7 @@ def test_where_the_operators_are_missing_or_wrong_the_model_stays_as_it_is(tmp_p
     import transformers
     from tiny_models import bert
 
-    from scirep_core.encoders import prepacked
+    from scirep_core.encoders.trunk import prepacked
 
     model = transformers.AutoModel.from_pretrained(bert(tmp_path / "m")).eval()
     for wrong in (lambda self, x: x * 0, lambda self, x: torch.ops.mkldnn.no_such_operator(x)):

@@ -8,8 +8,8 @@ import sys
 
 SCRIPT = """
 import hashlib, pathlib, sys, tempfile
-from scirep_core.literature import generate
-from scirep_core.literature.emit import COLLECTIONS, write_collection
+from scirep_core.data.literature import generate
+from scirep_core.data.literature.emit import COLLECTIONS, write_collection
 with tempfile.TemporaryDirectory() as name:
     root, literature = pathlib.Path(name), generate(500, int(sys.argv[1]))
     for collection in COLLECTIONS:

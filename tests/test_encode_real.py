@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from scirep_core import load_encoder, load_task
-from scirep_core.datasets import TASKS
-from scirep_core.datasets.task import Task
-from scirep_core.embed import embed
-from scirep_core.encoders import race
+from scirep_core.data import TASKS
+from scirep_core.data.task import Task
+from scirep_core.encoders.vectors.embed import embed
+from scirep_core.bench.speed import race
 from scirep_core.evaluators.inputs import inputs
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS, hub
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.errors import ConfigError
-from scirep_core.records import Paper
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.records import Paper
 
 PAPER = Paper("1", "a paper of models", "w1 w2 w3 . " * 200)
 PIPELINES = {

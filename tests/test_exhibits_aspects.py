@@ -15,7 +15,7 @@ from scirep_core.exhibits import scirepeval_aspects as aspects
 from scirep_core.exhibits import scirepeval_kinds as kinds
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.published import lookup, table
+from scirep_core.results.published import lookup, table
 from scirep_core.results import Result
 
 

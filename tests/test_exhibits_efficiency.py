@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.chapter import Chapter
-from scirep_core.encoders import race as race_
+from scirep_core.page.chapter import Chapter
+from scirep_core.bench.speed import race as race_
 from scirep_core.exhibits import scirepeval_efficiency as exhibits
 from scirep_core.exhibits import scirepeval_race as race
 from scirep_core.exhibits import scirepeval_times as times
 from scirep_core.exhibits import studies
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import Result
-from scirep_core.training.costs import Cost
-from scirep_core.training.efficiency import ALL, ONE, OVER_ONE, SHARE, TASK, TRAINING
+from scirep_core.bench.speed.costs import Cost
+from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, SHARE, TASK, TRAINING
 
 TOLD = {"base": "bert-mini", "width": 128, "layers": 2, "mean_tokens": 64.0, "machine": "Some CPU", "threads": 1}
 RATIOS = {
@@ -137,7 +137,7 @@ def test_without_a_recording_of_quality_the_page_says_so(chapter: Chapter, monke
 
 def study_rows() -> list[Result]:
     """Two trainings of four ways and their means: one pass best, MTL CLS worst."""
-    from scirep_core.studied import over_seeds
+    from scirep_core.bench.studied import over_seeds
 
     rows = []
     for name, value in {"MTL CLS": 50, "MTL CTRL": 52, "Adapters": 49, "one pass": 55}.items():

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from blank_page import Shown
 
-from scirep_core import scoring
-from scirep_core.datasets import TASKS, load_task
-from scirep_core.datasets.scirepeval import PaperTriple, RankedQuery, TrainExample
-from scirep_core.datasets.sources import literature
-from scirep_core.datasets.task import Judged, Qrel, Task, Triple, Triples
+from scirep_core.bench import scoring
+from scirep_core.data import TASKS, load_task
+from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample
+from scirep_core.data.sources import literature
+from scirep_core.data.task import Judged, Qrel, Task, Triple, Triples
 from scirep_core.evaluators.reference import tfidf_vectors
 from scirep_core.exhibits import scirepeval_limits as limits
 from scirep_core.exhibits import scirepeval_titles as titles
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.published import lookup
-from scirep_core.records import Paper
+from scirep_core.results.published import lookup
+from scirep_core.kit.records import Paper
 from scirep_core.results import Result
 
 GIVEN = {"data": "embedded", "papers": 300, "encoders": "tfidf,bm25", "protocol": "paper", "seed": 0, "quick": True}

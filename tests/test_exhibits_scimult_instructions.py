@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from small_scimult import searched, small_page, told_by, words
 
-from scirep_core import scoring
-from scirep_core.datasets.task import Judged, Qrel, Task
-from scirep_core.differences import difference_of, measured
-from scirep_core.encoders.prefix import INSTRUCTIONS
+from scirep_core.bench import scoring
+from scirep_core.data.task import Judged, Qrel, Task
+from scirep_core.results.differences import difference_of, measured
+from scirep_core.encoders.conditioning.prefix import INSTRUCTIONS
 from scirep_core.evaluators import inputs
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import scimult_instructions as exhibits
 from scirep_core.exhibits.scimult_shared import TABLES
-from scirep_core.published import lookup
-from scirep_core.records import Paper
+from scirep_core.results.published import lookup
+from scirep_core.kit.records import Paper
 from scirep_core.results import Result
 
 TEXTS = {f"p{i}": f"w{i} w{i * i % 7} w{i * 3 % 5}" for i in range(12)}

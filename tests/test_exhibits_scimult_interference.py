@@ -7,7 +7,7 @@ import small_scimult
 from blank_page import Page
 from small_scimult import made
 
-from scirep_core import studied
+from scirep_core.bench import studied
 from scirep_core.exhibits import scimult_interference as exhibits
 from scirep_core.exhibits import scimult_interference_gradients as angles
 from scirep_core.exhibits import scimult_interference_print as printed

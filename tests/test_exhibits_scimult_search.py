@@ -12,13 +12,13 @@ import pytrec_eval
 from blank_page import Page
 from small_scimult import made
 
-from scirep_core.datasets.task import Pooled, Task
+from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators import retrieval
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import scimult_search as exhibits
 from scirep_core.exhibits import scimult_search_real as searches
 from scirep_core.exhibits import scimult_systems as systems
-from scirep_core.records import Paper
+from scirep_core.kit.records import Paper
 from scirep_core.results import Result
 
 TEXTS = {
@@ -176,7 +176,7 @@ def test_nothing_measured_shows_nothing(page):
 
 
 def test_real_claims_fall_into_two_splits_and_topics_are_counted(real_folder, page):
-    from scirep_core.datasets import load_task
+    from scirep_core.data import load_task
 
     claims = load_task(searches.CLAIMS, "real")
     assert isinstance(claims, Task)

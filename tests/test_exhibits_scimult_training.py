@@ -13,14 +13,14 @@ import small_scimult
 from blank_page import Page
 from small_scimult import made
 
-from scirep_core.datasets.maple_pairs import Report, pairs
-from scirep_core.datasets.sources import embedded_root
+from scirep_core.data.readers.maple_pairs import Report, pairs
+from scirep_core.data.sources import embedded_root
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import scimult_training as exhibits
 from scirep_core.exhibits import scimult_training_figure as drawing
 from scirep_core.exhibits import scimult_training_loss as loss
 from scirep_core.exhibits import studies
-from scirep_core.published import lookup, table
+from scirep_core.results.published import lookup, table
 from scirep_core.results import Result
 from scirep_core.training.variants import budget, config
 

@@ -13,9 +13,9 @@ from blank_page import Shown
 from small_base import hand_made_base
 
 from scirep_core.exhibits import studies
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import Result
-from scirep_core.studied import line, means
+from scirep_core.bench.studied import line, means
 from scirep_core.training.variants import budget
 
 CENTRES = {"random": 20.0, "tfidf": 55.0, "oracle": 85.0, "Base": 47.0, "MTL CLS": 50.0, "MTL CTRL": 53.0, "Adapters": 53.1,
@@ -175,7 +175,7 @@ def test_a_live_study_is_small_recorded_and_made_once(chapter, tmp_path, monkeyp
     assert mean.n == 2 and f"sd {mean.parameters['sd']:.3g}" in mean.note
     kept = {json.loads(one)["id"] for one in (chapter.folder / "rows.jsonl").read_text().splitlines()}
     assert kept == {row.id for row in rows}
-    monkeypatch.setattr("scirep_core.train.train", None)
-    monkeypatch.setattr("scirep_core.scoring.evaluate", None)
+    monkeypatch.setattr("scirep_core.training.loop.train", None)
+    monkeypatch.setattr("scirep_core.bench.scoring.evaluate", None)
     again = studies.live_study(chapter, "main", ("MTL CLS",), range(2), bases=(base,), tasks=told, references=())
     assert [row.value for row in again] == [row.value for row in rows if not row.encoder.startswith("Base")]

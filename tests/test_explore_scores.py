@@ -11,9 +11,9 @@ import panel
 import pytest
 from panel import Browser
 
-from scirep_core.errors import ConfigError
-from scirep_core.explore.common import encode
-from scirep_core.explore.scores import Gap, Run, ScoreExplorer, fallback, resolve, score_data
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page.widgets.common import encode
+from scirep_core.page.widgets.scores import Gap, Run, ScoreExplorer, fallback, resolve, score_data
 from scirep_core.results import Result
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'

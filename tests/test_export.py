@@ -12,13 +12,13 @@ import yaml
 from safetensors.torch import load_file
 from test_model_store import RECIPE, model, tokens
 
-from scirep_core.cli_export import export as command
+from scirep_core.cli.export import export as command
 from scirep_core.encoders import load_encoder
 from scirep_core.encoders.conditioning import CONDITIONINGS
-from scirep_core.encoders.export import export
-from scirep_core.encoders.model_store import describe, load_model, save_model
-from scirep_core.errors import ConfigError, NumericError
-from scirep_core.formats import FORMATS
+from scirep_core.encoders.models.export import export
+from scirep_core.encoders.models.model_store import describe, load_model, save_model
+from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.formats import FORMATS
 
 TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "w1 w2 w3 " * 40]
 
@@ -215,6 +215,6 @@ def test_other_vectors_than_before_are_noticed(tmp_path, monkeypatch):
             saved.model.trunk.norm.bias += torch.linspace(0, 1, 32)
         return saved
 
-    monkeypatch.setattr("scirep_core.encoders.saved.load_model", damaged)
+    monkeypatch.setattr("scirep_core.encoders.models.saved.load_model", damaged)
     with pytest.raises(NumericError, match="are not those of"):
         export(str(tiny_models.bert(tmp_path / "source")), tmp_path / "out")

@@ -15,28 +15,14 @@ import panel
 import pytest
 from panel import Browser
 
-from scirep_core.chapter import Chapter
-from scirep_core.errors import ConfigError
+from scirep_core.page.chapter import Chapter
+from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import scirepeval_formats as exhibit
-from scirep_core.explore.common import encode
-from scirep_core.explore.formats import (
-    ASKED,
-    SIDE,
-    FormatExplorer,
-    Model,
-    PaperView,
-    Space,
-    by_chance,
-    edges,
-    facts,
-    fallback,
-    format_data,
-    resolve,
-    shared,
-)
-from scirep_core.formats import FORMATS
-from scirep_core.store import stable_hash
-from scirep_core.text import Recipe
+from scirep_core.page.widgets.common import encode
+from scirep_core.page.widgets.formats import ASKED, SIDE, FormatExplorer, Model, PaperView, Space, by_chance, edges, facts, fallback, format_data, resolve, shared
+from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.store import stable_hash
+from scirep_core.data.text import Recipe
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 WORDS = ["sparse", "kernels", "align", "parsers", "drift", "retrieval", "corpora", "entities", "queries", "graphs"]
@@ -300,7 +286,7 @@ def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chapter:
 
 
 def test_a_sample_is_drawn_by_its_seed_with_what_the_literature_knows(collection: exhibit.Collection) -> None:
-    from scirep_core.datasets.sources import literature
+    from scirep_core.data.sources import literature
 
     whole = literature(400, 0)
     assert exhibit.sample(400, 0, 120, 0) == collection != exhibit.sample(400, 0, 120, 1)
@@ -396,7 +382,7 @@ def test_a_saved_model_is_looked_at_by_its_folder(chapter: Chapter, tmp_path: Pa
     from small_base import hand_made_base
 
     from scirep_core.encoders.conditioning import Conditioned, conditioning
-    from scirep_core.encoders.model_store import load_model, save_model
+    from scirep_core.encoders.models.model_store import load_model, save_model
     from scirep_core.training.variants import budget
 
     given = budget("tiny")

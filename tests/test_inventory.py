@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from scirep_core import load_task
-from scirep_core.datasets import READERS, TASKS, TRAINING
-from scirep_core.datasets.csfcube import FacetCollection
-from scirep_core.datasets.folder import read_folder, write_folder
-from scirep_core.datasets.inventory import ELSEWHERE
-from scirep_core.datasets.sources import embedded_root, seal_of
-from scirep_core.datasets.task import Labelled, Task
-from scirep_core.datasets.validate import counts, validate
-from scirep_core.errors import ConfigError
-from scirep_core.literature.emit.planted import PLANTED
-from scirep_core.manifests import load_manifest
-from scirep_core.published import FOLDER
-from scirep_core.scoring import evaluate
+from scirep_core.data import READERS, TASKS, TRAINING
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.folder import read_folder, write_folder
+from scirep_core.data.inventory import ELSEWHERE
+from scirep_core.data.sources import embedded_root, seal_of
+from scirep_core.data.task import Labelled, Task
+from scirep_core.data.validate import counts, validate
+from scirep_core.kit.errors import ConfigError
+from scirep_core.data.literature.emit.planted import PLANTED
+from scirep_core.data.manifests import load_manifest
+from scirep_core.results.published import FOLDER
+from scirep_core.bench.scoring import evaluate
 
 PAPERS, SEED = 900, 0
 SCORED = [name for name, spec in TASKS.items() if spec.type != "facets"]
@@ -141,7 +141,7 @@ def test_sizes_that_cannot_fill_the_tasks_are_refused_before_anything_is_written
 
 
 def test_the_eight_training_sets_stream_in_their_own_form() -> None:
-    from scirep_core.datasets import scirepeval
+    from scirep_core.data.readers import scirepeval
 
     root = embedded_root(PAPERS, SEED)
     for name in TRAINING:
@@ -153,7 +153,7 @@ def test_the_eight_training_sets_stream_in_their_own_form() -> None:
 
 
 def test_training_queries_and_labels_never_meet_evaluation_papers() -> None:
-    from scirep_core.datasets import scirepeval
+    from scirep_core.data.readers import scirepeval
 
     root = embedded_root(PAPERS, SEED)
     for name in TRAINING:

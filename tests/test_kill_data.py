@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 from small_collection import Source, description, honest, mirror, settle
 
-from scirep_core.manifests import fetch, load_manifest, verify
+from scirep_core.data.manifests import fetch, load_manifest, verify
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-FETCH = "import sys; from scirep_core.manifests import fetch; fetch(sys.argv[1], lambda line: print(line, flush=True))"
+FETCH = "import sys; from scirep_core.data.manifests import fetch; fetch(sys.argv[1], lambda line: print(line, flush=True))"
 SLOW = """
 import functools, sys, time
 import small_collection
-from scirep_core.manifests import fetch
+from scirep_core.data.manifests import fetch
 def slowly(request, serve=small_collection.honest({f"f{i}.bin": bytes([i]) * 200_000 for i in range(4)})):
     return serve(request)
 source = small_collection.Source(slowly)

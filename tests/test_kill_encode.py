@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core import cli, embed
+from scirep_core import cli
+from scirep_core.encoders.vectors import embed
 
 HERE = Path(__file__).parent
 
@@ -24,7 +25,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-import scirep_core.embed as e
+import scirep_core.encoders.vectors.embed as e
 from scirep_core import encoding, vector_folder
 from test_embed import Letters, words
 
@@ -118,7 +119,7 @@ def test_minilm_is_killed_and_goes_on_to_the_same_bytes(tmp_path, monkeypatch, t
         return [str(word) for word in (*given, "--out", home / target)]
 
     def start(home: Path) -> subprocess.Popen[bytes]:
-        code = "import scirep_core.embed as e; e.SHARD = 8; from scirep_core.cli import main; main()"
+        code = "import scirep_core.encoders.vectors.embed as e; e.SHARD = 8; from scirep_core.cli import main; main()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *words(home)],
             env=os.environ | {"SCIREP_HOME": str(home)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

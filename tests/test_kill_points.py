@@ -18,8 +18,8 @@ import pytest
 import small_training as small
 import torch
 
-from scirep_core import train as loop
-from scirep_core.encoders import speed
+from scirep_core.training import loop
+from scirep_core.encoders.trunk import speed
 from scirep_core.training import checkpoint
 from scirep_core.training.checkpoint import CHECKPOINT, read_checkpoint
 

@@ -22,14 +22,14 @@ import psutil
 import pytest
 from toy_notebooks import PARAMETERS, ROWS, write
 
-from scirep_core.runner import Places, run_all
+from scirep_core.book.runner import Places, run_all
 
 TRIALS = 30
 FIGURE = "Path(os.environ['SCIREP_CHAPTER_DIR'], 'figure.svg').write_text('x' * 200_000)\nprint('seed', seed)"
 DRIVER = """
 import sys
 from pathlib import Path
-from scirep_core.runner import Places, run_all
+from scirep_core.book.runner import Places, run_all
 root, runs = Path(sys.argv[1]), Path(sys.argv[2])
 run_all(places=Places(root=root, package=root / "scirep_core", runs_folder=runs))
 """

@@ -16,9 +16,11 @@ import pytest
 import traitlets
 from test_notebook_sources import _cells
 
-from scirep_core import environment, explore, lab
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.runcache import Places, find_notebooks
+from scirep_core import environment
+from scirep_core.page import widgets as explore
+from scirep_core.book import lab
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.book.runcache import Places, find_notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 START = ROOT / "notebooks" / "start.ipynb"
@@ -169,7 +171,7 @@ def test_scores_take_a_function_of_ones_own_and_say_what_is_wrong():
 
 
 def test_a_task_folder_of_ones_own_is_opened_first(tmp_path):
-    from scirep_core.datasets import write_embedded
+    from scirep_core.data import write_embedded
 
     write_embedded(tmp_path / "tasks", 300, 0, lambda line: None)
     folder = next(tmp_path.glob("tasks/scirepeval/relish"), None) or next(tmp_path.glob("tasks/*/"))

@@ -7,7 +7,7 @@ import pytest
 import pytrec_eval
 from test_search import seen_in_double, table
 
-from scirep_core.datasets.task import LabelSpace, LabelText, Task
+from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators import labels, search
 
 TREC = {"recall@5": "recall_5", "recall@20": "recall_20", "mrr": "recip_rank", "map": "map", "ndcg@10": "ndcg_cut_10"}

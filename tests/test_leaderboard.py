@@ -21,26 +21,18 @@ from blank_page import Page
 from panel import Browser
 from scipy.stats import rankdata
 
-from scirep_core import leaderboard as lb
-from scirep_core import leaderboard_print as lp
+from scirep_core.bench import leaderboard as lb
+from scirep_core.bench import leaderboard_print as lp
 from scirep_core.book import MAX_STATE
-from scirep_core.chapter import anchor
-from scirep_core.datasets.inventory import TASKS
-from scirep_core.errors import ConfigError
+from scirep_core.page.chapter import anchor
+from scirep_core.data.inventory import TASKS
+from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import beyond_leaderboard as exhibit
-from scirep_core.explore.leaderboard import (
-    ESM,
-    SORTS,
-    START,
-    LeaderboardExplorer,
-    fallback,
-    leaderboard_data,
-    resolve,
-)
-from scirep_core.metrics import check_metrics, parse
-from scirep_core.published import everything, lookup
+from scirep_core.page.widgets.leaderboard import ESM, SORTS, START, LeaderboardExplorer, fallback, leaderboard_data, resolve
+from scirep_core.results.metrics import check_metrics, parse
+from scirep_core.results.published import everything, lookup
 from scirep_core.results import Result
-from scirep_core.store import write_text
+from scirep_core.kit.store import write_text
 
 PAGE = 50
 HOSTILE = '<img src=x onerror="window.pwned=1"> "a", b'

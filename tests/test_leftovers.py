@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core import score_cache, store
-from scirep_core.datasets import export as embedded
-from scirep_core.encoders.model_store import finished, working
-from scirep_core.literature import emit
+from scirep_core.bench import score_cache
+from scirep_core.kit import store
+from scirep_core.data import export as embedded
+from scirep_core.encoders.models.model_store import finished, working
+from scirep_core.data.literature import emit
 
 
 def killed(work: Callable[[], object], stop: int) -> bool:

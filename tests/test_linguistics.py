@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from test_perturbations import ABSTRACT, TITLE, reference
 
-from scirep_core import linguistics
-from scirep_core.errors import ConfigError
-from scirep_core.linguistics import UNIVERSAL, find_tools, universal
+from scirep_core.data.perturbations import linguistics
+from scirep_core.kit.errors import ConfigError
+from scirep_core.data.perturbations.linguistics import UNIVERSAL, find_tools, universal
 
 TEXT = (
     'We follow Smith et al. in Fig. 3 of "their" work. It cannot fail, e.g. on 3.5 % of the data. '
@@ -59,8 +59,8 @@ def test_antonyms_are_the_most_frequent_first_one(word, opposite):
 
 def test_wordnets_antonyms_are_those_of_the_sample_file():
     tools = reference()
-    from scirep_core.manifests import fetch
-    from scirep_core.records import read_object
+    from scirep_core.data.manifests import fetch
+    from scirep_core.kit.records import read_object
 
     listed = read_object(fetch("neighbours_sample") / "antonyms_wordnet30.json")
     words = sorted(listed)[::97]

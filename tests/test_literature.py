@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 from counted import calls, peak
 
-from scirep_core.errors import CacheError, ConfigError
-from scirep_core.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.literature import Dials, Literature, Ratings, facets, generate, lexicon, plans, text, write_csfcube
-from scirep_core.literature.latents import KINDS, NONE
-from scirep_core.literature.lexicon import Choice, Tree, count, parse, spell
-from scirep_core.literature.pools import METHODS
-from scirep_core.literature.ratings import grade, relevance
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
+from scirep_core.data.literature import Dials, Literature, Ratings, facets, generate, lexicon, plans, text, write_csfcube
+from scirep_core.data.literature.latents import KINDS, NONE
+from scirep_core.data.literature.lexicon import Choice, Tree, count, parse, spell
+from scirep_core.data.literature.pools import METHODS
+from scirep_core.data.literature.ratings import grade, relevance
 
 COMPUTING = Dials(fields=("Computer science",))
 QUIET = Ratings(noise=0, lapse=0, bias=(0, 0, 0), adjudicator_noise=0, overrule=1, missing=0)
@@ -73,7 +73,7 @@ def test_texts_and_citations_of_a_tiny_seed_are_pinned() -> None:
 def test_two_runs_give_the_same_bytes_whatever_the_linear_algebra(tmp_path: Path) -> None:
     write_csfcube(tmp_path / "a", 300, 3)
     call = f"write_csfcube(pathlib.Path({str(tmp_path / 'b')!r}), 300, 3)"
-    script = f"import pathlib; from scirep_core.literature import write_csfcube; {call}"
+    script = f"import pathlib; from scirep_core.data.literature import write_csfcube; {call}"
     other = {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "5"}
     subprocess.run([sys.executable, "-c", script], check=True, env=other)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")

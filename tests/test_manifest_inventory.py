@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scirep_core.datasets.inventory import MORE, TASKS
-from scirep_core.datasets.samples import SAMPLES
-from scirep_core.datasets.scirepeval import TEXTS
-from scirep_core.manifests import Manifest, list_manifests, load_manifest, manifest_folder
+from scirep_core.data.inventory import MORE, TASKS
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.readers.scirepeval import TEXTS
+from scirep_core.data.manifests import Manifest, list_manifests, load_manifest, manifest_folder
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
 LABELS = {n for n, task in TASKS.items() if task.manifest == "scirepeval" and task.type != "triplets"}
@@ -130,7 +130,7 @@ def test_sources_are_pinned() -> None:
 def test_what_is_verified_lies_in_the_mirror_as_described(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from scirep_core.manifests import fetch, verify
+    from scirep_core.data.manifests import fetch, verify
 
     further, mirror = {row.manifest for row in MORE.values()}, load_manifest(name).mirror
     if name in further and not (Path(MIRROR) / mirror).is_dir():

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from small_collection import Answer, Source, description, honest, mirror, publish, settle, sha256
 
-from scirep_core import download
-from scirep_core.errors import CacheError, ConfigError, DataError, ScirepError
-from scirep_core.manifests import catalogue, fetch, list_manifests, load_manifest, local_folder, verify
+from scirep_core.data.manifests import download
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
+from scirep_core.data.manifests import catalogue, fetch, list_manifests, load_manifest, local_folder, verify
 
 FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
@@ -333,7 +333,7 @@ def test_permission_refused_inside_pooch(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_eight_processes_at_once(folder: Path) -> None:
-    script = "from scirep_core.manifests import fetch; fetch('tiny')"
+    script = "from scirep_core.data.manifests import fetch; fetch('tiny')"
     running = [subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) for _ in range(8)]
     for process in running:
         assert process.communicate(timeout=60)[1] == b"" and process.returncode == 0
@@ -388,7 +388,7 @@ def new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def recorded(folder: Path) -> dict[str, Any]:
-    from scirep_core.records import read_object
+    from scirep_core.kit.records import read_object
 
     return read_object(folder / ".seen.json")
 
@@ -616,8 +616,8 @@ def test_csfcube_is_complete_and_as_expected(tmp_path: Path, monkeypatch: pytest
     states = verify("csfcube")
     assert len(states) == 60 and {state for _, state in states} == {"ok"}
     assert {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} == {path for path, _ in states}
-    from scirep_core.formats import FACETS
-    from scirep_core.records import read_json
+    from scirep_core.kit.formats import FACETS
+    from scirep_core.kit.records import read_json
 
     gold = {(q, f): r for f in FACETS for q, r in read_json(folder / f"test-pid2anns-csfcube-{f}.json").items()}
     expect = load_manifest("csfcube").expect

@@ -11,9 +11,9 @@ from collections import Counter
 import pytest
 
 from scirep_core.cli import main
-from scirep_core.datasets.maple_pairs import Report, pairs
-from scirep_core.datasets.sources import ensure
-from scirep_core.errors import ConfigError, DataError
+from scirep_core.data.readers.maple_pairs import Report, pairs
+from scirep_core.data.sources import ensure
+from scirep_core.kit.errors import ConfigError, DataError
 
 
 def paper(key, labels, authors=(), venue="", references=(), year=2010):
@@ -144,7 +144,7 @@ def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
 
 
 def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys):
-    from scirep_core.datasets.scimult import dpr_rows
+    from scirep_core.data.readers.scimult import dpr_rows
 
     ensure(tmp_path / "literature", "maple", 1200, 0)
     out = tmp_path / "scimult" / "pretraining" / "cs_journal_train.json"

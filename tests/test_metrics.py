@@ -10,8 +10,8 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirep_core.errors import ConfigError
-from scirep_core.metrics import METRICS, examples, parse, score
+from scirep_core.kit.errors import ConfigError
+from scirep_core.results.metrics import METRICS, examples, parse, score
 
 ratings = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 

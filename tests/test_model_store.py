@@ -15,16 +15,16 @@ import pytest
 import torch
 from tiny_models import VOCAB
 
-from scirep_core.embed import embed
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.bert import Shape, Trunk
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
-from scirep_core.encoders.model_store import MARK, describe, is_saved, load_model, save_model
-from scirep_core.encoders.tokens import of_words
-from scirep_core.errors import ConfigError, DataError, NumericError
-from scirep_core.formats import FORMATS
-from scirep_core.store import stable_hash
-from scirep_core.text import Recipe
+from scirep_core.encoders.models.model_store import MARK, describe, is_saved, load_model, save_model
+from scirep_core.encoders.trunk.tokens import of_words
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
+from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.store import stable_hash
+from scirep_core.data.text import Recipe
 
 SHAPE = Shape(len(VOCAB), 32, 2, 2, 32, 64)
 RECIPE = Recipe(" [SEP] ", "query: ", "found: ", "paper: ")

@@ -10,12 +10,12 @@ import torch
 import transformers
 from torch.nn import functional as F
 
-from scirep_core.encoders import one_pass
-from scirep_core.encoders.bert import Shape, Trunk, config_of, tensors_of
+from scirep_core.encoders.conditioning import one_pass
+from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.counting import operations
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS
+from scirep_core.encoders.trunk.counting import operations
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 
 SHAPE = Shape(200, 48, 3, 4, 96, 520)
 LENGTHS = [1, 2, 3, 17, 17, 64, 300, 512, 2]

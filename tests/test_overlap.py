@@ -11,20 +11,8 @@ import pytest
 from small_tasks import all_tasks
 
 from scirep_core import cli
-from scirep_core.datasets.overlap import (
-    Share,
-    Sought,
-    Text,
-    Unit,
-    check,
-    overlap,
-    sought,
-    sought_in,
-    title_key,
-    training_units,
-    units_in,
-)
-from scirep_core.errors import ConfigError, DataError
+from scirep_core.data.overlap import Share, Sought, Text, Unit, check, overlap, sought, sought_in, title_key, training_units, units_in
+from scirep_core.kit.errors import ConfigError, DataError
 
 LONG = {
     "a": "Swarms of small robots",

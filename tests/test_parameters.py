@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_notebooks import write
 
-from scirep_core.errors import ConfigError
-from scirep_core.parameters import PARAMETERS, TYPES, Parameter, check, declarations, flags, read_parameters, resolve
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page.parameters import PARAMETERS, TYPES, Parameter, check, declarations, flags, read_parameters, resolve
 
 CELL = """data: str = "embedded"        # embedded, real, or a folder
 encoders: str = "fabs_tfidf,fabs_bm25"   # comma-separated names of systems
@@ -226,5 +226,5 @@ def test_every_specification_is_complete(name: str) -> None:
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
-    code = "import sys, scirep_core.parameters; print({'numpy', 'papermill', 'IPython', 'yaml', 'torch'} & set(sys.modules))"
+    code = "import sys, scirep_core.page.parameters; print({'numpy', 'papermill', 'IPython', 'yaml', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scirep_core.datasets.task import Collection, Task
+from scirep_core.data.task import Collection, Task
 from scirep_core.encoders.latent import Latent
-from scirep_core.errors import ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators import perturbed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scirep_core.errors import ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import agrees, cut_not_rounded
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS, WEIGHTS
-from scirep_core.published import everything, lookup, table
+from scirep_core.results.published import everything, lookup, table
 from scirep_core.results import Result
 
 

@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import pytest
 
 from scirep_core.exhibits.scimult_tasks import parts
-from scirep_core.published import lookup, table
+from scirep_core.results.published import lookup, table
 
 SYSTEMS = ("SciBERT", "SentBERT", "SPECTER", "PubMedBERT", "LinkBERT", "BioLinkBERT", "OAG-BERT", "SciNCL",
            "SPECTER 2.0")  # fmt: skip

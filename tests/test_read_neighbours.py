@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.datasets import neighbours
-from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.task import Collection
-from scirep_core.errors import DataError
+from scirep_core.data import neighbours
+from scirep_core.data.inventory import TASKS
+from scirep_core.data.task import Collection
+from scirep_core.kit.errors import DataError
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 needs_mirror = pytest.mark.skipif(not MIRROR, reason="SCIREP_DATA_MIRROR is not set: no real data on this machine")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.datasets import mdcr, s2and
-from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.task import Byline, Qrel, Signature
-from scirep_core.errors import DataError
-from scirep_core.records import Paper
+from scirep_core.data.readers import mdcr, s2and
+from scirep_core.data.inventory import TASKS
+from scirep_core.data.task import Byline, Qrel, Signature
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import Paper
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scirep_core.datasets import hub, scirepeval
-from scirep_core.datasets.inventory import TASKS, TRAINING
-from scirep_core.datasets.task import Example, Judged, Labelled, Qrel, Reviewers, Triple, Triples
-from scirep_core.errors import ConfigError, DataError
-from scirep_core.records import Paper
+from scirep_core.data import hub
+from scirep_core.data.readers import scirepeval
+from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.task import Example, Judged, Labelled, Qrel, Reviewers, Triple, Triples
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.records import Paper
 
 NAMES = [name for name, spec in TASKS.items() if spec.reader == "scirepeval"]
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")

@@ -13,13 +13,14 @@ from typing import cast
 import pytest
 from typer.testing import CliRunner
 
-from scirep_core import load_task, manifests
-from scirep_core.chapter import Chapter
+from scirep_core import load_task
+from scirep_core.data import manifests
+from scirep_core.page.chapter import Chapter
 from scirep_core.cli import app
-from scirep_core.datasets.inventory import TASKS
-from scirep_core.datasets.sources import away, embedded_root, ensure, real_parts
+from scirep_core.data.inventory import TASKS
+from scirep_core.data.sources import away, embedded_root, ensure, real_parts
 from scirep_core.exhibits import counting
-from scirep_core.manifests import chosen, load_manifest
+from scirep_core.data.manifests import chosen, load_manifest
 
 
 def page() -> Chapter:

@@ -23,16 +23,18 @@ import small_tasks
 import yaml
 
 import scirep_core
-from scirep_core import cli, parameters, reference
-from scirep_core.datasets import TASKS, load_task
-from scirep_core.datasets.folder import write_folder
-from scirep_core.datasets.samples import SAMPLES
-from scirep_core.errors import DataError
-from scirep_core.manifests import list_manifests, load_manifest
-from scirep_core.metrics import ACCEPTED, METRICS
-from scirep_core.reference import api, cite, commands, prose, schema, settings, source
+from scirep_core import cli
+from scirep_core.page import parameters
+from scirep_core.book import reference
+from scirep_core.data import TASKS, load_task
+from scirep_core.data.folder import write_folder
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.kit.errors import DataError
+from scirep_core.data.manifests import list_manifests, load_manifest
+from scirep_core.results.metrics import ACCEPTED, METRICS
+from scirep_core.book.reference import api, cite, commands, prose, schema, settings, source
 from scirep_core.results import Result
-from scirep_core.suites import SUITES
+from scirep_core.bench.suites import SUITES
 from scirep_core.training.config import DataConfig, ModelConfig, TrainConfig, TrainFile
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,12 +165,12 @@ def test_examples_in_docstrings_give_what_they_say() -> None:
 
 
 def test_types_lead_to_where_they_are_defined() -> None:
-    items = {item.name: item for item in source.modules()["scirep_core.datasets"].items}
+    items = {item.name: item for item in source.modules()["scirep_core.data"].items}
     assert items["load_task"].signature.endswith(
-        "-> scirep_core.datasets.csfcube.FacetCollection | scirep_core.datasets.task.Task"
+        "-> scirep_core.data.readers.csfcube.FacetCollection | scirep_core.data.task.Task"
     )
-    handed_on = {item.name: item for item in source.modules()["scirep_core.reference.collections"].items}["size"]
-    assert handed_on.signature == "(manifest: scirep_core.manifest_files.Manifest) -> str"
+    handed_on = {item.name: item for item in source.modules()["scirep_core.book.reference.collections"].items}["size"]
+    assert handed_on.signature == "(manifest: scirep_core.data.manifests.files.Manifest) -> str"
 
 
 def test_stable_names_have_a_page_and_its_examples_run(
@@ -191,7 +193,7 @@ def test_stable_names_have_a_page_and_its_examples_run(
 def test_a_name_that_is_not_there_is_refused(written: Path) -> None:
     known = api.homes(api.rooms(source.modules()))
     with pytest.raises(DataError, match=r"did you mean 'scirep_core\.losses\.contrastive'"):
-        api.link("scirep_core.losses.contrastiv", known)
+        api.link("scirep_core.training.losses.contrastiv", known)
     (written / "glossary.md").write_text("% reference: tasksx\n")
     try:
         with pytest.raises(

@@ -26,24 +26,24 @@ from hypothesis import strategies as st
 from test_perturbations import ABSTRACT, CORNERS, TITLE
 
 from scirep_core import load_encoder, load_task
-from scirep_core.altered import alter
-from scirep_core.changes import Parsed
-from scirep_core.datasets.folder import read_folder, write_folder
-from scirep_core.datasets.inventory import MORE as TASKS
-from scirep_core.datasets.task import Task
-from scirep_core.datasets.validate import counts, validate
-from scirep_core.embed import embed
+from scirep_core.data.perturbations.altered import alter
+from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.data.folder import read_folder, write_folder
+from scirep_core.data.inventory import MORE as TASKS
+from scirep_core.data.task import Task
+from scirep_core.data.validate import counts, validate
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import ENCODERS
-from scirep_core.errors import ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators import label_scores, ranking
 from scirep_core.evaluators.inputs import vectors_of
-from scirep_core.formats import FORMATS
-from scirep_core.linguistics import find_tools
-from scirep_core.manifests import load_manifest
-from scirep_core.metrics import ACCEPTED, RELEVANT, check_metrics, examples, from_ranks, parse, score
-from scirep_core.perturbations import CATEGORIES, KEPT, LITERAL, MORE, PERTURBATIONS, perturb, perturbation, top_phrases
-from scirep_core.scoring import evaluate
-from scirep_core.text import Recipe
+from scirep_core.kit.formats import FORMATS
+from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.data.manifests import load_manifest
+from scirep_core.results.metrics import ACCEPTED, RELEVANT, check_metrics, examples, from_ranks, parse, score
+from scirep_core.data.perturbations import CATEGORIES, KEPT, LITERAL, MORE, PERTURBATIONS, perturb, perturbation, top_phrases
+from scirep_core.bench.scoring import evaluate
+from scirep_core.data.text import Recipe
 
 # ---- encoders --------------------------------------------------------------------------------------------------------
 
@@ -320,7 +320,7 @@ def given_to(name: str, seed: int = 0, scale: float = 1.0):
 
     import torch
 
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     def drawn(*shape: int, at: int = 0):
         return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed + at)) * scale
@@ -360,7 +360,7 @@ def losses(*first: str) -> list[str]:
 def test_the_gradient_of_a_loss_agrees_with_finite_differences(name: str, seed: int) -> None:
     import torch
 
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     learned, rest = given_to(name, seed)
     assert LOSSES[name](*learned, *rest).shape == ()
@@ -372,7 +372,7 @@ def test_a_loss_counts_in_32_bits_under_autocast_too(name: str) -> None:
     """On the very numbers that bf16 holds, the loss is that of 32 bits: BERT's inner products are in the hundreds."""
     import torch
 
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     learned, rest = given_to(name, scale=8.0)
     held = [tensor.bfloat16() for tensor in learned]
@@ -390,7 +390,7 @@ def test_a_loss_and_its_gradient_stay_finite_for_huge_and_for_equal_vectors(name
     """At distance 0 a Euclidean norm has no slope, and exp(1000) is no number: one NaN would spoil every weight."""
     import torch
 
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     for scale in (1e4, 0.0):
         learned, rest = given_to(name, scale=scale or 1.0)
@@ -402,7 +402,7 @@ def test_a_loss_and_its_gradient_stay_finite_for_huge_and_for_equal_vectors(name
 
 @pytest.mark.parametrize("name", losses())
 def test_the_loss_of_nothing_and_of_shapes_that_would_broadcast_is_refused(name: str) -> None:
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     learned, rest = given_to(name)
     with pytest.raises(ConfigError, match="do not fit together"):
@@ -415,7 +415,7 @@ def test_the_loss_of_nothing_and_of_shapes_that_would_broadcast_is_refused(name:
 def test_a_loss_falls_when_one_follows_its_gradient(name: str) -> None:
     import torch
 
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     learned, rest = given_to(name, 1)
     start = LOSSES[name](*(tensor.requires_grad_() for tensor in learned), *rest)
@@ -425,7 +425,7 @@ def test_a_loss_falls_when_one_follows_its_gradient(name: str) -> None:
 
 @pytest.mark.parametrize("name", losses("query", "positive", "negative"))
 def test_a_nearer_positive_lowers_a_loss_of_triplets_and_a_nearer_negative_raises_it(name: str) -> None:
-    from scirep_core.losses import LOSSES
+    from scirep_core.training.losses import LOSSES
 
     (query, positive, negative), _ = given_to(name)
     between = LOSSES[name](query, positive, negative)
@@ -440,7 +440,7 @@ def test_a_nearer_positive_lowers_a_loss_of_triplets_and_a_nearer_negative_raise
 def test_a_loss_of_triplets_can_be_trained_with(name: str, tmp_path: Path) -> None:
     import small_training
 
-    from scirep_core.train import train
+    from scirep_core.training.loop import train
 
     chosen = replace(small_training.CONFIG, steps=3, warmup=1, triplet_loss=name)
     done = train(small_training.model(), [small_training.tasks()[3]], chosen, tmp_path)

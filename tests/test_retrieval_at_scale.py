@@ -8,7 +8,7 @@ import pytrec_eval
 from counted import peak
 from test_search import seen_in_double, table
 
-from scirep_core.datasets.task import Pooled, Task
+from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators import retrieval, search
 
 TREC = {"recall@5": "recall_5", "recall@100": "recall_100", "mrr": "recip_rank", "map": "map", "p@10": "P_10",

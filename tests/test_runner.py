@@ -18,11 +18,11 @@ import psutil
 import pytest
 from toy_notebooks import PARAMETERS, ROWS, write
 
-from scirep_core import runcache, runner
-from scirep_core.errors import CacheError, ConfigError
-from scirep_core.runner import Places, RunResult, run, run_all
-from scirep_core.store import stable_hash
-from scirep_core.terminal import repeatedly
+from scirep_core.book import runcache, runner
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.book.runner import Places, RunResult, run, run_all
+from scirep_core.kit.store import stable_hash
+from scirep_core.kit.terminal import repeatedly
 
 HOSTILE = '"; import os; os._exit(3)\n"""\n\\"\'\nseed = 7 # {x} {'
 
@@ -167,7 +167,7 @@ def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> 
     long = "\n".join(f"x{n} = {n}" for n in range(20))
     notebook(places, "csfcube/raises", ROWS, f"{long}\n1 / 0\n{long}")
     notebook(
-        places, "csfcube/ours", "from scirep_core.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
+        places, "csfcube/ours", "from scirep_core.kit.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
     )
     notebook(places, "csfcube/leaves", "import sys\nsys.exit(0)", "2")
     notebook(places, "csfcube/dies", "import os\nos.kill(os.getpid(), 9)", "2")
@@ -208,7 +208,7 @@ def change_library(places: Places) -> None:
 
 def change_default(places: Places) -> None:
     notebook(
-        places, "csfcube/a", "import scirep_core.statistics", ROWS, parameters=PARAMETERS.replace("20", "10"), **ABOUT
+        places, "csfcube/a", "import scirep_core.results.statistics", ROWS, parameters=PARAMETERS.replace("20", "10"), **ABOUT
     )
 
 
@@ -232,7 +232,7 @@ REASONS: list[tuple[str, Callable[[Places], object]]] = [
 
 
 def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
-    notebook(places, "csfcube/a", "import scirep_core.statistics", ROWS, **ABOUT)
+    notebook(places, "csfcube/a", "import scirep_core.results.statistics", ROWS, **ABOUT)
 
     def reason() -> str:
         path = places.notebooks / "csfcube" / "a.ipynb"
@@ -268,7 +268,7 @@ def test_a_chapter_with_linguistic_tools_reruns_when_their_data_come_or_go(
         notebook(places, f"csfcube/{name}", ROWS, parameters=f'tools: str = "{kind}"  # who finds words')
         chapter = runcache.read_chapter(places.notebooks / "csfcube" / f"{name}.ipynb")
         for there in (False, True):
-            monkeypatch.setattr("scirep_core.linguistics._is_there", lambda part, there=there: there)
+            monkeypatch.setattr("scirep_core.data.perturbations.linguistics._is_there", lambda part, there=there: there)
             given = runcache.components(chapter, runcache.values(chapter, "embedded"), "embedded", places)
             found.append(stable_hash(given))
     assert found[0] != found[1] and found[2] == found[3]
@@ -381,7 +381,7 @@ def kernels_of(folder: Path) -> list[psutil.Process]:
 def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
     notebook(places, "csfcube/slow", ROWS, "import time\ntime.sleep(60)")
     driver = (
-        "import sys; from pathlib import Path; from scirep_core.runner import *; "
+        "import sys; from pathlib import Path; from scirep_core.book.runner import *; "
         "run_all(places=Places(root=Path(sys.argv[1]), package=Path(sys.argv[1]) / 'scirep_core'))"
     )
     process = subprocess.Popen(

@@ -17,13 +17,13 @@ import torch
 from safetensors.torch import load_file
 from tiny_models import VOCAB
 
-from scirep_core.cli_export import export as command
+from scirep_core.cli.export import export as command
 from scirep_core.encoders import load_encoder, scimult
-from scirep_core.encoders.experts import TASK_OF_FORMAT
-from scirep_core.encoders.export import export
-from scirep_core.encoders.model_store import describe
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS
+from scirep_core.encoders.conditioning.experts import TASK_OF_FORMAT
+from scirep_core.encoders.models.export import export
+from scirep_core.encoders.models.model_store import describe
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 
 TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "w1 w2 w3 " * 40, "query : w7 [SEP] w9 c d"]
 BLOCKS = (1, 3)

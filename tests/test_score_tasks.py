@@ -9,8 +9,9 @@ import pytest
 from small_tasks import all_tasks, vectors
 
 import scirep_core
-from scirep_core import cli, scoring
-from scirep_core.datasets.folder import write_folder
+from scirep_core import cli
+from scirep_core.bench import scoring
+from scirep_core.data.folder import write_folder
 
 TASKS = all_tasks()
 

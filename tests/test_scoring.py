@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import scirep_core
-from scirep_core import scoring
-from scirep_core.datasets.task import Judged, Qrel, Task
-from scirep_core.errors import ConfigError, DataError, NumericError
+from scirep_core.bench import scoring
+from scirep_core.data.task import Judged, Qrel, Task
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
 
 GOOD = {"1": [0.0, 0.0], "2": [0.1, 0.0], "3": [0.2, 0.0], "4": [3.0, 0.0]}
 

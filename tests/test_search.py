@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scirep_core.errors import ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators import pairs, search
 from scirep_core.evaluators.search import Pool
 

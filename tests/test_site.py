@@ -21,7 +21,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from scirep_core import book
-from scirep_core.published import everything
+from scirep_core.results.published import everything
 from scirep_core.results import read_results, stored
 
 pytestmark = pytest.mark.site

@@ -12,20 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core import changes, published
-from scirep_core.chapter import Chapter
-from scirep_core.evaluators import neighbourhoods, paper_probes
-from scirep_core.exhibits import (
-    beyond_slips,
-    beyond_slips_base,
-    beyond_slips_csfcube,
-    beyond_slips_neighbours,
-    beyond_slips_perturbations,
-)
+from scirep_core.data.perturbations import changes
+from scirep_core.results import published
+from scirep_core.page.chapter import Chapter
+from scirep_core.evaluators import neighbourhoods
+from scirep_core.evaluators.probes import paper_probes
+from scirep_core.exhibits import beyond_slips, beyond_slips_base, beyond_slips_csfcube, beyond_slips_neighbours, beyond_slips_perturbations
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits.beyond_slips import KNOWN, RIGHT, SLIPS
 from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Right, Slip
-from scirep_core.published import Printed, lookup
+from scirep_core.results.published import Printed, lookup
 
 BY_ID = {slip.id: slip for slip in SLIPS}
 Place = tuple[str, str, str]
@@ -281,7 +277,7 @@ def test_shots_for_each_class_and_drawn_are_no_slip(monkeypatch: pytest.MonkeyPa
 
 
 def test_public_codes_that_do_what_the_text_says_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scirep_core import perturbations
+    from scirep_core.data import perturbations
 
     right = {"T_A_WS": changes.widen, "T_ADelRand": changes.delete_random}
     monkeypatch.setattr(perturbations, "LITERAL", right)

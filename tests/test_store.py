@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirep_core import store
-from scirep_core.errors import CacheError, nearest
+from scirep_core.kit import store
+from scirep_core.kit.errors import CacheError, nearest
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path):
@@ -62,7 +62,7 @@ def test_a_full_disk_is_one_clear_line_and_nothing_half_written(tmp_path, monkey
 
 def test_sigkill_while_writing_never_leaves_a_file_under_its_name(tmp_path):
     code = (
-        "import sys, pathlib, scirep_core.store as s\n"
+        "import sys, pathlib, scirep_core.kit.store as s\n"
         "p = pathlib.Path(sys.argv[1])\n"
         "with s.atomic(p) as f:\n    f.write(b'x' * 10**6); f.flush(); print('in', flush=True); sys.stdin.read()"
     )

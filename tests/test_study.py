@@ -14,16 +14,17 @@ import pytest
 from small_base import hand_made_base
 from typer.testing import CliRunner
 
-from scirep_core import cli_study, score_cache, studied, study
-from scirep_core.comparison import paired_bootstrap
-from scirep_core.errors import ConfigError, ScirepError
-from scirep_core.formats import FORMATS
+from scirep_core.cli import study as cli_study
+from scirep_core.bench import score_cache, studied, study
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result
-from scirep_core.store import home
-from scirep_core.studied import main_metric, means, over_seeds, read, table, trainings, tukey
-from scirep_core.study import run
-from scirep_core.study_tables import STUDIES, cells
-from scirep_core.suites import units
+from scirep_core.kit.store import home
+from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
+from scirep_core.bench.study import run
+from scirep_core.bench.study_tables import STUDIES, cells
+from scirep_core.bench.suites import units
 from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
 
 TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
@@ -41,7 +42,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_studies_name_variants_and_exhibits_that_exist():
     import csv
 
-    from scirep_core.published import FOLDER
+    from scirep_core.results.published import FOLDER
 
     with (FOLDER / "exhibits.csv").open(encoding="utf-8") as stream:
         known = {row["id"] for row in csv.DictReader(stream)}
@@ -91,8 +92,8 @@ def test_rows_say_what_they_are_of(base: str, tmp_path: Path):
 
 def test_a_second_run_trains_and_scores_nothing(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     first = ran(base, tmp_path / "a.jsonl")
-    monkeypatch.setattr("scirep_core.train.train", None)
-    monkeypatch.setattr("scirep_core.scoring.evaluate", None)
+    monkeypatch.setattr("scirep_core.training.loop.train", None)
+    monkeypatch.setattr("scirep_core.bench.scoring.evaluate", None)
     assert ran(base, tmp_path / "b.jsonl") == first
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
@@ -137,7 +138,7 @@ def test_what_explains_a_row_gives_it_again_on_another_machine(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     from scirep_core import cli
-    from scirep_core.explain import recompute
+    from scirep_core.book.explain import recompute
 
     tasks = (TASKS[0],)
     changes = {"codes": True, "tasks": tasks, "references": ("tfidf",)}
@@ -206,7 +207,7 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
 
 def test_two_models_are_paired_by_test_rows(base: str, tmp_path: Path):
     tasks = study._tasks(replace(STUDIES["main"], tasks=TASKS[1]), TINY)
-    from scirep_core import benchmark
+    from scirep_core.bench import benchmark
 
     rows = []
     for seed in (0, 1):
@@ -218,7 +219,7 @@ def test_two_models_are_paired_by_test_rows(base: str, tmp_path: Path):
 @pytest.mark.skipif("SCIREP_DATA_MIRROR" not in os.environ, reason="SCIREP_DATA_MIRROR is not set: no real data here")
 def test_of_real_samples_what_was_trained_on_is_not_scored():
     from scirep_core import load_task
-    from scirep_core.datasets.samples import in_train
+    from scirep_core.data.readers.samples import in_train
 
     (left,) = study._loaded(("sample/same_author",), 500, 0)
     rows = load_task("sample/same_author").payload.rows

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from scirep_core import cli, submissions
-from scirep_core.errors import ConfigError
-from scirep_core.explain import find, recompute
+from scirep_core import cli
+from scirep_core.bench import submissions
+from scirep_core.kit.errors import ConfigError
+from scirep_core.book.explain import find, recompute
 from scirep_core.results import ROOT, read_results, stored
-from scirep_core.suites import averages, units
+from scirep_core.bench.suites import averages, units
 
 KEPT = sorted((ROOT / "results" / "submitted").glob("*.jsonl"))
 Row = dict[str, Any]

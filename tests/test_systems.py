@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from scirep_core import load_encoder
-from scirep_core.embed import encode
+from scirep_core.encoders.vectors.embed import encode
 from scirep_core.encoders import ENCODERS, hub, lexical
-from scirep_core.errors import ConfigError
-from scirep_core.evaluators import facet_systems
-from scirep_core.evaluators.facet_systems import SYSTEMS, rank, resolve
-from scirep_core.records import Query
-from scirep_core.text import Recipe
+from scirep_core.kit.errors import ConfigError
+from scirep_core.evaluators.facets import facet_systems
+from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank, resolve
+from scirep_core.kit.records import Query
+from scirep_core.data.text import Recipe
 
 QUERY = Query("1", "method")
 
@@ -150,7 +150,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(minilm):
 
 
 def test_bundled_weights_have_the_published_hash(minilm):
-    from scirep_core.store import sha256_file
+    from scirep_core.kit.store import sha256_file
 
     assert sha256_file(minilm.folder / "model.safetensors") == hub.MINILM_SHA256
 

@@ -15,11 +15,11 @@ from small_tasks import all_tasks
 
 from scirep_core import evaluate
 from scirep_core.encoders import ENCODERS, aspire, load_encoder
-from scirep_core.errors import CacheError, ConfigError, DataError, UnknownName
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, UnknownName
 from scirep_core.evaluators import reference
 from scirep_core.evaluators.inputs import vectors_of
 from scirep_core.evaluators.pairs import PairScorer
-from scirep_core.systems import RANKING, System, load_system
+from scirep_core.bench.systems import RANKING, System, load_system
 
 SMALL = all_tasks()
 
@@ -161,7 +161,7 @@ def test_an_error_is_known_by_its_type_and_not_by_its_words(monkeypatch):
         load_system("minilmm")
     assert (caught.value.kind, caught.value.name) == ("system", "minilmm")
     refused = ConfigError("unknown encoder layer 'x' in config.json")  # the words of one error in the text of another
-    monkeypatch.setattr("scirep_core.systems.load_encoder", lambda name: (_ for _ in ()).throw(refused))
+    monkeypatch.setattr("scirep_core.bench.systems.load_encoder", lambda name: (_ for _ in ()).throw(refused))
     with pytest.raises(ConfigError) as caught:
         load_system("minilm")
     assert caught.value is refused
@@ -201,7 +201,7 @@ def test_every_name_is_known(monkeypatch, tmp_path):
 
 def test_no_network_library_is_imported_to_name_a_system(model):
     code = (
-        "import sys; from scirep_core.systems import load_system\n"
+        "import sys; from scirep_core.bench.systems import load_system\n"
         "for name in ('random', 'oracle', 'tfidf', 'bm25', 'minilm', sys.argv[1], 'ts:minilm'): load_system(name)\n"
         "print({'torch', 'transformers', 'adapters', 'sklearn', 'ot'} & set(sys.modules))"
     )

@@ -15,11 +15,11 @@ import small_training as small
 import torch
 from torch.nn import functional as F
 
-from scirep_core import train as loop
-from scirep_core.encoders.bert import Shape, Trunk
+from scirep_core.training import loop
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
-from scirep_core.errors import CacheError, ConfigError, NumericError
-from scirep_core.train import train
+from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.training.loop import train
 from scirep_core.training.balance import balanced
 from scirep_core.training.checkpoint import BEST, CHECKPOINT, LOG, read_checkpoint, read_log
 from scirep_core.training.config import EXAMPLE, TrainConfig, TrainFile, from_params, read_config
@@ -432,10 +432,10 @@ def test_a_file_says_the_same_in_toml_yaml_and_json(tmp_path):
 
 def test_a_machine_that_trains_needs_neither_transformers_nor_adapters():
     code = (
-        "import sys, scirep_core.train, scirep_core.encoders.conditioning as c\n"
-        "from scirep_core.encoders.bert import Shape, Trunk\n"
+        "import sys, scirep_core.training.loop, scirep_core.encoders.conditioning as c\n"
+        "from scirep_core.encoders.trunk.bert import Shape, Trunk\n"
         "for kind in set(c.CONDITIONINGS) - {'prefix', 'instruction'}: c.conditioning(kind, Trunk(Shape(9, 8, 2, 2, 8)))\n"
-        "import scirep_core.encoders.prefix\n"
+        "import scirep_core.encoders.conditioning.prefix\n"
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'transformers', 'adapters', 'sentence_transformers'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

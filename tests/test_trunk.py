@@ -14,18 +14,19 @@ import tiny_models
 import torch
 
 from scirep_core import load_encoder
-from scirep_core.encoders import SENTENCES, model_folder
-from scirep_core.encoders.attention import WAYS
-from scirep_core.encoders.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
+from scirep_core.encoders import SENTENCES
+from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.trunk.attention import WAYS
+from scirep_core.encoders.trunk.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
-from scirep_core.encoders.packing import pack
-from scirep_core.encoders.prepacked import Prepacked, Rounded
-from scirep_core.encoders.speed import Speed, flops, matrix_rate
-from scirep_core.encoders.tokens import of_words, read_tokens
+from scirep_core.encoders.trunk.packing import pack
+from scirep_core.encoders.trunk.prepacked import Prepacked, Rounded
+from scirep_core.encoders.trunk.speed import Speed, flops, matrix_rate
+from scirep_core.encoders.trunk.tokens import of_words, read_tokens
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, ready, token_batches
-from scirep_core.errors import ConfigError, NumericError
-from scirep_core.formats import FORMATS
+from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.formats import FORMATS
 
 LENGTHS = (131, 7, 1, 512, 2, 64, 7, 131)
 
@@ -147,7 +148,7 @@ def test_gradients_are_transformers_gradients(tmp_path):
     ((model(model.pack(documents, ["PRX"] * 4)) - aim) ** 2).sum().backward()
     named = dict(model.trunk.named_parameters())
     expected = dict(oracle.named_parameters())
-    from scirep_core.encoders.bert import published_name
+    from scirep_core.encoders.trunk.bert import published_name
 
     for name, value in named.items():
         near = expected[published_name(name)].grad
@@ -226,7 +227,7 @@ def test_batches_are_planned_by_tokens():
 def conditioned(kind: str, seed: int = 0) -> Conditioned:
     """Return a random trunk under a conditioning whose own weights matter."""
     torch.manual_seed(seed)
-    from scirep_core.encoders.bert import Shape
+    from scirep_core.encoders.trunk.bert import Shape
 
     trunk = Trunk(Shape(60, 48, 4, 4, 64, max_position_embeddings=64))
     options = (

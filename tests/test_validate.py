@@ -6,24 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from scirep_core.datasets.task import (
-    Collection,
-    Example,
-    Judged,
-    Labelled,
-    LabelSpace,
-    LabelText,
-    Pooled,
-    Qrel,
-    Reviewers,
-    Signature,
-    Signatures,
-    Task,
-    Triple,
-    Triples,
-)
-from scirep_core.datasets.validate import counts, near_duplicates, validate
-from scirep_core.records import Paper
+from scirep_core.data.task import Collection, Example, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task, Triple, Triples
+from scirep_core.data.validate import counts, near_duplicates, validate
+from scirep_core.kit.records import Paper
 
 TEXTS = {
     "a": "Mosses of the northern slope were counted twice a year by the same pair of observers.",
@@ -114,7 +99,7 @@ def test_counts_of_every_type():
 
 def test_the_command_names_what_is_wrong_with_a_folder(tmp_path, capsys):
     from scirep_core.cli import main
-    from scirep_core.datasets.folder import write_folder
+    from scirep_core.data.folder import write_folder
 
     good, bad = tmp_path / "good", tmp_path / "bad"
     write_folder(task(labelled()), good)

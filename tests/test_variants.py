@@ -8,25 +8,14 @@ from pathlib import Path
 import pytest
 from small_base import hand_made_base
 
-from scirep_core.datasets.inventory import TASKS, TRAINING
+from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.encoders.conditioning import CONDITIONINGS
-from scirep_core.encoders.model_store import describe, load_model
-from scirep_core.errors import ConfigError
+from scirep_core.encoders.models.model_store import describe, load_model
+from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
 from scirep_core.training.models import obtain
-from scirep_core.training.pairs import SOURCES
-from scirep_core.training.variants import (
-    BUDGETS,
-    PARTITIONS,
-    SUBSETS,
-    VARIANTS,
-    budget,
-    config,
-    of_formats,
-    plain,
-    random_partition,
-    variant,
-)
+from scirep_core.training.data.pairs import SOURCES
+from scirep_core.training.variants import BUDGETS, PARTITIONS, SUBSETS, VARIANTS, budget, config, of_formats, plain, random_partition, variant
 
 # ---- rows of the tables ----------------------------------------------------------------------------------------------
 
@@ -101,7 +90,7 @@ def test_a_model_is_trained_once(base: str, monkeypatch: pytest.MonkeyPatch):
     said: list[str] = []
     (first,) = obtain("MTL CTRL", 0, TINY, base, said.append)
     assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps"]
-    monkeypatch.setattr("scirep_core.train.train", None)  # a second training would fail
+    monkeypatch.setattr("scirep_core.training.loop.train", None)  # a second training would fail
     assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first]
     assert len(said) == 1
     told = describe(first.folder)

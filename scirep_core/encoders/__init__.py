@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.errors import ConfigError, UnknownName, nearest
-from scirep_core.formats import FORMATS, Format
-from scirep_core.text import Recipe
+from scirep_core.kit.errors import ConfigError, UnknownName, nearest
+from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.hub import Settings
@@ -201,16 +201,16 @@ def load_encoder(
     encoder = _alone(one, model, pooling, Settings(dtype, max_length, device, compiled))
     if held is None:
         return encoder
-    from scirep_core.encoders.saved import Held
+    from scirep_core.encoders.models.saved import Held
 
     return Held(name, encoder, held)
 
 
 def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     """Return one encoder: of the registry, of a folder, or of the hub."""
-    from scirep_core.encoders.adapted import AdaptedEncoder
-    from scirep_core.encoders.adapter_folder import adapter_folders, base_of
-    from scirep_core.encoders.coded import CodedEncoder, has_codes
+    from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
+    from scirep_core.encoders.conditioning.adapter_folder import adapter_folders, base_of
+    from scirep_core.encoders.conditioning.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
     from scirep_core.encoders.scimult_encoder import CheckpointEncoder, checkpoint_of
 
@@ -229,7 +229,7 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
         base = TransformersEncoder(name, spec.model, pooling or spec.pooling, spec.recipe, settings, spec.normalised)
         return AdaptedEncoder(base, spec.adapters) if spec.adapters else base
     if (here / MARK).is_file():
-        from scirep_core.encoders.saved import saved_encoder
+        from scirep_core.encoders.models.saved import saved_encoder
 
         if pooling:
             raise ConfigError(f"encoder {name!r}: a saved model pools as it was trained. Leave @{pooling} out")

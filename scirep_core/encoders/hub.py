@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.encoders import MINILM, check_format, model_folder
-from scirep_core.encoders.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
-from scirep_core.encoders.screening import library_config
-from scirep_core.errors import ConfigError, NumericError
-from scirep_core.formats import FORMATS, Format
-from scirep_core.store import stable_hash
-from scirep_core.text import Recipe
+from scirep_core.encoders import MINILM, check_format
+from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.models.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
+from scirep_core.encoders.models.screening import library_config
+from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.kit.store import stable_hash
+from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
@@ -150,8 +151,8 @@ class TransformersEncoder:
 
     @cached_property
     def _loaded(self) -> Any:
-        from scirep_core.encoders.number_types import number_type
-        from scirep_core.encoders.prepacked import prepack
+        from scirep_core.encoders.trunk.number_types import number_type
+        from scirep_core.encoders.trunk.prepacked import prepack
 
         transformers = quiet_transformers()
         safe = any(self.folder.glob("*.safetensors"))  # without: transformers reads the .bin with weights_only=True
@@ -178,9 +179,9 @@ class TransformersEncoder:
         return TrunkEncoder(self.name, self._read, about, self.settings)
 
     def _read(self) -> Loaded:
-        from scirep_core.encoders.bert import read_trunk
+        from scirep_core.encoders.trunk.bert import read_trunk
         from scirep_core.encoders.conditioning import Conditioned, Conditioning
-        from scirep_core.encoders.tokens import read_tokens
+        from scirep_core.encoders.trunk.tokens import read_tokens
 
         trunk = read_trunk(self.folder)
         return Conditioned(trunk, Conditioning(trunk), self.pooling), read_tokens(self.folder, self.stated.lower)
@@ -207,7 +208,7 @@ class TransformersEncoder:
         """Return (n, length, dim) float32 last hidden states by a forward function of a transformers model."""
         import torch
 
-        from scirep_core.encoders.number_types import products_in
+        from scirep_core.encoders.trunk.number_types import products_in
 
         words, most = model.get_input_embeddings().num_embeddings, model_folder.positions(self.folder)
         ids, seen = checked(input_ids, attention_mask, words, most)
@@ -219,8 +220,8 @@ class TransformersEncoder:
         """Return (n, dim) float32 vectors of texts from a forward function of this model's tokens."""
         import torch
 
-        from scirep_core.encoders.number_types import products_in
-        from scirep_core.encoders.packing import in_turn, on
+        from scirep_core.encoders.trunk.number_types import products_in
+        from scirep_core.encoders.trunk.packing import in_turn, on
 
         ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
         rows: list[list[int]] = [row or [self.tokenizer.pad_token_id] for row in ids["input_ids"]]

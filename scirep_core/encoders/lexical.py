@@ -32,10 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets import task as schema
-from scirep_core.datasets.task import Task
-from scirep_core.errors import CacheError, DataError
-from scirep_core.store import home, read_shard, stable_hash, write_shard
+from scirep_core.data import task as schema
+from scirep_core.data.task import Task
+from scirep_core.kit.errors import CacheError, DataError
+from scirep_core.kit.store import home, read_shard, stable_hash, write_shard
 
 _WORD = re.compile(r"\b\w\w+\b")
 CBOW = {"vector_size": 200, "window": 5, "min_count": 2, "epochs": 10, "sg": 0}

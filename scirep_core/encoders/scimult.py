@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from scirep_core.encoders import bert
+from scirep_core.encoders.trunk import bert
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.experts import TASKS, FFNExperts, MHAExperts
-from scirep_core.errors import ConfigError
+from scirep_core.encoders.conditioning.experts import TASKS, FFNExperts, MHAExperts
+from scirep_core.kit.errors import ConfigError
 
 COPIES = ("question_model.encoder.", "ctx_model.encoder.")
 """The two names of the one encoder; the first that is there is kept."""

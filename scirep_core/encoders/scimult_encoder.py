@@ -26,18 +26,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.encoders import ENCODERS, PAPER, check_format, model_folder
-from scirep_core.encoders.model_folder import BIN, MAX_LENGTH, PATTERNS, TOKENS
-from scirep_core.errors import ConfigError
-from scirep_core.formats import FORMATS, Format
-from scirep_core.store import sha256_file, stable_hash
+from scirep_core.encoders import ENCODERS, PAPER, check_format
+from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.models.model_folder import BIN, MAX_LENGTH, PATTERNS, TOKENS
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.kit.store import sha256_file, stable_hash
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.bert import Shape
+    from scirep_core.encoders.trunk.bert import Shape
     from scirep_core.encoders.conditioning import Conditioned
     from scirep_core.encoders.hub import Settings
     from scirep_core.encoders.scimult import Checkpoint, Report
-    from scirep_core.encoders.tokens import Tokens
+    from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
 SUFFIX = ".ckpt"
@@ -87,7 +88,8 @@ def shape_of(path: Path, found: Checkpoint, folder: Path) -> Shape:
 
     Raises ConfigError where the two disagree, and for a width of unknown heads.
     """
-    from scirep_core.encoders import bert, scimult
+    from scirep_core.encoders.trunk import bert
+    from scirep_core.encoders import scimult
 
     sizes: dict[str, Any] = scimult.sizes(path, found.tensors)
     config = next((one for one in (folder, path.parent) if (one / "config.json").is_file()), None)
@@ -157,7 +159,7 @@ class CheckpointEncoder:
     @cached_property
     def trunk(self) -> TrunkEncoder:
         """The encoder around trunk and experts."""
-        from scirep_core.encoders.experts import TASK_OF_FORMAT
+        from scirep_core.encoders.conditioning.experts import TASK_OF_FORMAT
         from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
         small = {one for pattern in (*TOKENS, "special*", "added_tokens.json") for one in self.folder.glob(pattern)}
@@ -184,7 +186,7 @@ class CheckpointEncoder:
     def read(self) -> tuple[Conditioned, Tokens]:
         """Return the model and its tokenizer. Raises ConfigError for a tokenizer with more words than the model."""
         from scirep_core.encoders.scimult import build
-        from scirep_core.encoders.tokens import read_tokens
+        from scirep_core.encoders.trunk.tokens import read_tokens
 
         tokens = read_tokens(self.folder)
         if tokens.size > self.shape.vocab_size:

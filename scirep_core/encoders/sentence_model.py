@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scirep_core.encoders import Encoder, check_format, load_encoder
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.formats import Format
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import Format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scirep_core.datasets.task import TaskType
+from scirep_core.data.task import TaskType
 from scirep_core.evaluators import authors, labels, neighbours, probes, ranking, retrieval, reviewers, triplets
 from scirep_core.results import Result
 

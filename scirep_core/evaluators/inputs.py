@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets import task as schema
-from scirep_core.datasets.task import Task
-from scirep_core.embed import embed
+from scirep_core.data import task as schema
+from scirep_core.data.task import Task
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.errors import DataError
-from scirep_core.formats import Format
-from scirep_core.text import Recipe
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.formats import Format
+from scirep_core.data.text import Recipe
 
 Vectors = dict[str, NDArray[np.floating]]
 Progress = Callable[[int, int], None]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import NORMAL, Asked, Floats, draws, sentence
-from scirep_core.metrics import PREDICTED
+from scirep_core.results.metrics import PREDICTED
 from scirep_core.results import Result
-from scirep_core.statistics import counts_of, kendall_of_counts
+from scirep_core.results.statistics import counts_of, kendall_of_counts
 
 MOST = 20_000
 """Above this many test rows Kendall's tau has no interval (all pairs of rows are compared), nor has a metric of `PREDICTED`."""

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.rows import Asked, counted, draws, sentence
 from scirep_core.evaluators.search import Pool
-from scirep_core.perturbations import CATEGORIES, perturbation
+from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.results import Result
-from scirep_core.statistics import counts_of
+from scirep_core.results.statistics import counts_of
 
 Floats = NDArray[np.float64]
 QUERIES = 2000

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scirep_core.datasets.task import Task
+from scirep_core.data.task import Task
 from scirep_core.encoders import SENTENCES, lexical
-from scirep_core.errors import DataError
+from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.inputs import Vectors, inputs
 
 MOST_WORDS = 8_000

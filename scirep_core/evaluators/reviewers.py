@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.datasets.task import Reviewers, Task
-from scirep_core.errors import DataError
+from scirep_core.data.task import Reviewers, Task
+from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
 from scirep_core.evaluators.ranking import TIES, judgements, score_run
 from scirep_core.evaluators.rows import Asked, Floats, Vectors, counted, draws, mean_row, sentence
 from scirep_core.results import Result
-from scirep_core.statistics import counts_of
+from scirep_core.results.statistics import counts_of
 
 FOUR = ("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10")
 TOP = 3

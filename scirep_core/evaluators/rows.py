@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.datasets.task import Task
-from scirep_core.errors import ConfigError, DataError, nearest
-from scirep_core.formats import SIMILARITIES
+from scirep_core.data.task import Task
+from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.formats import SIMILARITIES
 from scirep_core.results import Result, provenance
-from scirep_core.statistics import counts_of, resampled
-from scirep_core.store import stable_hash
+from scirep_core.results.statistics import counts_of, resampled
+from scirep_core.kit.store import stable_hash
 
 Vectors = Mapping[str, NDArray[np.floating]]
 Floats = NDArray[np.float64]

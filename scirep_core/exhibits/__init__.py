@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.published import Printed
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results.published import Printed
 from scirep_core.results import Result
 
 Key = tuple[str, str, str]

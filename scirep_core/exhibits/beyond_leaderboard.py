@@ -9,23 +9,11 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from scirep_core import report
-from scirep_core.chapter import SIMULATION, Chapter
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.explore.leaderboard import LeaderboardExplorer, fallback, leaderboard_data
-from scirep_core.leaderboard import (
-    BOUNDS,
-    KINDS,
-    SUBMITTED,
-    WHATS,
-    Board,
-    Cell,
-    cells,
-    collect,
-    counts,
-    main_metric,
-    ranks,
-)
+from scirep_core.page import report
+from scirep_core.page.chapter import SIMULATION, Chapter
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.page.widgets.leaderboard import LeaderboardExplorer, fallback, leaderboard_data
+from scirep_core.bench.leaderboard import BOUNDS, KINDS, SUBMITTED, WHATS, Board, Cell, cells, collect, counts, main_metric, ranks
 
 WHOLE_SPLITS = ("test", "all")
 

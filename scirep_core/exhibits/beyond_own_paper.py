@@ -22,30 +22,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core import report
-from scirep_core.chapter import Chapter, progress
-from scirep_core.datasets.sources import embedded_root, literature
-from scirep_core.embed import embed
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.data.sources import embedded_root, literature
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import Encoder, load_encoder
-from scirep_core.encoders.model_store import load_model
-from scirep_core.errors import ConfigError, DataError
-from scirep_core.explore.formats import NAMES
-from scirep_core.explore.own_encoder import pack, unpack
-from scirep_core.explore.own_paper import (
-    NEAR,
-    Example,
-    Heads,
-    Known,
-    OwnPaperExplorer,
-    nearest_places,
-    own_paper_data,
-    whole_vectors,
-)
-from scirep_core.formats import Format
-from scirep_core.literature.lexicon import lexicon
+from scirep_core.encoders.models.model_store import load_model
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.page.widgets.formats import NAMES
+from scirep_core.page.widgets.own_encoder import pack, unpack
+from scirep_core.page.widgets.own_paper import NEAR, Example, Heads, Known, OwnPaperExplorer, nearest_places, own_paper_data, whole_vectors
+from scirep_core.kit.formats import Format
+from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.results import ROOT, Result, provenance, recorded
-from scirep_core.statistics import bootstrap_folds
-from scirep_core.store import write_bytes, write_text
+from scirep_core.results.statistics import bootstrap_folds
+from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import Budget, budget
 

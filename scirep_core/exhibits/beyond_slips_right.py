@@ -21,8 +21,8 @@ from scirep_core.exhibits.beyond_slips_scirepeval_v1 import RATIO, A, B, leads
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS
 from scirep_core.exhibits.neighbours_short_queries import SETS
 from scirep_core.exhibits.scimult_print import AVERAGE, FFN, VANILLA, VARIANTS
-from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
-from scirep_core.published import Printed, lookup
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.results.published import Printed, lookup
 
 
 def _facet_facets_fit() -> Evidence:

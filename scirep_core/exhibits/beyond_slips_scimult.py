@@ -12,19 +12,10 @@ from itertools import pairwise
 from scirep_core.exhibits import scimult_interference_print as interference
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits import scimult_shared as shared
-from scirep_core.exhibits.beyond_slips_base import (
-    CLAIM,
-    TEXTS,
-    UNSAID,
-    Evidence,
-    Slip,
-    cells,
-    rows,
-    worked,
-)
+from scirep_core.exhibits.beyond_slips_base import CLAIM, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
 from scirep_core.exhibits.scimult_print import AVERAGE, MHA, VANILLA, VARIANTS
 from scirep_core.exhibits.scimult_tasks import parts
-from scirep_core.published import Printed, lookup
+from scirep_core.results.published import Printed, lookup
 from scirep_core.results import Result
 
 PAPER = "scimult"

@@ -9,24 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from scirep_core import metrics
+from scirep_core.results import metrics
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
-from scirep_core.exhibits.beyond_slips_base import (
-    ARITHMETIC,
-    CLAIM,
-    MISPRINT,
-    TEXTS,
-    UNSAID,
-    Evidence,
-    Slip,
-    cells,
-    rows,
-    worked,
-)
+from scirep_core.exhibits.beyond_slips_base import ARITHMETIC, CLAIM, MISPRINT, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
 from scirep_core.exhibits.beyond_slips_scirepeval_v1 import leads
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 
 PAPER = "scirepeval-v2"
 REVIEWERS = (393, 766, 694)

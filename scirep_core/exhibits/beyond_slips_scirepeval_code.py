@@ -12,13 +12,13 @@ from itertools import combinations
 
 import numpy as np
 
-from scirep_core import metrics
-from scirep_core.datasets.task import FewShot
-from scirep_core.evaluators import paper_probes
+from scirep_core.results import metrics
+from scirep_core.data.task import FewShot
+from scirep_core.evaluators.probes import paper_probes
 from scirep_core.exhibits import scirepeval_print as printing
 from scirep_core.exhibits.beyond_slips_base import CODE, SEED, UNSAID, Evidence, Slip, cells, counted, rows, worked
 from scirep_core.exhibits.scirepeval_tasks import stated
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 
 PAPER = "scirepeval-v2"
 SHOTS = 16

@@ -12,20 +12,9 @@ import numpy as np
 
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits import scirepeval_print as printing
-from scirep_core.exhibits.beyond_slips_base import (
-    ARITHMETIC,
-    CLAIM,
-    MISPRINT,
-    TEXTS,
-    UNSAID,
-    Evidence,
-    Slip,
-    cells,
-    rows,
-    worked,
-)
+from scirep_core.exhibits.beyond_slips_base import ARITHMETIC, CLAIM, MISPRINT, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
 from scirep_core.exhibits.scirepeval_tasks import stated
-from scirep_core.published import Printed, lookup
+from scirep_core.results.published import Printed, lookup
 from scirep_core.results import Result
 
 PAPER = "scirepeval-v1"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core import report
+from scirep_core.page import report
 
 POSITIVE, NEGATIVE = report.SERIES[0], report.SERIES[1]
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits.counting import colour_of, title
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import Run, View, value, views
-from scirep_core.perturbations import CATEGORIES, PERTURBATIONS
-from scirep_core.published import Printed
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.results.published import Printed
 from scirep_core.results import Result
 
 PANELS = 3

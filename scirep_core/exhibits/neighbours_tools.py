@@ -23,18 +23,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core import report
-from scirep_core.altered import alter
-from scirep_core.changes import Parsed, Text
-from scirep_core.chapter import Chapter, progress
-from scirep_core.errors import ConfigError
+from scirep_core.page import report
+from scirep_core.data.perturbations.altered import alter
+from scirep_core.data.perturbations.changes import Parsed, Text
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
-from scirep_core.perturbations import PERTURBATIONS
+from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
+from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.results import Result
-from scirep_core.statistics import counts_of
+from scirep_core.results.statistics import counts_of
 
 TEXTS = 500
 """Papers looked at, drawn: NLTK reads some dozens of abstracts a second."""

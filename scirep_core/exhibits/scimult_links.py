@@ -13,11 +13,11 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits.counting import arithmetic
-from scirep_core.published import Printed, lookup, table
+from scirep_core.results.published import Printed, lookup, table
 from scirep_core.results import Result
 
 CHAPTER = "scimult/link_prediction"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from scirep_core.chapter import Chapter
+from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import scimult_print as pr
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import Result
 
 CHAPTER, EXHIBIT = "scimult/search", "SM-T8"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scirepeval_affinity import EXHIBITS, PARTS, Table
 from scirep_core.exhibits.scirepeval_codes import over

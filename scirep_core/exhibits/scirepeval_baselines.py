@@ -17,16 +17,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core import report
-from scirep_core.benchmark import averages, units
-from scirep_core.chapter import Chapter
-from scirep_core.datasets import TASKS
+from scirep_core.page import report
+from scirep_core.bench.benchmark import averages, units
+from scirep_core.page.chapter import Chapter
+from scirep_core.data import TASKS
 from scirep_core.exhibits import cell
 from scirep_core.exhibits.counting import SAMPLE, Gathered, names_in, title
 from scirep_core.exhibits.scirepeval_print import BASELINES, TABLES
-from scirep_core.published import lookup
+from scirep_core.results.published import lookup
 from scirep_core.results import Result, recorded
-from scirep_core.suites import SUITES, Unit
+from scirep_core.bench.suites import SUITES, Unit
 
 CHAPTER = "scirepeval/baselines"
 WANTED = tuple(name for name in TASKS if name in {*SUITES["scirepeval"], *SUITES["scirepeval-v1"]})

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.datasets import TRAINING, scirepeval, sources
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.data import TRAINING, sources
+from scirep_core.data.readers import scirepeval
 from scirep_core.exhibits.counting import arithmetic, number
 from scirep_core.exhibits.scirepeval_tasks import root_of
-from scirep_core.published import Printed, lookup, table
-from scirep_core.records import Paper
+from scirep_core.results.published import Printed, lookup, table
+from scirep_core.kit.records import Paper
 from scirep_core.results import Result, provenance
 
 TWO = ("Medicine", "Computer Science")
@@ -32,7 +33,7 @@ def domain_rows(chapter: Chapter) -> list[Result]:
     """
     if chapter.parameters["data"] != "embedded":
         return []
-    from scirep_core.literature.lexicon import FIELDS
+    from scirep_core.data.literature.lexicon import FIELDS
 
     root = root_of(chapter, "scirepeval/cite_prediction")
     latents = sources.literature(chapter.parameters["papers"], chapter.parameters["seed"]).latents

@@ -15,16 +15,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from scirep_core import report, studied, study
-from scirep_core.chapter import Chapter, progress
-from scirep_core.encoders.shapes import SHAPES
+from scirep_core.page import report
+from scirep_core.bench import studied, study
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.encoders.trunk.shapes import SHAPES
 from scirep_core.exhibits.counting import arithmetic, number
-from scirep_core.published import Printed, lookup
+from scirep_core.results.published import Printed, lookup
 from scirep_core.results import ROOT, Result, provenance
-from scirep_core.store import stable_hash
-from scirep_core.training import efficiency
-from scirep_core.training.costs import Cost, cost, fusion_as_published
-from scirep_core.training.efficiency import REFERENCE, TASK
+from scirep_core.kit.store import stable_hash
+from scirep_core.bench.speed import efficiency
+from scirep_core.bench.speed.costs import Cost, cost, fusion_as_published
+from scirep_core.bench.speed.efficiency import REFERENCE, TASK
 from scirep_core.training.variants import budget
 
 CHAPTER = "scirepeval/efficiency"

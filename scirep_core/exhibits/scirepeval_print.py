@@ -14,12 +14,12 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.comparison import anova_tukey, values_of
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results.comparison import anova_tukey, values_of
 from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.studies import quoted_cell
-from scirep_core.published import Printed, lookup
+from scirep_core.results.published import Printed, lookup
 from scirep_core.results import Result
 
 V1, V2 = {"In-Train": 7, "Out-of-Train": 11, "SciDocs": 10}, {"In-Train": 7, "Out-of-Train": 20}

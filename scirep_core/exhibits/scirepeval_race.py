@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.encoders import race
-from scirep_core.encoders.race import APART, CPU, CPU_TIMES, FORWARD, PADDING, RATE, SHARE, TIMES
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.bench.speed import race
+from scirep_core.bench.speed.race import APART, CPU, CPU_TIMES, FORWARD, PADDING, RATE, SHARE, TIMES
 from scirep_core.exhibits.counting import colour_of
 from scirep_core.exhibits.scirepeval_efficiency import timed
 from scirep_core.results import Result

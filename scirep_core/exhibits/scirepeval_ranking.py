@@ -10,10 +10,10 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.datasets import TASKS
-from scirep_core.differences import versus
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.data import TASKS
+from scirep_core.results.differences import versus
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import title

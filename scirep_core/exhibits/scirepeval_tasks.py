@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scirep_core import report
-from scirep_core.chapter import Chapter
-from scirep_core.datasets import TASKS, TRAINING, scirepeval, sources
-from scirep_core.datasets.task import Labelled, Task
-from scirep_core.datasets.validate import printed_counts
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.data import TASKS, TRAINING, sources
+from scirep_core.data.readers import scirepeval
+from scirep_core.data.task import Labelled, Task
+from scirep_core.data.validate import printed_counts
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
-from scirep_core.published import Printed, lookup, table
-from scirep_core.records import Paper
+from scirep_core.results.published import Printed, lookup, table
+from scirep_core.kit.records import Paper
 from scirep_core.results import Result, recorded
 
 CHAPTER = "scirepeval/tasks"

@@ -19,21 +19,21 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from scirep_core import benchmark
-from scirep_core.benchmark import Given, Question
-from scirep_core.chapter import Chapter, progress
-from scirep_core.comparison import paired_bootstrap
-from scirep_core.datasets import TASKS
-from scirep_core.datasets.samples import SAMPLES
-from scirep_core.datasets.task import Task
-from scirep_core.differences import difference_of, versus
-from scirep_core.errors import ConfigError
+from scirep_core.bench import benchmark
+from scirep_core.bench.benchmark import Given, Question
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.data import TASKS
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.task import Task
+from scirep_core.results.differences import difference_of, versus
+from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits.counting import names_in
-from scirep_core.formats import PROTOCOLS, Format
-from scirep_core.leaderboard import main_metric
+from scirep_core.kit.formats import PROTOCOLS, Format
+from scirep_core.bench.leaderboard import main_metric
 from scirep_core.results import Result, provenance
-from scirep_core.systems import System, Vectorise, load_system
-from scirep_core.text import Recipe
+from scirep_core.bench.systems import System, Vectorise, load_system
+from scirep_core.data.text import Recipe
 
 CHAPTER = "scirepeval/your_encoder"
 FEW = ("scirepeval/drsm", "scirepeval/peer_review_score", "scirepeval/relish", "scirepeval/search")

@@ -1,4 +1,4 @@
-"""Everything around the loop (`scirep_core.train`): what is trained on, how, what comes of it.
+"""Everything around the loop (`scirep_core.training.loop`): what is trained on, how, what comes of it.
 
 config        the settings of one training, from a file or a chapter's parameters       SciRepEval 5, appendix D
 data          training sets as token ids and targets                                     SciRepEval 3, 4.1

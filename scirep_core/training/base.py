@@ -34,18 +34,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scirep_core.encoders.bert import Layer, Shape, Trunk
+from scirep_core.encoders.trunk.bert import Layer, Shape, Trunk
 from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.model_store import finished, save_model, working
-from scirep_core.encoders.tokens import SPECIAL, Tokens, of_words
-from scirep_core.errors import ConfigError
-from scirep_core.records import Paper
-from scirep_core.train import Told, train
+from scirep_core.encoders.models.model_store import finished, save_model, working
+from scirep_core.encoders.trunk.tokens import SPECIAL, Tokens, of_words
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.records import Paper
+from scirep_core.training.loop import Told, train
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import PLAIN, Documents, Reading, Shelf, TrainTask, build, stream
 
 if TYPE_CHECKING:
-    from scirep_core.datasets.scirepeval import PaperTriple
+    from scirep_core.data.readers.scirepeval import PaperTriple
 
 Floats = NDArray[np.float32]
 Negatives = Literal["specter", "specter2"]
@@ -126,7 +126,7 @@ def small_base(
 
 def training_texts(root: Path) -> Iterator[str]:
     """Yield the texts that the base knows words from, each once: papers of the training split, then bare queries."""
-    from scirep_core.datasets.scirepeval import RankedQuery, training
+    from scirep_core.data.readers.scirepeval import RankedQuery, training
 
     seen: set[str] = set()
     for name in SETS:
@@ -259,7 +259,7 @@ def specter2_triples(root: Path, seed: int) -> list[PaperTriple]:
 
     Fields are those of the training set of fields; a paper without one is drawn as of another field.
     """
-    from scirep_core.datasets.scirepeval import PaperTriple, TrainExample, training
+    from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, training
 
     papers, cites = dict[str, Paper](), dict[str, list[str]]()
     for row in training(CITES, root):

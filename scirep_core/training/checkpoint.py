@@ -31,9 +31,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from scirep_core.encoders.conditioning import Conditioned
-from scirep_core.errors import CacheError, ConfigError, NumericError
-from scirep_core.records import read_jsonl
-from scirep_core.store import read_shard, stable_hash, write_shard
+from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.kit.records import read_jsonl
+from scirep_core.kit.store import read_shard, stable_hash, write_shard
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import TrainTask
 from scirep_core.training.processes import added, wait

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from scirep_core.batching import Mixing, steps_of
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.records import read_json
-from scirep_core.settings_files import read_toml, read_yaml
+from scirep_core.training.data.batching import Mixing, steps_of
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import read_json
+from scirep_core.kit.settings_files import read_toml, read_yaml
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]
 TRIPLET_LOSSES = ("triplet_margin", "contrastive", "in_batch_margin")
@@ -94,7 +94,7 @@ class TrainConfig:
         """Raise ConfigError for a value out of range."""
         _in_range(self, RANGES)
         if self.triplet_loss not in TRIPLET_LOSSES:
-            from scirep_core.losses import of_triplets  # torch, which nobody needs to read the settings of the others
+            from scirep_core.training.losses import of_triplets  # torch, which nobody needs to read the settings of the others
 
             if self.triplet_loss not in (more := of_triplets()):
                 raise ConfigError(

@@ -17,23 +17,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scirep_core.claims import acquire, release
-from scirep_core.datasets.inventory import TRAINING
+from scirep_core.kit.claims import acquire, release
+from scirep_core.data.inventory import TRAINING
 from scirep_core.encoders.conditioning import CONDITIONINGS
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.formats import FORMATS
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import FORMATS
 from scirep_core.results import code_of, provenance
-from scirep_core.store import home, sha256_bytes, stable_hash
-from scirep_core.text import Recipe
+from scirep_core.kit.store import home, sha256_bytes, stable_hash
+from scirep_core.data.text import Recipe
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.pairs import SOURCES, pair_tasks
+from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import AGAIN, Budget, Variant, config, plain, variant
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.bert import Trunk
+    from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.conditioning import Conditioned, Conditioning
-    from scirep_core.encoders.tokens import Tokens
-    from scirep_core.train import Told, Trained
+    from scirep_core.encoders.trunk.tokens import Tokens
+    from scirep_core.training.loop import Told, Trained
     from scirep_core.training.data import TrainTask
 
 Say = Callable[[str], None]
@@ -68,9 +68,10 @@ def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None =
 
     Raises ConfigError for an unknown name (with the nearest), a model that is neither here nor reachable.
     """
-    from scirep_core.encoders import ENCODERS, model_folder
+    from scirep_core.encoders import ENCODERS
+    from scirep_core.encoders.models import model_folder
     from scirep_core.encoders.hub import TransformersEncoder
-    from scirep_core.encoders.model_store import is_saved
+    from scirep_core.encoders.models.model_store import is_saved
 
     if name in OWN:
         if given.source != "embedded":
@@ -94,14 +95,14 @@ def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None =
 
 
 def _saved(name: str, folder: Path) -> Base:
-    from scirep_core.encoders.model_store import describe
+    from scirep_core.encoders.models.model_store import describe
 
     told = describe(folder)
     return Base(name, folder, told.recipe, told.fingerprint, told.pooling, told.normalised)
 
 
 def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) -> Base:
-    from scirep_core.encoders.model_store import finished
+    from scirep_core.encoders.models.model_store import finished
     from scirep_core.training.base import small_base
 
     steps = given.base_steps if OWN[name] else 0
@@ -117,7 +118,7 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
 
 def root(given: Budget, name: str = TRAINING[0]) -> Path:
     """Return the folder of the embedded literature with a training set's collection, written on the first call."""
-    from scirep_core.datasets.sources import root_of
+    from scirep_core.data.sources import root_of
 
     return root_of(name, "embedded", given.papers, given.data_seed)
 
@@ -128,7 +129,7 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
     Raises ConfigError for a base whose own pooling no training has.
     """
     from scirep_core.encoders.conditioning import Conditioned
-    from scirep_core.encoders.model_store import POOLINGS
+    from scirep_core.encoders.models.model_store import POOLINGS
 
     own = pooling or ("cls" if told.shared_pass else base.pooling)
     if own not in POOLINGS:
@@ -163,9 +164,9 @@ def examples(of: Base, given: Budget, chosen: Variant | None = None) -> tuple[To
 def _examples(
     folder: Path, recipe: Recipe, root: Path | None, cap: int, max_length: int, seed: int, hard: bool | None
 ) -> tuple[Tokens, list[TrainTask]]:
-    from scirep_core.encoders.tokens import read_tokens
+    from scirep_core.encoders.trunk.tokens import read_tokens
     from scirep_core.training.data import train_tasks
-    from scirep_core.training.samples import sample_tasks
+    from scirep_core.training.data.samples import sample_tasks
 
     tokens = read_tokens(folder)
     if hard is not None and root:
@@ -226,7 +227,7 @@ def obtain(
 
     Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
     """
-    from scirep_core.encoders.model_store import finished
+    from scirep_core.encoders.models.model_store import finished
 
     chosen, start = variant(name), base(on, given, say, watch)
     if chosen.members:
@@ -266,7 +267,7 @@ def options_of(chosen: Variant, given: Budget) -> dict[str, Any]:
 
 def of_tokens(kind: str, options: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
     """Return the options that only the tokenizer knows: [CLS], where control codes begin as its word vector; instructions."""
-    from scirep_core.encoders.prefix import instructions
+    from scirep_core.encoders.conditioning.prefix import instructions
 
     if kind in ("prefix", "instruction") and "instructions" not in options:
         return {"instructions": instructions(lambda text: tokens.ids([text])[0], options.get("routes", FORMATS))}
@@ -293,10 +294,10 @@ def untrained(chosen: Variant, start: Base, options: Mapping[str, Any], seed: in
     """Return a variant's model before its training: the base with new parts, or what it goes on from, in the base's place."""
     import torch
 
-    from scirep_core.encoders.bert import read_trunk
+    from scirep_core.encoders.trunk.bert import read_trunk
     from scirep_core.encoders.conditioning import conditioning
-    from scirep_core.encoders.fusion import fuse
-    from scirep_core.encoders.model_store import load_model
+    from scirep_core.encoders.conditioning.fusion import fuse
+    from scirep_core.encoders.models.model_store import load_model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -311,8 +312,8 @@ def _train(
     tokens: Tokens, folder: Path, given: Budget, recipe: Mapping[str, Any], watch: Watch | None,
 ) -> None:  # fmt: skip
     from scirep_core.encoders.hub import pick_device
-    from scirep_core.encoders.model_store import finished, save_model, working
-    from scirep_core.train import train
+    from scirep_core.encoders.models.model_store import finished, save_model, working
+    from scirep_core.training.loop import train
 
     model = untrained(chosen, start._replace(folder=before.folder), options, settings.seed).to(pick_device(None))
     trained = train(model, tasks, settings, working(folder), progress=watch)

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scirep_core.batching import Mixing
-from scirep_core.datasets.inventory import TASKS, TRAINING
-from scirep_core.errors import ConfigError, nearest
-from scirep_core.formats import FORMATS, Format
+from scirep_core.training.data.batching import Mixing
+from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
-from scirep_core.training.pairs import SOURCES
+from scirep_core.training.data.pairs import SOURCES
 
 # ------------------------------------------------------------------------------------------------------------ variants
 

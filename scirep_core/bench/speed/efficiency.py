@@ -1,0 +1,333 @@
+"""What each way of telling the task costs, measured: time to train and to encode (SciRepEval v2 Table 4, v1 Table 5).
+
+    ratio = seconds of a variant / seconds of MTL CTRL, in one round          value: the median over rounds
+
+The ways take turns within each round, so what else the machine does falls on all of them; a lone timing means nothing, and
+seconds of different rounds are never divided by each other. Encoding is timed twice: a paper under one format, as the
+paper's table has it, and under all four, which is what a reader of four vectors pays: one pass for MTL CLS and the
+one-pass formats, four for the others. These are held against MTL CLS, too, which has one vector. The ensemble's seconds
+are the sum of its members'. Models are as they begin: training does not change what they cost. On a CPU one thread works
+and its CPU time counts, which a busy machine changes little; on a GPU the wall clock does.
+
+On a base of the book the documents are those of its training sets. On a shape (encoders/shapes.py) weights and documents are
+random, all of one length: time does not depend on what they say, and nothing but torch and numpy is needed:
+
+    python -m scirep_core.bench.speed.efficiency --base bert-base --tokens 512 --out FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scirep_core.encoders.trunk.shapes import SHAPES
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.formats import FORMATS
+from scirep_core.results import Result, provenance
+from scirep_core.kit.store import write_text
+from scirep_core.bench.speed.costs import members
+from scirep_core.training.models import Base, Say, base, examples, options_of, untrained
+from scirep_core.training.variants import Budget, budget, config, variant
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.trunk.bert import Shape
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.training.data import TrainTask
+
+REFERENCE = "MTL CTRL"
+TABLE_4 = (
+    REFERENCE, "PALs", "Adapters", "Fusion", "Adapters + MTL CTRL", "MTL CLS", "one pass", "MTL CLS dense", "one pass dense",
+    "mean of two MTL CLS",
+)  # fmt: skip
+TASK = "scirepeval/efficiency"
+TOKENS = {"cpu": 2048, "cuda": 65536}
+"""Of a batch that is encoded."""
+ONE_VECTOR = "MTL CLS"
+TRAINING, ONE, ALL, OVER_ONE, PER_FORMAT, SHARE = (
+    "training_time", "inference_time", "inference_time_all_formats", "inference_time_all_formats_over_one_vector",
+    "parameters_per_format", "training_matrix_share",
+)  # fmt: skip
+CLASSES = 20
+"""Of the classification task that is drawn."""
+
+
+class Start(NamedTuple):
+    """What is measured on: a base or a shape, and training examples."""
+
+    name: str
+    model: Base | Shape
+    tasks: Sequence[TrainTask]
+
+
+def measure(
+    given: Budget, on: str = "embedded", names: Sequence[str] = TABLE_4, *, papers: int = 500, steps: int = 5, rounds: int = 5,
+    tokens: int = 128, say: Say | None = None,
+) -> list[Result]:  # fmt: skip
+    """Return rows of the table: parameters a format; training and encoding times as multiples of MTL CTRL's.
+
+    Args:
+        on: the base, see `models.base`, or a shape of `shapes.SHAPES`.
+        names: variants; an ensemble's members and MTL CTRL are measured with them.
+        papers: encoded in a round.
+        steps: of training in a round, as many for every way.
+        rounds: `low` and `high` of a row are the least and greatest ratio among them.
+        tokens: of a document, on a shape.
+
+    Raises ConfigError for fewer than one of papers, steps and rounds, or a variant of other than one training or a mean.
+    """
+    if min(papers, steps, rounds) < 1:
+        raise ConfigError(f"papers = {papers}, steps = {steps}, rounds = {rounds}: give one or more of each")
+    single = list(dict.fromkeys([REFERENCE, *(one for name in names for one in members(name))]))
+    if wrong := [name for name in single if not variant(name).kind]:
+        raise ConfigError(f"{wrong[0]!r} is not trained, so its training takes no time")
+    start = drawn(on, given, tokens) if on in SHAPES else _known(on, given, say)
+    with _one_thread():
+        return _measured(start, given, names, single, (papers, steps, rounds), say)
+
+
+def _measured(
+    start: Start,
+    given: Budget,
+    names: Sequence[str],
+    single: Sequence[str],
+    much: tuple[int, int, int],
+    say: Say | None,
+) -> list[Result]:
+    papers, steps, rounds = much
+    documents = _documents(start.tasks, papers)
+    models = {name: _model(name, start, given, running=True) for name in single}
+    seconds: dict[str, dict[str, list[float]]] = {what: {name: [] for name in single} for what in (TRAINING, ONE, ALL)}
+    shares: dict[str, list[float]] = {name: [] for name in single}
+    for number in range(rounds + 1):  # the first one warms up
+        if say:
+            say(f"efficiency: round {number} of {rounds}")
+        for name in single:
+            spent, share = _training(name, start, given, steps)
+            found = {TRAINING: spent, **_encoding(models[name], documents)}
+            for what, taken in found.items() if number else ():
+                seconds[what][name].append(taken)
+            shares[name] += [share] if number else []
+    told = {"base": start.name, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
+            "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
+            "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
+    made = [row for name in names for row in _rows(name, seconds, told)]
+    made += [_share(name, shares[name], told) for name in single if name in names]
+    return made + [_count(name, start, given, told) for name in names]
+
+
+def _known(on: str, given: Budget, say: Say | None) -> Start:
+    """Return a base of the book, with its training sets."""
+    start = base(on, given, say)
+    return Start(on, start, examples(start, given)[1])
+
+
+def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0) -> Start:
+    """Return a shape with random documents of one length, and a task of each format over them.
+
+    Raises ConfigError for more tokens than it has places, those that a conditioning adds included.
+    """
+    from scirep_core.training.data import Documents, TrainTask
+    from scirep_core.training.models import ROOM
+
+    shape, random = SHAPES[name], np.random.default_rng(seed)
+    if not 2 < tokens <= shape.max_position_embeddings:
+        raise ConfigError(f"tokens = {tokens}: {name} takes 3 to {shape.max_position_embeddings}")
+    length = min(tokens, shape.max_position_embeddings - ROOM)
+    ids = random.integers(5, shape.vocab_size, docs * length).astype(np.int32)
+    documents = Documents(ids, np.arange(docs + 1, dtype=np.int64) * length)
+    rows, three = np.arange(docs), random.integers(0, docs, (docs, 3))
+    classes = random.integers(0, CLASSES, docs)
+    labels = tuple(str(i) for i in range(CLASSES))
+    return Start(name, shape, [
+        TrainTask("drawn/classes", "CLF", "CLF", "classification", documents, rows, classes, labels),
+        TrainTask("drawn/numbers", "RGN", "RGN", "regression", documents, rows, random.normal(size=docs).astype(np.float32)),
+        TrainTask("drawn/neighbours", "PRX", "PRX", "triplet", documents, three),
+        TrainTask("drawn/queries", "PRX", "QRY", "triplet", documents, random.permutation(three)),
+    ])  # fmt: skip
+
+
+def _documents(tasks: Sequence[TrainTask], papers: int) -> list[list[int]]:
+    known = tasks[0].documents
+    return known.of([at % known.docs for at in range(papers)])
+
+
+def _size(model: Conditioned) -> dict[str, int]:
+    shape = model.trunk.shape
+    return {"width": shape.hidden_size, "layers": shape.num_hidden_layers}
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.trunk.speed import machine
+
+    device = pick_device(None)
+    return {"machine": machine(device), "device": device, "threads": torch.get_num_threads()}
+
+
+def _model(name: str, start: Start, given: Budget, running: bool = False) -> Conditioned:
+    """Return a variant's model as it begins; `running`, laid out for encoding."""
+    from scirep_core.encoders.trunk.bert import Trunk
+    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.trunk_encoder import ready
+
+    chosen, device = variant(name), pick_device(None)
+    own = options_of(chosen, given)
+    if isinstance(start.model, Base):
+        made = untrained(replace(chosen, after=""), start.model, own, 0)
+    else:
+        trunk = Trunk(start.model)
+        made = Conditioned(trunk, conditioning(chosen.kind, trunk, **own))
+    rounded = device != "cpu" and given.train.get("precision") == "bfloat16"
+    return ready(made, "bfloat16" if rounded else "float32", device) if running else made.to(device)
+
+
+def _training(name: str, start: Start, given: Budget, steps: int) -> tuple[float, float]:
+    """Return seconds of some steps of training, and its share of the measured rate of matrix products.
+
+    Seconds are by `clock`, from the first forward pass to the end of the last step: what comes before and after, such as
+    reading examples and writing a checkpoint, is not the way's.
+    """
+    from scirep_core.training.loop import train
+
+    settings = replace(config(name, 0, given), steps=steps, warmup=0, checkpoint_every=0)
+    model = _model(name, start, given)
+    device, times = str(model.trunk.words.weight.device), []
+    watched = model.register_forward_pre_hook(lambda *_: times.append(clock(device)))
+    with tempfile.TemporaryDirectory() as folder:
+        done = train(model, start.tasks, settings, Path(folder), progress=lambda _: times.append(clock(device)))
+    watched.remove()
+    return times[-1] - times[0], float(done.mfu)
+
+
+def clock(device: str) -> float:
+    """Return seconds: of this process's CPU time on a CPU, where others share it; of the wall on a GPU that has no work left."""
+    from scirep_core.encoders.trunk.speed import now
+
+    return time.process_time() if device == "cpu" else now(device)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Have torch use one thread, so that CPU time is what the work takes and no waiting of threads for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, float]:
+    """Return seconds of encoding documents under one format, and under all four."""
+    import torch
+
+    from scirep_core.encoders.trunk_encoder import token_batches
+
+    device = str(model.trunk.words.weight.device)
+    batches = list(token_batches([len(one) for one in documents], TOKENS[device.partition(":")[0]]))
+    spent = {}
+    for what, formats in ((ONE, ("PRX",)), (ALL, FORMATS)):
+        shared = model.conditioning.shared_pass or model.conditioning.kind == "plain"
+        began = clock(device)
+        with torch.inference_mode():
+            for format in formats[:1] if shared else formats:
+                for batch in batches:
+                    model(model.pack([documents[i] for i in batch], [format] * len(batch)))
+        spent[what] = clock(device) - began
+    return spent
+
+
+def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], told: Mapping[str, object]) -> list[Result]:
+    """Return the time rows of one variant."""
+    made = []
+    for what, source, reference in ((TRAINING, TRAINING, REFERENCE), (ONE, ONE, REFERENCE), (ALL, ALL, REFERENCE),
+                                    (OVER_ONE, ALL, ONE_VECTOR)):  # fmt: skip
+        by = seconds[source]
+        if reference not in by:
+            continue
+        own = np.sum([by[one] for one in members(name)], axis=0)
+        ratios = own / np.asarray(by[reference])
+        made.append(_row(name, what, float(np.median(ratios)), len(ratios), told, float(ratios.min()), float(ratios.max()),
+                         seconds=float(np.median(own))))  # fmt: skip
+    return made
+
+
+def _share(name: str, shares: Sequence[float], told: Mapping[str, object]) -> Result:
+    """Return the row of a training's share of the matrix-multiply rate, in percent."""
+    low, middle, high = (100 * float(x) for x in np.quantile(shares, (0, 0.5, 1)))
+    return _row(name, SHARE, middle, len(shares), told, low, high)
+
+
+def _count(name: str, start: Start, given: Budget, told: Mapping[str, object]) -> Result:
+    """Return the row of parameters a format: what one format alone uses, the largest; of an ensemble its members' sum."""
+    from scirep_core.encoders.trunk.counting import parameters
+
+    added = sum(max(parameters(_model(one, start, given)).per_route.values(), default=0) for one in members(name))
+    return _row(name, PER_FORMAT, float(added), 1, told)
+
+
+UNITS = {
+    PER_FORMAT: "numbers",
+    SHARE: "percent of the measured rate of a large matrix product; least and greatest round",
+}
+
+
+def _row(
+    name: str, what: str, value: float, n: int, told: Mapping[str, object], low: float | None = None,
+    high: float | None = None, seconds: float | None = None,
+) -> Result:  # fmt: skip
+    on = str(told.get("base", "embedded"))
+    return Result(TASK, "test" if on == "embedded" else on, what, "sound", value, n, encoder=name, low=low, high=high,
+                  chapter="study/efficiency", source="drawn" if on in SHAPES else "embedded", seconds=seconds,
+                  parameters={"variant": name, **told}, provenance=provenance(),
+                  note=UNITS.get(what, f"times {REFERENCE}'s; least and greatest of the rounds"))  # fmt: skip
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure on a shape and write the rows; for machines that have torch and little else."""
+    asked = argparse.ArgumentParser(
+        prog="python -m scirep_core.bench.speed.efficiency", description=(__doc__ or "").partition("\n")[0]
+    )
+    asked.add_argument("--base", default="bert-base", help=f"a shape: {', '.join(SHAPES)}; or a base of the book")
+    asked.add_argument("--variants", default=", ".join(TABLE_4), help="as in the table, comma-separated")
+    asked.add_argument("--budget", default="large", help="whose training settings are taken: batch and number type")
+    asked.add_argument("--batch", type=int, default=0, help="papers of a step, of all tasks together; 0: the budget's")
+    for name, default, said in (("tokens", 512, "of a document"), ("papers", 500, "encoded in a round"),
+                                ("steps", 5, "of training in a round"), ("rounds", 5, "beside one to warm up")):  # fmt: skip
+        asked.add_argument(f"--{name}", type=int, default=default, help=said)
+    asked.add_argument("--out", type=Path, required=True, help="file of the rows")
+    given = asked.parse_args(words)
+    try:
+        chosen = budget(given.budget, train={"batch": given.batch} if given.batch else {})
+        names = [name.strip() for name in given.variants.split(",")]
+        rows = measure(replace(chosen, options={}) if given.base in SHAPES else chosen, given.base, names,
+                       papers=given.papers, steps=given.steps, rounds=given.rounds, tokens=given.tokens,
+                       say=lambda line: print(line, file=sys.stderr, flush=True))  # fmt: skip
+        command = f"python -m scirep_core.bench.speed.efficiency {' '.join(sys.argv[1:] if words is None else words)}"
+        rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
+        write_text(given.out, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
+    except ScirepError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for row in rows:
+        print(f"{row.encoder:24} {row.metric:28} {row.value:14.4g}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

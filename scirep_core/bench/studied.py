@@ -1,0 +1,153 @@
+"""What a study found: its rows on disk, and what they say over several trainings (SciRepEval Tables 2, 3, 8, 11).
+
+A study (study.py) keeps a row for every training, and one for the mean over the trainings of a line of its table:
+
+    mean     of n trainings that differ by their seed alone, `n` of the row
+    sd       over them, divisor n - 1; what the papers print in small
+    interval mean +- t(0.975, n - 1) sd / sqrt(n): where the mean of many more such trainings would lie, on this same data
+
+Which lines differ is Tukey's test over the trainings, as in the papers (comparison.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scirep_core.data.inventory import TASKS
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.results import Result, read_results
+from scirep_core.kit.store import write_bytes
+
+if TYPE_CHECKING:
+    from scirep_core.results.comparison import Tukey
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def write_rows(path: Path, rows: Sequence[Result]) -> None:
+    """Write a study's rows and their means over trainings as JSON lines, gzipped by the name, whole or not at all."""
+    kept = [*rows, *over_seeds(rows)]
+    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in kept).encode()
+    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def read(path: Path) -> list[Result]:
+    """Return the recorded rows in a study's file, [] where it is not there."""
+    return [replace(row, kind="recorded") for row in read_results(path)] if path.is_file() else []
+
+
+# ------------------------------------------------------------------------------------------------------ over trainings
+
+
+def line(row: Result) -> str:
+    """Return the line of the table a row belongs to: its label without the seed."""
+    return row.encoder.rpartition(", seed ")[0] or row.encoder
+
+
+def means(rows: Iterable[Result]) -> list[Result]:
+    """Return the rows that are means over trainings."""
+    return [row for row in rows if "trainings" in row.parameters]
+
+
+def trainings(rows: Iterable[Result]) -> list[Result]:
+    """Return the rows of single trainings, and of systems that are not trained."""
+    return [row for row in rows if "trainings" not in row.parameters]
+
+
+def over_seeds(rows: Iterable[Result]) -> list[Result]:
+    """Return the means over trainings: a row for each line, task, split, metric and protocol.
+
+    `parameters` tell `trainings`, `sd` (with two or more) and the `values`; `by_query` is the mean of each unit. Systems
+    that are not trained have no such row.
+    """
+    found: dict[tuple[str, ...], list[Result]] = {}
+    for row in trainings(rows):
+        if "training_seed" in row.parameters:
+            found.setdefault((line(row), row.task, row.split, row.metric, row.protocol), []).append(row)
+    return [_mean(label, group) for (label, *_), group in found.items()]
+
+
+OF_ONE = ("training_seed", "model", "training_seconds")
+"""What single trainings have and their mean has not."""
+
+
+def _mean(label: str, group: Sequence[Result]) -> Result:
+    from scipy.stats import t
+
+    values, first = [row.value for row in group], group[0]
+    mean, n, low, high, more = float(np.mean(values)), len(values), None, None, {}
+    if n > 1:
+        sd = float(np.std(values, ddof=1))
+        half = float(t.ppf(0.975, n - 1)) * sd / n**0.5
+        low, high, more = mean - half, mean + half, {"sd": sd}
+    told = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
+    units = [unit for unit in first.by_query if all(unit in row.by_query for row in group)]
+    return replace(
+        first, encoder=label, value=mean, n=n, low=low, high=high, fingerprint="", replicates=None, seconds=None,
+        parameters={**told, "trainings": n, **more, "values": values},
+        by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in units},
+        note=f"mean of {n} trainings" if n > 1 else "one training",
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+class Line(NamedTuple):
+    """One line of a table: values over seeds; `sd` (divisor n - 1) is None of a single one."""
+
+    label: str
+    values: dict[str, tuple[float, ...]]
+
+    def mean(self, column: str) -> float:
+        """Return the mean of a column."""
+        return float(np.mean(self.values[column]))
+
+    def sd(self, column: str) -> float | None:
+        """Return the standard deviation over seeds."""
+        drawn = self.values[column]
+        return float(np.std(drawn, ddof=1)) if len(drawn) > 1 else None
+
+
+def table(
+    rows: Iterable[Result], columns: Sequence[str], of: Callable[[Result], str | None] | None = None
+) -> list[Line]:
+    """Return a table of a study's rows: a line a variant (on its base, width, code), a column a split of the average.
+
+    Args:
+        of: row -> its column, or None to leave it out; the split of the benchmark's averages unless given.
+    """
+    column = of or (lambda row: row.split if row.metric == "average" else None)
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in trainings(rows):
+        name = column(row)
+        if name in columns:
+            found.setdefault(line(row), {}).setdefault(str(name), []).append(row.value)
+    return [Line(label, {c: tuple(values[c]) for c in columns if c in values}) for label, values in found.items()]
+
+
+def tukey(lines: Sequence[Line], column: str) -> Tukey | None:
+    """Return ANOVA and Tukey's test over the lines with two seeds or more; None where there are not two such."""
+    from scirep_core.results.comparison import anova_tukey
+
+    groups = {line.label: line.values[column] for line in lines if len(line.values.get(column, ())) > 1}
+    return anova_tukey(groups) if len(groups) > 1 else None
+
+
+def main_metric(row: Result) -> str | None:
+    """Return the task of a row that is its one number on the full data, without the collection's name; else None.
+
+    A sample's citation triplets have no test split in their file: what was held out of them bears the file's name for it, train.
+    """
+    sample = SAMPLES.get(row.task)
+    spec = TASKS.get(sample.like if sample else row.task)
+    metric = None if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
+    whole = "train" if sample and spec and spec.type == "triplets" else "test"
+    return row.task.rpartition("/")[2] if row.split == whole and row.metric == metric else None

@@ -1,0 +1,316 @@
+"""A whole table over seeds: train every variant, score it on every task, keep the rows (`study_tables.py` has the tables).
+
+A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
+(`training/models.py`), scores are kept (`score_cache.py`), and the next run goes on with what is missing. Rows go to
+`results/embedded/study/<name>.jsonl.gz`, each with the variant, the seed of its training, its base, its code and its model's
+key in `parameters`. `seed` of a row is the scoring's, so that rows of two models resample the same test rows. Means over
+seeds, spread and tests are in studied.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from scirep_core.data.inventory import TASKS
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.results import Result, checkout, provenance, read_results
+from scirep_core.kit.store import home
+from scirep_core.bench.studied import over_seeds, trainings, write_rows
+from scirep_core.bench.study_tables import OWN, Cell, Study, cells, study
+from scirep_core.bench.speed.efficiency import measure
+from scirep_core.training.models import Made, Say, Watch, base, obtain
+from scirep_core.training.data.samples import TRAINED, held_out
+from scirep_core.training.variants import Budget, asked, variant
+
+if TYPE_CHECKING:
+    from scirep_core.bench.benchmark import Progress
+    from scirep_core.data.task import Task
+    from scirep_core.bench.systems import System
+
+Stage = Literal["all", "train", "score"]
+
+
+# ------------------------------------------------------------------------------------------------------------- running
+
+
+def run(
+    name: str,
+    given: Budget,
+    seeds: Sequence[int] = range(5),
+    *,
+    changes: dict[str, Any] | None = None,
+    only: Stage = "all",
+    protocol: str = "paper",
+    workers: int = 1,
+    keep_vectors: bool = False,
+    out: Path | None = None,
+    say: Say | None = None,
+    watch: Watch | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Train and score what is missing of a study; return its rows and write them to a file, after every seed.
+
+    Args:
+        changes: fields of the study to change: variants, bases, tasks, widths, codes, references.
+        say: told in a line each what is made; with several workers a function of a module, which they call too.
+        only: `train` stops before scoring (on a machine without the evaluators), with no rows; `score` trains nothing, and
+            models that are not there are cells that failed.
+        workers: processes, each of which takes a seed at a time.
+        keep_vectors: otherwise those of trained models are removed once they are scored.
+        out: file of the rows; `results_file(name)` unless given, which keeps what it holds of other lines and seeds.
+
+    Raises ConfigError for an unknown study, variant, base or task, or where the recorded rows are of another budget;
+    ScirepError at the end where cells failed, the rows of the others being written.
+    """
+    of = replace(study(name), **changes or {})
+    for one in of.variants:
+        variant(one)
+    if not seeds or workers < 1:
+        raise ConfigError(f"seeds = {list(seeds)}, workers = {workers}: give one or more of each")
+    path = out or results_file(name)
+    if name == "efficiency":
+        timed = [row for on in of.bases for row in measure(given, on, of.variants, say=say)]
+        timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
+        write_rows(path, timed)
+        return timed
+    there = _recorded(path, given) if out is None and only != "train" else []
+    if say:
+        data = "real samples" if given.source == "samples" else f"{given.papers:,} papers"
+        planned = sum(len(cells(of, seed, given)) for seed in seeds) + len(of.references)
+        say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
+    for on in of.bases if workers > 1 else ():  # once, before the others wait for it
+        for width in of.widths or (given.width,):
+            base(on, replace(given, width=width), say)
+    jobs = [_Job(name, of, seed, given, only, protocol, keep_vectors) for seed in seeds]
+    rows: dict[int, list[Result]] = {}
+    failed: list[str] = []
+    if only != "train" and of.references:
+        rows[-1] = _references(name, of, given, protocol, progress)
+    for done in _parallel(jobs, workers, say) if workers > 1 else (_seed(job, say, watch, progress) for job in jobs):
+        rows[done.seed] = done.rows
+        failed += done.failed
+        own = [row for seed in sorted(rows) for row in rows[seed]]
+        labels = {row.encoder for row in own}
+        made = sorted([*(row for row in there if row.encoder not in labels), *own], key=_seed_of)
+        if only != "train":
+            write_rows(path, made)
+    if failed:
+        raise ScirepError(f"{len(failed)} cells of study {name} failed, the others are kept: {'; '.join(failed[:5])}")
+    return [*made, *over_seeds(made)]
+
+
+def _asked(given: Budget) -> dict[str, Any]:
+    """Return what a row says of its budget: the name, and what was set otherwise."""
+    name, settings = asked(given) or ("", {})
+    return {"budget": name, "settings": settings} if name else {}
+
+
+def _recorded(path: Path, given: Budget) -> list[Result]:
+    """Return the trainings a file holds. Raises ConfigError where they are of another budget: one table is of one size."""
+    there, own = trainings(read_results(path) if path.is_file() else []), _asked(given)
+    for row in there:
+        if own and row.parameters.get("budget") and own != (other := _of_budget(row.parameters)):
+            of = f"{other['budget']}, {other['settings'] or 'as it is'}"
+            raise ConfigError(f"{path}: its rows are of another budget: {of}. Give --out FILE, or delete it")
+    return there
+
+
+def _seed_of(row: Result) -> int:
+    return int(row.parameters.get("training_seed", -1))
+
+
+def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: parameters[key] for key in ("budget", "settings")}
+
+
+class _Job(NamedTuple):
+    name: str
+    study: Study
+    seed: int
+    given: Budget
+    only: Stage
+    protocol: str
+    keep_vectors: bool
+
+
+class _Done(NamedTuple):
+    seed: int
+    rows: list[Result]
+    failed: list[str]
+
+
+def _seed(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
+    """Train and score one seed's cells; a cell that fails does not lose the others."""
+    rows: list[Result] = []
+    failed: list[str] = []
+    used: set[str] = set()
+    tasks = _tasks(job.study, job.given) if job.only != "train" else []
+    chosen = cells(job.study, job.seed, job.given)
+    for at, cell in enumerate(chosen, start=1):
+        label, known = cell.label(job.study), variant(cell.variant)
+        try:
+            given = replace(job.given, width=cell.width)
+            made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
+            if job.only == "train":
+                continue
+            if say:
+                say(f"{job.name} {at}/{len(chosen)}: scoring {label}")
+            system = as_system(label, made, cell.code, known.how)
+            used |= _fingerprints(system) if known.kind or known.members else set()
+            rows += _score(job, cell, system, made, tasks, progress)
+        except ScirepError as error:
+            failed.append(f"{label}: {error}")
+    for fingerprint in () if job.keep_vectors else used:
+        shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
+    return _Done(job.seed, rows, failed)
+
+
+def _parallel(jobs: Sequence[_Job], workers: int, say: Say | None) -> Iterator[_Done]:
+    """Yield seeds as processes finish them; each has its share of the cores."""
+    import os
+
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (threads,)) as pool:
+        for future in as_completed([pool.submit(_seed, job, say) for job in jobs]):
+            if say:
+                say(f"seed {future.result().seed} is done")
+            yield future.result()
+
+
+def _begin(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _tasks(of: Study, given: Budget) -> list[Task]:
+    """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
+    from scirep_core.bench.suites import AVERAGED
+
+    loaded = _loaded(of.tasks, given.papers, given.data_seed)
+    whole = of.split is None or not (isinstance(of.tasks, str) and of.tasks in AVERAGED)
+    return [task for task in loaded if whole or not TASKS[task.name].few_shot]
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int) -> list[Task]:
+    """Return the tasks that are scored; of real samples that are trained on, what was held out."""
+    from scirep_core.bench import benchmark
+
+    tasks, failed = benchmark.load_tasks(names, "embedded", papers, data_seed)
+    for error in failed.values():
+        raise error
+    return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
+
+
+def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean") -> System:
+    """Return models as what is scored: several joined, or one code's vectors for every format."""
+    from scirep_core.encoders import load_encoder
+    from scirep_core.encoders.ensemble import Ensemble
+    from scirep_core.bench.systems import System
+
+    said = "" if code == OWN else f"#{code}"
+    members = tuple(load_encoder(f"{one.encoder}{said}") for one in made)
+    encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
+    return System(label, encoder.fingerprint, encoder)
+
+
+def _fingerprints(system: System) -> set[str]:
+    return {one.fingerprint for one in getattr(system.encoder, "members", (system,))}
+
+
+def _score(
+    job: _Job, cell: Cell, system: System, made: Sequence[Made], tasks: list[Task], progress: Progress | None
+) -> list[Result]:
+    """Return the rows of one cell, and its averages where its tasks form them."""
+    given = job.given
+    rows = _scored(job.study, given, tasks, system, job.protocol, progress)
+    told = {
+        "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
+        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, **_length(made), **_asked(given),
+    }  # fmt: skip
+    return _placed(job.name, job.study, rows, told)
+
+
+def _scored(
+    of: Study, given: Budget, tasks: Sequence[Task], system: System | str, protocol: str, progress: Progress | None
+) -> list[Result]:
+    """Return a system's rows on a study's tasks. Raises ScirepError naming the tasks that failed."""
+    from scirep_core.bench import benchmark
+
+    outcome = benchmark.attempt(
+        tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
+        question=benchmark.Question(protocol, split=of.split, similarity=of.similarity),
+    )  # fmt: skip
+    if outcome.failed:
+        raise ScirepError(benchmark.failure(outcome)) from next(iter(outcome.failed.values()))
+    return outcome.rows
+
+
+def _length(made: Sequence[Made]) -> dict[str, Any]:
+    """Return how long a cell's models were trained, and how they pool: from their folders."""
+    from scirep_core.encoders.models.model_store import describe, is_saved
+
+    found = [describe(one.folder) for one in made if is_saved(one.folder)]
+    trained = [one.made["training"] for one in found if "training" in one.made]
+    if not trained:
+        return {}
+    return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained),
+            "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
+
+
+def _references(name: str, of: Study, given: Budget, protocol: str, progress: Progress | None) -> list[Result]:
+    """Return the rows of floor, ceiling and words alone."""
+    from scirep_core.bench import benchmark
+
+    rows: list[Result] = []
+    for system in of.references:
+        scored = benchmark.score(_tasks(of, given), system, papers=given.papers, data_seed=given.data_seed,
+                                 protocol=protocol, progress=progress)  # fmt: skip
+        rows += _placed(name, of, scored, {"variant": system, **_asked(given)})
+    return rows
+
+
+def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) -> list[Result]:
+    """Return rows as the study keeps them: small, since they are committed.
+
+    Of a suite its averages, the widest of which holds the value of every unit; of single tasks their rows, without the
+    values of single queries.
+    """
+    from scirep_core.bench.suites import AVERAGED, averages
+
+    means: list[Result] = []
+    if isinstance(of.tasks, str) and of.tasks in AVERAGED:
+        version, splits = AVERAGED[of.tasks]
+        means = averages(rows, version, True, splits)  # a small literature lacks few-shot settings; the note says which
+    most = max((row.n for row in means), default=0)
+    kept = [row if row.n == most and means else replace(row, by_query={}) for row in means or rows]
+    return [
+        replace(row, chapter=f"study/{name}", parameters={**row.parameters, **told}, replicates=None,
+                provenance=row.provenance or provenance())
+        for row in kept
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def results_file(name: str) -> Path:
+    """Return where a study's rows are recorded: packed, since five trainings of every line are megabytes of rows.
+
+    Raises ConfigError without a checkout.
+    """
+    return (
+        checkout("A recorded study")
+        / "results"
+        / ("real" if study(name).tasks == "samples" else "embedded")
+        / "study"
+        / f"{name}.jsonl.gz"
+    )

@@ -1,0 +1,292 @@
+"""Suites of tasks by name, and the benchmark's average exactly as SciRepEval defines it.
+
+The papers print averages but never write the rule down. It follows from appendix A and is confirmed by every row that prints
+its parts (v1 Tables 2 and 3, v2 Tables 2 and 8; tests/test_benchmark.py):
+
+    FoS, DRSM, Biomimicry    mean of F1 on the full data and in the two few-shot settings     one unit each
+    reviewer matching        mean of P@5 and P@10, hard and soft                              one unit
+    SciDocs Co-view, Co-read, Cite, Co-cite    MAP, nDCG                                      two units each
+    every other task         its one metric                                                   one unit
+    average                  plain mean over units: v2 (7 x in-train + 20 x out-of-train) / 27,
+                             v1 (7 x in-train + 11 x out-of-train + 10 x SciDocs) / 28
+
+An average over fewer units is another number. It is refused, or, where asked for, says which units it lacks. A few-shot
+task that lacks one of its settings lacks its unit: the mean of the rest would be another number too.
+
+Intervals: the rows' bootstrap values are averaged draw by draw. Tasks have draws of their own, so they vary independently;
+two metrics of one task share theirs, so their covariance is in the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.data.inventory import SCIMULT, SCIREPEVAL, TASKS
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.kit.errors import ConfigError, UnknownName, nearest
+from scirep_core.kit.formats import FORMATS
+from scirep_core.results import Result, provenance
+from scirep_core.kit.store import stable_hash
+
+
+def _names(*configs: str) -> tuple[str, ...]:
+    return tuple(f"scirepeval/{config}" for config in configs)
+
+
+IN_TRAIN = _names(
+    "mesh_descriptors", "fos", "cite_count", "pub_year", "same_author", "high_influence_cite", "search"
+)  # fmt: skip
+SCIDOCS = _names("scidocs_mag", "scidocs_mesh", "scidocs_view", "scidocs_read", "scidocs_cite", "scidocs_cocite")
+_SHARED = _names("biomimicry", "drsm", "peer_review_score", "hindex", "tweet_mentions", "s2and",
+                 "paper_reviewer_matching", "trec_covid")  # fmt: skip
+PARTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "v1": {"in-train": IN_TRAIN, "out-of-train": (*_SHARED, *_names("feeds_1", "feeds_m", "feeds_title")),
+           "scidocs": SCIDOCS},
+    "v2": {"in-train": IN_TRAIN, "out-of-train": (*_SHARED, *_names("relish", "nfcorpus"), *SCIDOCS)},
+}  # fmt: skip
+"""Version -> part -> tasks. v2 folds SciDocs into out-of-train and has RELISH and NFCorpus for the three Feeds tasks."""
+
+
+def _in_order(tasks: Iterable[str]) -> tuple[str, ...]:
+    chosen = set(tasks)
+    return tuple(name for name in SCIREPEVAL if name in chosen)
+
+
+SUITES: dict[str, tuple[str, ...]] = {
+    "scirepeval": _in_order(name for tasks in PARTS["v2"].values() for name in tasks),
+    "scirepeval-v1": _in_order(name for tasks in PARTS["v1"].values() for name in tasks),
+    "scidocs": SCIDOCS,
+    "mdcr": ("scirepeval/mdcr",),
+    "samples": tuple(name for name, sample in SAMPLES.items() if sample.like.startswith("scirepeval/")),
+    "embedded-all": tuple(name for name, spec in SCIREPEVAL.items() if spec.type != "triplets"),
+    "scimult": (
+        *(name for name in SCIMULT if not name.startswith(("scimult/pretrain_", "scimult/pmc_"))),
+        *_names("scidocs_mag", "scidocs_mesh"),
+    ),
+}  # fmt: skip
+"""What `scirep score SUITE` scores: the benchmark (23 tasks), its first version (24), SciDocs' six tasks, MDCR, the small
+real samples, and every SciRepEval task there is embedded data for (27: v1, v2 and MDCR); and what SciMult evaluates without
+further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'."""
+AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "scirepeval": ("v2", ()),
+    "scirepeval-v1": ("v1", ()),
+    "scidocs": ("v1", ("scidocs",)),
+}
+"""Suite -> the version of the average, and the splits of it (all of them unless named), that its rows can form."""
+
+
+def suite(name: str) -> tuple[str, ...]:
+    """Return the tasks of a suite. Raises ConfigError naming the nearest suite."""
+    if name not in SUITES:
+        raise UnknownName("suite", name, SUITES)
+    return SUITES[name]
+
+
+class Unit(NamedTuple):
+    """One summand of the average.
+
+    Attributes:
+        part: in-train, out-of-train, or (v1) scidocs.
+        format: CLF, RGN, PRX, QRY.
+        task: name of the task.
+        members: (split, metric) of the rows whose mean is the unit's value.
+    """
+
+    part: str
+    format: str
+    task: str
+    members: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The task's name; with the metric where a task has two units."""
+        pair = len(TASKS[self.task].metrics) == 2
+        return f"{self.task}:{self.members[0][1]}" if pair else self.task
+
+
+def units(version: str = "v2") -> tuple[Unit, ...]:
+    """Return the units of an average: 27 of v2, 28 of v1. Raises ConfigError for another version."""
+    if version not in PARTS:
+        raise ConfigError(f"unknown version {version!r} of the average; {nearest(version, PARTS)}")
+    return tuple(
+        unit for part, tasks in PARTS[version].items() for name in _in_order(tasks) for unit in _of(part, name)
+    )
+
+
+def _of(part: str, name: str) -> list[Unit]:
+    spec = TASKS[name]
+    metrics = ("mean_of_four",) if "mean_of_four" in spec.metrics else spec.metrics
+    splits = ("test", *(f"{shot.sample_size}-shot" for shot in spec.few_shot))
+    return [Unit(part, spec.format, name, tuple((split, metric) for split in splits)) for metric in metrics]
+
+
+Replicates = NDArray[np.float32]
+
+
+class Value(NamedTuple):
+    """A unit that can be formed: its value (0-100), bootstrap values if all its rows have them, lowest coverage."""
+
+    value: float
+    replicates: Replicates | None
+    coverage: float
+
+
+Rows = Mapping[tuple[str, str, str], Result]
+
+
+def averages(
+    rows: Sequence[Result], version: str = "v2", partial: bool = False, splits: Sequence[str] = ()
+) -> list[Result]:
+    """Return the averages of one system's rows, as rows of task `scirepeval/average-<version>`, metric `average`.
+
+    Splits: in-train, out-of-train, scidocs (v1), all, CLF, RGN, PRX, QRY, and by part and format: in-train/CLF and so on
+    (v1 Table 9, v2 Table 11). `n` counts units, `by_query` gives the value of each. `coverage` is the share of units times
+    the lowest coverage of a unit's rows, which is in `parameters["lowest_coverage"]` where papers are missing.
+
+    Args:
+        rows: rows of `benchmark.score` or `evaluate`; rows of other tasks (MDCR, say) do not count.
+        version: v1 or v2.
+        partial: average what is there, say in the note what is not; a split without any unit has no row.
+        splits: only these; all of them unless named.
+
+    Raises ConfigError for rows of several encoders, protocols, sources, seeds, sizes of the literature or versions of a
+    task's data; for a row that is there twice; and, unless `partial`, with the list of what is missing.
+    """
+    wanted = units(version)
+    chosen = _splits(wanted)
+    for name in splits:
+        if name not in chosen:
+            raise ConfigError(f"no split {name!r} of the average; {nearest(name, chosen)}")
+    chosen = {name: inside for name, inside in chosen.items() if not splits or name in splits}
+    concerned = [unit for unit in wanted if any(unit in inside for inside in chosen.values())]
+    found = _one_system([row for row in rows if any(row.task == unit.task for unit in concerned)])
+    missing = {
+        unit.name: lacks
+        for unit in concerned
+        if (lacks := [member for member in unit.members if (unit.task, *member) not in found])
+    }
+    values = {unit.name: _value(unit, found) for unit in concerned if unit.name not in missing}
+    if not values or (missing and not partial):
+        raise ConfigError(
+            f"no average of {len(concerned)} units: {len(missing)} missing: {_lacking(concerned, missing)}. "
+            "Score them, or ask for a partial average, which says what it lacks"
+        )
+    made = []
+    for split, inside in chosen.items():
+        there = {unit.name: values[unit.name] for unit in inside if unit.name in values}
+        if there:
+            lacking = [unit for unit in inside if unit.name in missing]
+            made.append(_average(f"scirepeval/average-{version}", split, there, lacking, missing, found))
+    return made
+
+
+def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
+    """Return the units of every split of an average, in the order rows are given."""
+    found: dict[str, list[Unit]] = {part: [] for part in dict.fromkeys(unit.part for unit in wanted)}
+    found |= {name: [] for name in ("all", *FORMATS)}
+    for unit in wanted:
+        for name in (unit.part, "all", unit.format, f"{unit.part}/{unit.format}"):
+            found.setdefault(name, []).append(unit)
+    return {name: tuple(inside) for name, inside in found.items()}
+
+
+def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]], most: int = 8) -> str:
+    """Return what is missing: a unit's name, with the settings it lacks where it has others."""
+    said = []
+    for unit in wanted:
+        lacks = missing.get(unit.name, ())
+        if lacks:
+            some = f" ({', '.join(split for split, _ in lacks)})" if len(lacks) < len(unit.members) else ""
+            said.append(unit.name.removeprefix("scirepeval/") + some)
+    return ", ".join(said[:most]) + (f" and {len(said) - most} more" if len(said) > most else "")
+
+
+def _one_system(rows: Sequence[Result]) -> dict[tuple[str, str, str], Result]:
+    """Return the rows by (task, split, metric). Raises ConfigError unless they are one system's on one set of data."""
+    for what, of in SAME.items():
+        values = sorted({str(of(row)) for row in rows} - {"None"})
+        if len(values) > 1:
+            raise ConfigError(
+                f"an average of rows of {len(values)} {what} ({', '.join(values[:3])}) is no number. Choose one"
+            )
+    hashes: dict[str, Result] = {}
+    found: dict[tuple[str, str, str], Result] = {}
+    for row in rows:
+        other = hashes.setdefault(row.task, row)
+        if (other.data_hash, other.fingerprint) != (row.data_hash, row.fingerprint):
+            what = "data" if other.data_hash != row.data_hash else "vectors"
+            raise ConfigError(f"rows of {row.task} are from different {what}. Score it again")
+        if (row.task, row.split, row.metric) in found:
+            raise ConfigError(f"{row.task}, {row.split}, {row.metric} is there twice. Give one system's rows")
+        found[row.task, row.split, row.metric] = row
+    return found
+
+
+SAME: dict[str, Callable[[Result], Any]] = {
+    "encoders": lambda row: row.encoder,
+    "protocols": lambda row: row.protocol,
+    "sources": lambda row: row.source,
+    "kinds": lambda row: row.kind,
+    "seeds": lambda row: row.seed,
+    "sizes": lambda row: row.parameters.get("papers"),
+    "literatures": lambda row: row.parameters.get("data_seed"),
+    "back ends": lambda row: (
+        row.parameters.get("intercept", True) if TASKS[row.task].format in ("CLF", "RGN") else None
+    ),
+}
+"""What all rows of an average must share, where they say it."""
+
+
+def _value(unit: Unit, found: Rows) -> Value:
+    rows = [found[unit.task, split, metric] for split, metric in unit.members]
+    return Value(
+        float(np.mean([row.value for row in rows])),
+        _mean([row.replicates for row in rows]),
+        min(1.0 if row.coverage is None else row.coverage for row in rows),
+    )
+
+
+def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
+    """Return the mean draw by draw; None unless all have as many draws."""
+    there = [one for one in drawn if one is not None]
+    if len(there) < len(drawn) or len({len(one) for one in there}) != 1:
+        return None
+    return np.asarray(np.mean(there, axis=0, dtype=np.float64), dtype=np.float32)
+
+
+def _average(
+    task: str, split: str, there: Mapping[str, Value], lacking: Sequence[Unit],
+    missing: Mapping[str, Sequence[tuple[str, str]]], found: Rows,
+) -> Result:  # fmt: skip
+    """Return one average of the units that are there."""
+    tasks = {name.partition(":")[0] for name in there}
+    rows = [row for (name, _, _), row in found.items() if name in tasks]
+    one = rows[0]
+    replicates, low, high = _mean([value.replicates for value in there.values()]), None, None
+    if replicates is not None:
+        low, high = (float(bound) for bound in np.quantile(replicates.astype(np.float64), [0.025, 0.975]))
+    of, short = len(there) + len(lacking), sum(value.coverage < 1 for value in there.values())
+    lowest = min(value.coverage for value in there.values())
+    parameters = {key: value for key, value in one.parameters.items() if key in ("papers", "data_seed")}
+    # a ranking row knows no back end; probes' rows agree on theirs (SAME)
+    parameters |= {"intercept": False} if any(row.parameters.get("intercept") is False for row in rows) else {}
+    parameters |= {"lowest_coverage": lowest} if lowest < 1 else {}
+    prints = sorted({row.fingerprint for row in rows})
+    notes = (
+        f"{len(there)} of {of} units; without {_lacking(lacking, missing)}" if lacking else "",
+        f"{short} units scored with papers missing, the worst with {100 * lowest:.1f} % there" if short else "",
+        "" if replicates is not None else "no interval: some rows have no bootstrap values",
+    )
+    return Result(
+        task, split, "average", one.protocol, float(np.mean([value.value for value in there.values()])), len(there),
+        encoder=one.encoder, low=low, high=high, kind=one.kind, source=one.source, seed=one.seed,
+        fingerprint=prints[0] if len(prints) == 1 else stable_hash(prints)[:16],
+        data_hash=stable_hash(sorted({(row.task, row.split, row.metric, row.n, row.data_hash) for row in rows})),
+        coverage=lowest * len(there) / of, pool=f"{len(there)} of {of} units, {len(tasks)} tasks",
+        parameters=parameters, provenance=provenance(), note="; ".join(note for note in notes if note),
+        by_query={name: value.value for name, value in there.items()}, replicates=replicates,
+    )  # fmt: skip

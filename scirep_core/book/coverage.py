@@ -1,0 +1,349 @@
+"""The coverage page: every table, figure and claim of the five papers, what became of it, and by which numbers.
+
+The inventory is `published/exhibits.csv`, one row an exhibit (`Exhibit`). What is said of numbers is not kept there: it is
+read from the chapters as they ran. Of an exhibit the page counts the printed numbers that its chapters show, each of which
+has a row in the list of origins at the foot of the chapter, and, chapter by chapter, the result rows of ours behind it.
+The table is whole without scripts; `book/_static/coverage.js` adds a search box and filters.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scirep_core.kit.errors import DataError, nearest
+from scirep_core.kit.records import read_csv
+from scirep_core.results import PRINT, ROOT, recordings
+
+EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
+PAPERS = {
+    "scirepeval-v1": "SciRepEval, 25-task submission",
+    "scirepeval-v2": "SciRepEval, 24-task publication",
+    "csfcube": "CSFCube",
+    "neighbours": "Textual neighbours",
+    "scimult": "SciMult",
+}
+STATES = {
+    "exact": "the printed result itself, computed from the papers’ own public data; misprints are named in the note",
+    "sample": "the same measurement on real data, but on a part of the paper’s, or of other systems than the paper’s: "
+    "directions compare, heights do not",
+    "embedded": "the same measurement on the embedded literature, which is invented and whose truth is known",
+    "arithmetic": "follows from printed numbers, or does not; or is made again from code (a drawing, a text)",
+    "quoted": "quoted and not computed; the note says why",
+}
+"""What a state means, the strongest first."""
+LABELS = {
+    "exact": "exact on real data", "sample": "real sample", "embedded": "embedded literature", "arithmetic": "arithmetic",
+    "quoted": "quoted only",
+}  # fmt: skip
+OFFLINE = {
+    "FULL": "the printed number itself, from small public files",
+    "ARITH": "follows from other printed numbers, code or configuration",
+    "PART": "some cells or the direction, on the paper's real data",
+    "SAMPLE": "the same protocol on samples or small models; numbers not comparable",
+    "LARGE": "only with large downloads (data sets, checkpoints)",
+    "none": "not at all",
+}
+"""How much of an exhibit can be computed without a large download; kept in the inventory, for who plans a chapter."""
+DRAWN = ("drawing", "text", "string")
+"""First words of the statistic of exhibits that have no numbers."""
+SOURCES = {"real": "real", "embedded": "embedded", PRINT: "arithmetic"}
+"""Sources of result rows by name; what else there is (modules, settings, scores of other rows) counts as other."""
+ORIGIN = re.compile(r'<th scope="row" id="([^"]+)"><code>published:[^:<]*:([^:<]+):')
+
+
+class Exhibit(NamedTuple):
+    """One table, figure or claim of a paper; a row of `published/exhibits.csv`.
+
+    `chapter` names its pages, the main one first; `state` is the strongest of what was done, `also` what else was; `rests`
+    the exhibits whose printed numbers carry it, beside its own. Words of the last two are separated by spaces.
+    """
+
+    id: str
+    paper: str
+    exhibit: str
+    shows: str
+    statistic: str
+    offline: str
+    chapter: str
+    state: str
+    also: str
+    rests: str
+    note: str
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Its chapters, `<paper>/<notebook>`."""
+        return tuple(self.chapter.split())
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Its states, the strongest first."""
+        return (self.state, *self.also.split())
+
+    @property
+    def carried_by(self) -> tuple[str, ...]:
+        """Exhibits whose printed numbers it rests on, itself first."""
+        return (self.id, *self.rests.split())
+
+    @property
+    def numberless(self) -> bool:
+        """Whether print has a drawing or a text, and no number to show."""
+        return self.statistic.startswith(DRAWN)
+
+
+class Shown(NamedTuple):
+    """What a built chapter holds: anchors of printed numbers by exhibit; rows of ours by source, recorded and live."""
+
+    title: str
+    numbers: Mapping[str, Sequence[str]]
+    recorded: Mapping[str, int]
+    live: Mapping[str, int]
+
+
+# ---- the inventory --------------------------------------------------------------------------------------------------
+
+
+def exhibits(path: Path = EXHIBITS) -> list[Exhibit]:
+    """Return the inventory of exhibits. Raises DataError at file:line for a row that breaks its vocabulary."""
+    rows: list[Exhibit] = []
+    lines: list[int] = []
+    for line, row in read_csv(path, Exhibit._fields):
+        if list(row) != list(Exhibit._fields):
+            raise DataError(path, 1, "wrong header", f"It must be {','.join(Exhibit._fields)}")
+        one = Exhibit(**row)
+        _check(one, path, line)
+        rows.append(one)
+        lines.append(line)
+    for identity, count in Counter(row.id for row in rows).items():
+        if count > 1:
+            raise DataError(path, None, f"exhibit {identity} appears {count} times", "Give each row its own id")
+    known = {row.id for row in rows}
+    for one, line in zip(rows, lines, strict=True):
+        for other in one.rests.split():
+            if other not in known:
+                raise DataError(path, line, f"{one.id} rests on {other!r}", nearest(other, known))
+    return rows
+
+
+def _check(row: Exhibit, path: Path, line: int) -> None:
+    """Refuse an unknown word, states out of order, no chapter, and a quotation without its reason."""
+    words = ((row.paper, PAPERS), (row.offline, OFFLINE), *((state, STATES) for state in row.states))
+    for value, known in words:
+        if value not in known:
+            raise DataError(path, line, f"unknown value {value!r}", nearest(value, known))
+    order = [list(STATES).index(state) for state in row.states]
+    if order != sorted(set(order)):
+        hint = f"The strongest first, each once: {', '.join(STATES)}"
+        raise DataError(path, line, f"states of {row.id} are {' '.join(row.states)}", hint)
+    if not row.pages:
+        raise DataError(path, line, f"{row.id} has no chapter", "Name the notebook that holds it, <paper>/<notebook>")
+    if "quoted" in row.states and (row.also or not row.note):
+        hint = "Quoted only stands alone, and the note says why nothing is computed"
+        raise DataError(path, line, f"{row.id} is quoted", hint)
+
+
+def summary(rows: Sequence[Exhibit]) -> str:
+    """Return the sentences of the first page on where the book stands (Markdown)."""
+    tally = Counter(row.state for row in rows)
+    return (
+        f"**Where it stands.** The five papers hold {len(rows)} tables, figures and claims worth checking, and each has a "
+        f"place here. By the strongest that could be done: {tally['exact']} come out exactly on real data, {tally['sample']} "
+        f"are repeated on a real sample, {tally['embedded']} on the embedded literature, {tally['arithmetic']} are settled by "
+        f"arithmetic on printed numbers or made again from code, and {tally['quoted']} are only quoted, with the reason. "
+        "[Coverage](coverage.md) lists them all."
+    )
+
+
+# ---- what the chapters hold -----------------------------------------------------------------------------------------
+
+
+def shown(page: str, title: str, notebook: Mapping[str, Any], executed: Path) -> Shown:
+    """Return what an executed chapter holds.
+
+    Args:
+        page: `<paper>/<notebook>`.
+        notebook: its JSON, executed; the list of origins is read from the outputs.
+        executed: folder of the run, with `<page>.data/rows.jsonl`.
+    """
+    numbers: dict[str, list[str]] = {}
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            for anchor, exhibit in ORIGIN.findall("".join(output.get("data", {}).get("text/html", ""))):
+                numbers.setdefault(exhibit, []).append(anchor)
+    live = _tally([executed / f"{page}.data" / "rows.jsonl"])
+    return Shown(title, numbers, recorded_rows(page, notebook), live)
+
+
+def recorded_rows(page: str, notebook: Mapping[str, Any]) -> Counter[str]:
+    """Return how many committed rows a chapter has, by source: of its own runs, and of the studies it needs."""
+    needs = (need for need in notebook["metadata"]["scirep"].get("needs", ()) if need.startswith("results/"))
+    files = chain(recordings(page, root=ROOT), *(ROOT.glob(need) for need in needs if "/study/" in need))
+    return _tally(files)
+
+
+def _tally(files: Iterable[Path]) -> Counter[str]:
+    found: dict[tuple[str, str], None] = {}  # runs of one chapter on more data have the same arithmetic on print
+    for path in sorted(set(files)):
+        if path.is_file():
+            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as stream:
+                rows = map(json.loads, stream)
+                found |= dict.fromkeys((row["id"], row.get("source", "")) for row in rows)
+    return Counter(SOURCES.get(source, "other") for _, source in found)
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def page(rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
+    """Return the coverage page (Markdown with tables in HTML). `chapters` maps the pages of this build to what they hold."""
+    return "\n".join(
+        [
+            "# Coverage",
+            "",
+            f"The five papers hold {len(rows)} tables (T), figures (F) and claims in running text (C) that can be checked. This "
+            "page says of each what became of it here, in which chapter, and by which numbers. It is made from the inventory "
+            "`scirep_core/published/exhibits.csv` and from the chapters as they ran, each time the book is built.",
+            "",
+            "An exhibit often has several states: a table whose averages follow by arithmetic, and whose trainings are repeated "
+            "on invented papers. The first one is the strongest; pictures and counts go by it.",
+            "",
+            '<ul class="scirep-states">',
+            *(f"<li>{_badge(state)} <span>{meaning}.</span></li>" for state, meaning in STATES.items()),
+            "</ul>",
+            "",
+            "## How much of each paper",
+            "",
+            _counts(rows),
+            "",
+            "Printed numbers are those that a chapter shows with a link to their origin. Rows are results of our own, of the "
+            "whole chapter: *recorded* are kept with the project, *live* are of this build.",
+            "",
+            _form(),
+            "",
+            *chain.from_iterable(_paper(slug, name, rows, chapters) for slug, name in PAPERS.items()),
+        ]
+    )
+
+
+def _badge(state: str, strong: bool = True) -> str:
+    weight = "" if strong else ' data-also=""'
+    return f'<span class="scirep-state" data-state="{state}"{weight}>{LABELS[state]}</span>'
+
+
+def _counts(rows: Sequence[Exhibit]) -> str:
+    """Return the picture of states by paper, and the table with the same numbers."""
+    tally = {slug: Counter(row.state for row in rows if row.paper == slug) for slug in PAPERS}
+    body = [
+        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{tally[slug][s]}</td>" for s in STATES)}'
+        f"<td>{tally[slug].total()}</td></tr>"
+        for slug, name in PAPERS.items()
+    ]
+    total = sum(tally.values(), Counter())
+    body.append(
+        f'<tr class="group"><th scope="row">all</th>{"".join(f"<td>{total[s]}</td>" for s in STATES)}<td>{len(rows)}</td></tr>'
+    )
+    head = "".join(f'<th scope="col">{LABELS[state]}</th>' for state in STATES)
+    return "\n".join(
+        [
+            f'<figure class="scirep-figure scirep-covered">{_bars(tally)}',
+            "<figcaption>Exhibits by paper and by the strongest that was done with each; a bar is as long as its paper has "
+            "exhibits.</figcaption></figure>",
+            '<div class="scirep-scroll"><table class="scirep-table"><caption>The same in numbers</caption><thead><tr>'
+            f'<th scope="col">paper</th>{head}<th scope="col">all</th></tr></thead><tbody>{"".join(body)}</tbody></table></div>',
+        ]
+    )
+
+
+def _bars(tally: Mapping[str, Counter[str]]) -> str:
+    """Return stacked bars as SVG: one a paper, its name above, the counts below."""
+    width, block = 360.0, 46
+    unit = width / max(max(counts.total() for counts in tally.values()), 1)
+    told = "; ".join(
+        f"{PAPERS[slug]}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}"
+        for slug, counts in tally.items()
+    )
+    parts = [
+        f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img"><title>Exhibits by state. {told}.</title>'
+    ]
+    for row, (slug, counts) in enumerate(tally.items()):
+        x, top = 0.0, row * block
+        parts.append(f'<text x="0" y="{top + 11}" font-size="11">{PAPERS[slug]}, {counts.total()}</text>')
+        for state in (s for s in STATES if counts[s]):
+            length = counts[state] * unit
+            parts.append(
+                f'<rect class="{state}" x="{x + 0.5:.2f}" y="{top + 15}" width="{max(length - 1, 1):.2f}" height="12"/>'
+                f'<text x="{x + length / 2:.2f}" y="{top + 37}" font-size="9" text-anchor="middle">{counts[state]}</text>'
+            )
+            x += length
+    return "".join([*parts, "</svg>"])
+
+
+def _form() -> str:
+    """Return the search box and filters; hidden until the script, without which they would do nothing, shows them."""
+    papers = "".join(f'<option value="{slug}">{name}</option>' for slug, name in PAPERS.items())
+    states = "".join(f'<option value="{state}">{LABELS[state]}</option>' for state in STATES)
+    return "\n".join(
+        [
+            '<form class="scirep-filter" role="search" aria-label="Exhibits" hidden>',
+            '<label>Search <input type="search" name="words" placeholder="Tukey, TN-T3, Figure 2" autocomplete="off"></label>',
+            f'<label>Paper <select name="paper"><option value="">all</option>{papers}</select></label>',
+            f'<label>State <select name="state"><option value="">any</option>{states}</select></label>',
+            '<label><input type="checkbox" name="strongest"> only as the strongest</label>',
+            '<button type="reset">Show all</button> <output aria-live="polite"></output>',
+            "</form>",
+        ]
+    )
+
+
+def _paper(slug: str, name: str, rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> Iterator[str]:
+    """Yield the lines of one paper: heading and table."""
+    body = [_row(row, chapters) for row in rows if row.paper == slug]
+    heads = "".join(
+        f'<th scope="col">{head}</th>' for head in ("id", "exhibit and state", "chapter and numbers", "note")
+    )
+    yield from (
+        f'<div id="paper-{slug}"></div>', "", f"## {name}", "",
+        f'<table class="scirep-coverage"><caption>{len(body)} exhibits</caption><thead><tr>{heads}</tr></thead><tbody>',
+        *body, "</tbody></table>", "",
+    )  # fmt: skip
+
+
+def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
+    what = f"<strong>{html.escape(row.exhibit)}</strong>: {html.escape(row.shows)}"
+    what += f" <em>({html.escape(row.statistic)})</em>" if row.statistic else ""
+    states = " ".join(_badge(state, strong=not place) for place, state in enumerate(row.states))
+    where = "".join(_where(row, name, chapters[name]) for name in row.pages if name in chapters)
+    filled = "".join(f"<td>{cell}</td>" for cell in (f"{what}<p>{states}</p>", where, html.escape(row.note)))
+    return (
+        f'<tr data-paper="{row.paper}" data-states="{" ".join(row.states)}"><th scope="row" id="{row.id.lower()}">{row.id}</th>'
+        f"{filled}</tr>"
+    )
+
+
+def _where(row: Exhibit, name: str, chapter: Shown) -> str:
+    """Return the link to a chapter, the printed numbers of the exhibit it shows, and its rows of ours."""
+    told = []
+    for exhibit in row.carried_by:
+        anchors = chapter.numbers.get(exhibit, ())
+        if anchors:
+            through = "" if exhibit == row.id else f' of <a href="#{exhibit.lower()}">{exhibit}</a>'
+            some = f"{len(anchors)} printed number{'s' * (len(anchors) > 1)}"
+            told.append(f'<a href="{name}.html#{anchors[0]}">{some}</a>{through}')
+    nothing = "a figure: no number to quote" if "-F" in row.id else "no number in print"
+    printed = ", ".join(told) or (nothing if row.numberless or "-F" in row.id else "no printed number linked")
+    ours = [
+        f"{tally[source]:,} {source} {kind}"
+        for source in ("real", "embedded")
+        for kind, tally in (("recorded", chapter.recorded), ("live", chapter.live))
+        if tally.get(source)
+    ]
+    rows = f"; chapter’s own rows: {', '.join(ours)}" if ours else ""
+    return f'<p><a href="{name}.html">{html.escape(chapter.title)}</a><br><small>{printed}{rows}</small></p>'

@@ -1,0 +1,192 @@
+"""What the hand-written pages borrow from chapters: a panel for the first page, and one number taken apart.
+
+    % scirep: panel beyond/own_paper     in a page of `book/`: the chapter's explorer, in its brief form
+    % scirep: anatomy                    one score as published, recorded and live, and what its name and its row say
+
+Both are made of the executed chapters when the book is assembled. In a book without that chapter the panel is left out, and
+the number has no live line.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from scirep_core.page.chapter import anchor
+from scirep_core.book.explain import Origin
+from scirep_core.results.published import Printed, everything
+from scirep_core.results import ROOT, Result, read_results, recorded
+
+PANEL = re.compile(r"^% scirep: panel (\S+)$", re.MULTILINE)
+VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
+CHAPTER, TASK, SYSTEM, METRIC = "csfcube/baselines", "csfcube/all", "fabs_bm25", "ndcg%20"
+"""The number that is taken apart: CSFCube's BM25 over all facets, which its authors and we computed on the same files."""
+PARTS = {
+    "kind": "published, recorded or live",
+    "chapter": "the notebook that computed it; of a published number the paper",
+    "task": "what was asked; <code>csfcube/all</code> pools the three facets",
+    "encoder": "who answered; here BM25 over abstracts",
+    "metric": "how the answer was scored; here NDCG over the top 20 % of each pool",
+    "split": "on which part of the data",
+    "protocol": "by whose rules: <code>paper</code> or <code>sound</code>",
+}
+
+
+# ---- a chapter's panel on a hand-written page ------------------------------------------------------------------------
+
+
+def with_panel(text: str, notebooks: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """Return a page that asks for a panel as a notebook that holds it, or None where it asks for none that is there.
+
+    Args:
+        text: the page's Markdown; its first line that names a panel counts.
+        notebooks: page -> published notebook of the chapters in this build.
+    """
+    asked = PANEL.search(text)
+    if not asked or asked[1] not in notebooks:
+        return None
+    chapter = notebooks[asked[1]]
+    views = [
+        output for cell in chapter["cells"] for output in cell.get("outputs", ()) if VIEW in output.get("data", {})
+    ]
+    models = chapter["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
+    if not views:
+        return None
+    shown = models[views[0]["data"][VIEW]["model_id"]]
+    brief = {**models, views[0]["data"][VIEW]["model_id"]: {**shown, "state": {**shown["state"], "brief": True}}}
+    before, after = text[: asked.start()], text[asked.end() :]
+    panel = {"cell_type": "code", "execution_count": None, "id": "panel",
+             "source": f"# The notebook of {asked[1]} makes this panel",
+             "metadata": {"tags": ["remove-input"]}, "outputs": [views[0]]}  # fmt: skip
+    cells = [_prose("before", before), panel, _prose("after", after)]
+    state = {**chapter["metadata"]["widgets"][STATE], "state": brief}
+    return {
+        **chapter,
+        "cells": cells,
+        "metadata": {"kernelspec": chapter["metadata"]["kernelspec"], "widgets": {STATE: state}},
+    }
+
+
+def without_panel(text: str) -> str:
+    """Return a page's Markdown without its line that asks for a panel."""
+    return PANEL.sub("", text)
+
+
+def _prose(name: str, text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.strip() + "\n"}
+
+
+# ---- one number taken apart ------------------------------------------------------------------------------------------
+
+
+def anatomy(executed: Path) -> str:
+    """Return the example as HTML: drawn, as a table, its name part by part, and what `scirep explain` says of it."""
+    printed = next(p for p in everything() if (p.paper, p.exhibit, p.row, p.column) ==
+                   ("csfcube", "CS-T4", SYSTEM, f"{TASK.partition('/')[2]}/{METRIC}"))  # fmt: skip
+    ours = next(row for row in recorded(CHAPTER) if _is(row, SYSTEM))
+    rows = executed / f"{CHAPTER}.data" / "rows.jsonl"
+    found = read_results(rows) if rows.is_file() else []
+    page = executed / f"{CHAPTER}.ipynb"
+    told = page.read_text(encoding="utf-8") if page.is_file() else ""
+    live, floor, ceiling = (
+        next((row for row in found if _is(row, name)), None) for name in (SYSTEM, "random", "oracle")
+    )
+
+    def link(number: Printed | Result, text: str) -> str:
+        place = anchor(number.id)
+        return (
+            f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if f'\\"{place}\\"' in told else text
+        )
+
+    lines: list[tuple[str, ...]] = [
+        ("published", link(printed, printed.value), "not printed", "50", "the published test collection", "", "")
+    ]
+    lines += [_line("recorded", ours, link, "the same files, by checksum", None, None)]
+    if live:
+        lines += [_line("live", live, link, "the embedded literature", floor, ceiling)]
+    head = ("kind", "value", "95 % interval", "queries", "data", "floor", "ceiling")
+    table = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in lines
+    )
+    names = zip(PARTS, ours.id.split(":"), PARTS.values(), strict=True)
+    parts = "".join(
+        f'<tr><th scope="row">{part}</th><td class="text"><code>{html.escape(word)}</code></td><td class="text">{says}</td></tr>'
+        for part, word, says in names
+    )
+    where = ROOT / "results" / "real" / f"{CHAPTER}.jsonl"
+    said = html.escape(Origin(ours, where).text())
+    return "\n".join((
+        f'<figure class="scirep-figure">{_drawn(float(printed.value), ours, live, floor, ceiling)}',
+        "<figcaption>NDCG%20 of BM25 on CSFCube, all facets, 50 queries, protocol <code>paper</code>; bars are 95 % intervals."
+        "</figcaption></figure>",
+        _table("The same number three times", head, table),
+        _table(f"The recorded number's name, <code>{html.escape(ours.id)}</code>", ("part", "here", "says"), parts, texts=True),
+        '<details class="scirep-made"><summary>What <code>scirep explain</code> prints for it</summary>'
+        f'<div class="scirep-scroll"><pre>{said}</pre></div></details>',
+    ))  # fmt: skip
+
+
+def _is(row: Result, system: str) -> bool:
+    return (row.task, row.encoder, row.metric, row.split, row.protocol) == (TASK, system, METRIC, "test", "paper")
+
+
+def _line(
+    kind: str, row: Result, link: Callable[[Result, str], str], data: str, floor: Result | None, ceiling: Result | None
+) -> tuple[str, ...]:
+    bounds = "" if row.low is None or row.high is None else f"{row.low:.1f} to {row.high:.1f}"
+    ends = ("" if end is None else f"{end.value:.1f}" for end in (floor, ceiling))
+    return (kind, link(row, f"{row.value:.2f}"), bounds, str(row.n), data, *ends)
+
+
+def _table(caption: str, head: Iterable[str], body: str, texts: bool = False) -> str:
+    left = ' style="text-align: left"' if texts else ""
+    cells = "".join(f'<th scope="col"{left}>{name}</th>' for name in head)
+    return (
+        f'<div class="scirep-scroll"><table class="scirep-table"><caption>{caption}</caption><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | None, ceiling: Result | None) -> str:
+    """Return the three as marks on one scale from 0 to 100, in the book's marks."""
+
+    def x(value: float) -> float:
+        return 110 + 5.1 * value
+
+    def line(x1: float, x2: float, y1: int, y2: int, name: str, more: str = "") -> str:
+        ends = f'x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}"'
+        return f'<line {ends} stroke="var(--scirep-{name})"{more}/>'
+
+    def bar(row: Result, y: int, name: str) -> str:
+        return (
+            ""
+            if row.low is None or row.high is None
+            else line(x(row.low), x(row.high), y, y, name, ' stroke-width="2"')
+        )
+
+    def word(text: str, at: float, y: int, end: str = "start") -> str:
+        return f'<text x="{at:.1f}" y="{y}" font-size="12" text-anchor="{end}" fill="var(--scirep-ink)">{text}</text>'
+
+    alt = f"Published {printed:.1f} and recorded {ours.value:.1f} on the same data"
+    marks = [word("published", 0, 24), word("recorded", 0, 54), bar(ours, 50, "recorded"),
+             f'<circle cx="{x(printed):.1f}" cy="20" r="5.5" fill="none" stroke="var(--scirep-published)" stroke-width="2"/>',
+             f'<circle cx="{x(ours.value):.1f}" cy="50" r="5.5" fill="var(--scirep-recorded)"/>']  # fmt: skip
+    if live:
+        alt += f", live {live.value:.1f} on simulated data"
+        at = x(live.value)
+        turned = f'transform="rotate(45 {at:.1f} 80)" fill="var(--scirep-live)"'
+        marks += [word("live", 0, 84), bar(live, 80, "live")]
+        marks += [f'<rect x="{at - 5:.1f}" y="75" width="10" height="10" {turned}/>']
+    for end, name, dash in ((floor, "floor", ' stroke-dasharray="4 3"'), (ceiling, "ceiling", "")):
+        if live and end:
+            alt += f", {name} {end.value:.1f}"
+            marks += [line(x(end.value), x(end.value), 66, 94, name, dash), word(name, x(end.value) + 4, 74)]
+    scale = "".join(word(str(at), x(at), 116, "middle") for at in (0, 25, 50, 75, 100))
+    axis = line(x(0), x(100), 100, 100, "floor")
+    return (
+        f'<svg viewBox="0 0 640 122" role="img" aria-labelledby="anatomy-alt"><title id="anatomy-alt">{alt}</title>'
+        f"{''.join(marks)}{axis}{scale}</svg>"
+    )

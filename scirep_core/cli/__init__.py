@@ -1,0 +1,342 @@
+"""The `scirep` command: all its commands, how their words are read, and how each ends.
+
+Data go to standard output (`--json` prints JSON), progress and warnings to standard error. Bad input ends with one
+line and exit code 2, and so does what nobody foresaw (its traceback goes to a file); Ctrl-C with 130. Heavy libraries are
+imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scirep_core import __version__
+from scirep_core.cli import bench as cli_bench, diff as cli_diff, edition as cli_edition, encode as cli_encode, export as cli_export, list as cli_list, overlap as cli_overlap, pairs as cli_pairs, perturb as cli_perturb, score as cli_score, study as cli_study, submit as cli_submit, train as cli_train
+from scirep_core.kit.errors import ConfigError, ScirepError, legible, nearest
+from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, table, warn
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Representing scientific documents: rerun the book, fetch its data, score your own vectors.",
+    epilog="Example: scirep score csfcube --vectors my.npz --source real",
+)
+data_app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"scirep {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def scirep(
+    context: typer.Context,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress; results, warnings and errors stay.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Take what goes before every command, or for --quiet anywhere."""
+    if quiet:
+        context.with_resource(hushed())
+
+
+# ----------------------------------------------------------------------------------------------------------- data
+
+
+@data_app.command("list", epilog="Example: scirep data list --json")
+def data_list(as_json: Json = False) -> None:
+    """List the collections, their licences, and what is here."""
+    from scirep_core.data.manifests import catalogue
+
+    rows = catalogue()
+    if as_json:
+        print_json(rows)
+        return
+    columns = ["name", "state", "verified", "files", "bytes", "licence", "title"]
+    shown = [row | {"bytes": row["bytes"] or "unknown"} for row in rows]
+    table("Collections", columns, [[str(row[c]) for c in columns] for row in shown])
+
+
+@data_app.command(
+    "get",
+    epilog="Examples: scirep data get csfcube;  scirep data get scirepeval/fos scirepeval/search;  "
+    "scirep data get embedded --papers 3000 --seed 0 --out tasks",
+)
+def data_get(
+    names: Annotated[
+        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), or `embedded`.")
+    ],
+    papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 3000,
+    seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
+) -> None:
+    """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder."""
+    from scirep_core.data import TASKS
+    from scirep_core.data.sources import real_parts
+    from scirep_core.data.manifests import fetch, list_manifests, local_folder
+
+    collections = list_manifests()
+    known = [*collections, "embedded", *TASKS]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
+        if out and name != "embedded":
+            place = local_folder(name if name in collections else TASKS[name].manifest)
+            raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")
+    for name in names:
+        if name == "embedded":
+            print(_write_embedded(papers, seed, out))
+            continue
+        whole: dict[str, tuple[str, ...]] = {name: ()}
+        for collection, parts in (whole if name in collections else real_parts(TASKS[name])).items():
+            print(fetch(collection, say, parts=parts))
+
+
+def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
+    from scirep_core.data import write_embedded
+    from scirep_core.kit.store import home
+
+    folder = out or home() / "embedded" / f"tasks-{papers}-{seed}"
+    write_embedded(folder, papers, seed, say)
+    return folder
+
+
+@data_app.command("verify", epilog="Examples: scirep data verify csfcube;  scirep data verify MY_TASK_FOLDER")
+def data_verify(
+    names: Annotated[list[str], typer.Argument(help="Collections, tasks, or task folders.")],
+    source: Annotated[str, typer.Option(help="Of tasks: embedded, real, or a folder.")] = "embedded",
+    as_json: Json = False,
+) -> None:
+    """Check collections byte for byte, tasks and task folders for what they say they are; exit code 2 if one is not.
+
+    Of a task: every id has a text, splits are disjoint, no test text nearly repeats a training text, every query has
+    something relevant, counts are those printed. Malformed files are named with their line.
+    """
+    from scirep_core.data.manifests import list_manifests, verify
+
+    found: list[tuple[str, str, str]] = []
+    for name in names:
+        checked = verify(name) if name in list_manifests() else _task_findings(name, source)
+        found += [(name, what, state) for what, state in checked]
+    bad = [row for row in found if row[2] != "ok"]
+    if as_json:
+        print_json([{"collection": n, "path": p, "state": s} for n, p, s in found])
+    else:
+        for name, path, state in bad:
+            print(f"{name}: {path}: {state}")
+        print(f"{len(found) - len(bad)} of {len(found)} files and checks are right")
+    if bad:
+        fetched = " ".join(name for name in names if name in list_manifests())
+        remedy = f". Run `scirep data get {fetched}`" if fetched else "; they are listed above"
+        raise ConfigError(f"{len(bad)} of {len(found)} files or checks are not as they should be{remedy}")
+
+
+def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
+    """Return (check, ok or what is wrong) of a task; reading it refuses what is malformed."""
+    from scirep_core.data import load_task
+    from scirep_core.data.task import Task
+    from scirep_core.data.validate import CHECKS, validate
+
+    task = load_task(name, source)
+    findings = validate(task) if isinstance(task, Task) else []
+    wrong = {check: "; ".join(f.reason for f in findings if f.check == check) for check in CHECKS}
+    return [("format", "ok"), *((check, wrong[check] or "ok") for check in CHECKS)]
+
+
+data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
+data_app.command("pairs", epilog=cli_pairs.EXAMPLES)(cli_pairs.pairs)
+
+app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
+app.command("list", epilog=cli_list.EXAMPLES)(cli_list.listing)
+app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
+app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
+app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
+app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
+app.command(epilog=cli_bench.EXAMPLES)(cli_bench.bench)
+app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
+app.command(epilog=cli_submit.EXAMPLES)(cli_submit.submit)
+app.command(epilog=cli_diff.EXAMPLES)(cli_diff.diff)
+app.command(epilog=cli_edition.PDF_EXAMPLES)(cli_edition.pdf)
+app.command(epilog=cli_edition.CHECK_EXAMPLES)(cli_edition.check)
+app.command(epilog=cli_edition.EDITION_EXAMPLES)(cli_edition.edition)
+
+# ----------------------------------------------------------------------------------------------- run, book, explain
+
+
+@app.command(epilog="Example: scirep run notebooks/csfcube/baselines.ipynb -p data real -p encoders bm25,minilm")
+def run(
+    notebook: Annotated[str, typer.Argument(help="A notebook, or a chapter's name such as csfcube/baselines.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", help="A parameter as name=value or `-p name value`.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the executed notebook goes.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="File for the recorded result rows (JSON lines).")] = None,
+) -> None:
+    """Execute one chapter with your own parameters."""
+    from scirep_core.book import runner
+
+    for path in (out, rows):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"{path}: is a folder. Give the name of a file")
+    given = {}
+    for pair in parameter or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"-p {pair!r}: write -p name value, or -p name=value")
+        given[name] = value
+    result = runner.run(Path(notebook), given, out, rows, say)
+    if not result.ok:  # the runner has said why, if it was to say anything
+        _tell_quietly(result.error)
+        raise typer.Exit(result.exit_code)
+    print(result.notebook)
+
+
+@app.command(epilog="Example: scirep book --only 'csfcube/*'")
+def book(
+    profile: Annotated[str, typer.Option(help="embedded, or real.")] = "embedded",
+    only: Annotated[str | None, typer.Option(help="Run only chapters that fit this pattern.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder of the site; default build/html.")] = None,
+) -> None:
+    """Bring every chapter up to date and build the book."""
+    from scirep_core import book as book_
+    from scirep_core.book import runner
+    from scirep_core.results import ROOT
+    from scirep_core.book.runcache import Places
+
+    results = runner.run_all(profile, only, progress=say)
+    failed = [result for result in results if not result.ok]
+    if failed:
+        names = ", ".join(result.name for result in failed)
+        _tell_quietly(*(result.error for result in failed))
+        raise ScirepError(f"{len(failed)} of {len(results)} chapters failed ({names}); the last good book is untouched")
+    index = book_.build(Places().runs / profile, output or ROOT / "build" / "html", say)
+    print(f"The book is ready. Open {index.as_uri()} in a browser, or run `make serve`.")
+
+
+@app.command(epilog="Example: scirep explain 'recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper'")
+def explain(
+    number: Annotated[str, typer.Argument(help="A number's id, as the page shows it, or part of one.")],
+    as_json: Json = False,
+) -> None:
+    """Say where a number in the book comes from, and how to recompute it."""
+    from scirep_core.book.explain import find
+
+    origins = find(number)
+    if as_json:
+        print_json([origin.to_json() for origin in origins])
+        return
+    for i, origin in enumerate(origins):
+        print(("\n" if i else "") + origin.text())
+
+
+def _tell_quietly(*errors: str) -> None:
+    """Print what the runner would have said among its progress."""
+    for error in errors if is_hushed() else ():
+        warn(error)
+
+
+def _papermill_style(arguments: list[str]) -> list[str]:
+    """Turn `-p name value` (papermill's way) into `-p name=value`; `-p name=value` stays as it is."""
+    out: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        if word == "-p":
+            name = next(rest, None)
+            if name is None:
+                raise ConfigError("-p needs a name and a value, e.g. -p data real")
+            if "=" not in name:
+                value = next(rest, None)
+                if value is None:
+                    raise ConfigError(f"-p {name} needs a value")
+                name = f"{name}={value}"
+            out += ["-p", name]
+        else:
+            out.append(word)
+    return out
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input exits with 2 and one line, Ctrl-C with 130."""
+    words = sys.argv[1:] if arguments is None else arguments
+    words = sorted(words, key=lambda word: word != "--quiet")  # a command's own last word, more often than not
+    sys.exit(_guarded(lambda: app(_papermill_style(words), standalone_mode=False, prog_name="scirep")))
+
+
+def extra_of(module: str) -> str:
+    """Return the first extra of this package that brings a module, "" where none does."""
+    import importlib.metadata
+    import re
+
+    plain = {"ot": "pot"}.get(top := module.partition(".")[0].lower(), top.replace("_", "-"))
+    for requirement in importlib.metadata.requires("scirep-book") or ():
+        name, extra = re.match(r"[\w.-]*", requirement), re.search(r"extra == ['\"]([\w-]+)", requirement)
+        if name and extra and name[0].lower().replace("_", "-") == plain:
+            return extra[1]
+    return ""
+
+
+def unforeseen(error: BaseException) -> str:
+    """Write the traceback of an error that nobody foresaw to a file, and return the line that names it."""
+    import tempfile
+    import traceback
+
+    from scirep_core.kit.store import home
+
+    told = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+    for folder in (home() / "faults", None):  # None: the system's place for such files
+        try:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(".txt", "scirep-", folder)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(told)
+            where = f"The traceback is in {name}; please report it"
+            break
+        except OSError:
+            where = "No traceback could be written"
+    return f"{legible(f'{type(error).__name__}: {error}', 300)}: nobody foresaw this. {where}"
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        if code == 130:  # typer turns Ctrl-C into this exit code by itself
+            say("scirep: stopped")
+        return code if isinstance(code, int) else 0
+    except ScirepError as error:
+        say(f"scirep: {error}")
+        return error.exit_code
+    except typer.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        say("scirep: stopped")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `scirep data list | head`
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        where = legible(str(error.filename or "output"))
+        say(f"scirep: {where}: {error.strerror or error}. Free space, fix permissions, or write elsewhere")
+        return 2
+    except Exception as error:
+        # click's own usage errors carry a message and exit code 2; everything else is a fault of ours
+        if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
+            told = f"this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`"
+        else:
+            told = error.format_message() if hasattr(error, "format_message") else unforeseen(error)
+        say(f"scirep: {legible(told)}")
+        return 2
+
+
+if __name__ == "__main__":
+    main()

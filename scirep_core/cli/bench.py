@@ -1,0 +1,88 @@
+"""`scirep bench`: how fast this machine encodes, beside sentence-transformers and the usual loop, in one interleaved run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scirep_core.kit.terminal import Json, print_json, say, table
+
+EXAMPLES = (
+    "Examples: scirep bench --rounds 3;  scirep bench --model MY_FOLDER --texts my_texts.txt --threads 4;  "
+    "scirep bench --model bert-base --texts filled --ways 'ours, float32' --out race.jsonl"
+)
+
+
+def bench(
+    model: Annotated[
+        str, typer.Option(help="An encoder by name or folder, or a shape of random weights: bert-base.")
+    ] = "minilm",
+    texts: Annotated[
+        str,
+        typer.Option(
+            help="abstracts (real, of the samples), embedded (invented), filled (random words), or a file, a text a line. "
+            "Abstracts unless given, or embedded where they are not at hand."
+        ),
+    ] = "",
+    number: Annotated[int, typer.Option(help="Most texts that are encoded.", min=1)] = 1024,
+    lengths: Annotated[int, typer.Option(help="Tokens kept of a text; filled texts have as many.", min=3)] = 512,
+    rounds: Annotated[int, typer.Option(help="Each way runs once in each, and once before the clock.", min=1)] = 5,
+    threads: Annotated[int, typer.Option(help="Of a CPU; 0: one a core.", min=0)] = 0,
+    ways: Annotated[str, typer.Option(help="Which, with semicolons between; all that can run unless given.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File of the rows; unless given, one in SCIREP_HOME.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast an encoder runs here, each way in turn, round after round.
+
+    Printed: how many times as fast as the first way, the least and the greatest round beside it; and the share of what this
+    machine's matrix products allow. The ratio is a property of the machine as much as of the code. Measure an idle one.
+    """
+    from scirep_core.bench.speed import race
+    from scirep_core.kit.store import home, write_text
+
+    source, given = race.texts_of(texts, number, lengths)
+    command = shlex.join(["scirep", *sys.argv[1:]])
+    rows = race.race(
+        model, given, source, names=[name.strip() for name in ways.split(";") if name.strip()], rounds=rounds, max_length=lengths,
+        threads=threads or len(os.sched_getaffinity(0)), progress=say,
+    )  # fmt: skip
+    rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
+    about = rows[0].parameters
+    path = (
+        out
+        or home()
+        / "bench"
+        / f"{Path(model).name}-{Path(texts or source).stem}-{about['device'].replace(':', '')}.jsonl"
+    )
+    write_text(path, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
+    for name in race.LANES:
+        if name not in {row.encoder for row in rows}:
+            say(f"{name}: not run")
+    if as_json:
+        print_json([row.to_json() for row in rows])
+    else:
+        cells = {(row.encoder, row.metric): row for row in rows}
+
+        def ratio(name: str) -> str:
+            row = cells[name, race.TIMES]
+            return f"{row.value:.2f}" + (f" [{row.low:.2f}, {row.high:.2f}]" if row.low is not None else "")
+
+        body = [
+            [name, f"{cells[name, race.RATE].value:,.1f}", ratio(name), f"{cells[name, race.SHARE].value:.0f}",
+             f"{cells[name, race.PADDING].value:.0f}", f"{cells[name, race.APART].value:.0e}"]
+            for name in dict.fromkeys(row.encoder for row in rows)
+        ]  # fmt: skip
+        columns = ["way", "texts/s", "times as fast", "matrix share, %", "padding, %", "1 - cosine"]
+        shown = (
+            f"{model}: {rows[0].n:,} texts ({source}), {about['mean_tokens']:.0f} tokens on average, {rounds} rounds"
+        )
+        where = f"{about['machine']}, {about['threads']} threads, attention: {about.get('attention', 'of the GPU')}"
+        table(f"{shown}; {where}", columns, body)
+    say(f"rows: {path}")

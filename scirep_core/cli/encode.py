@@ -1,0 +1,163 @@
+"""`scirep encode`: a file of papers to vectors, as one file through the vector store, or as a folder of any size."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.terminal import Json, bar, print_json, say
+
+EXAMPLES = (
+    "Examples: scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz;  "
+    "scirep encode --encoder specter2 --format CLF --papers corpus.jsonl.gz --out vectors/;  "
+    "scirep encode --encoder e5 --format PRX --papers papers.jsonl --dry-run"
+)
+ENGINES = ("local", "ray")
+TEXT_FIELDS = ("title", "abstract", "venue", "year")
+
+
+def encode(
+    encoder: Annotated[str, typer.Option(help="A registered encoder, a model folder, or a hub name org/model.")],
+    format: Annotated[str, typer.Option(help="Task format the vectors are for: CLF, RGN, PRX or QRY.")],
+    papers: Annotated[
+        Path, typer.Option(help="JSON lines {paper_id, title, abstract, ...}, or {paper_id, query}; .gz too.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="FILE.npz (ids and vectors), or a folder, for corpora of any size.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray (folders only).")] = "local",
+    fields: Annotated[
+        str, typer.Option(help="What of a paper is its text, of title, abstract, venue, year.")
+    ] = "title,abstract",
+    to_find: Annotated[
+        bool, typer.Option("--to-find", help="The papers are what bare queries look for (prefixes of E5 and its like).")
+    ] = False,
+    float_years: Annotated[
+        bool,
+        typer.Option("--float-years", help="Years as 2019.0, as SciRepEval's Search has them under --protocol paper."),
+    ] = False,
+    shard: Annotated[int, typer.Option(help="Of folders: papers in a shard.", min=1)] = 50_000,
+    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16, float16, or tf32 on a GPU.")] = "float32",
+    max_length: Annotated[
+        int | None, typer.Option(help="Tokens kept of a text; default: what the model states.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="On a GPU: compile the layers first, which takes a minute.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the file, print the exact text of each record; load no model.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Encode papers; run it again after a break and it goes on where it stopped, on one kind of machine to the same bytes.
+
+    A folder can be filled by any number of processes, on any machines that share it: run the same command in each.
+    """
+    from scirep_core.encoders import check_format
+    from scirep_core.encoders.vectors.encoding import Reading, records, scan
+    from scirep_core.encoders.vectors.scale import Named
+
+    check_format(format)
+    if engine not in ENGINES:
+        raise ConfigError(f"--engine {engine!r}: {nearest(engine, ENGINES)}")
+    reading = Reading(_fields(fields), to_find, float_years)
+    named = Named(encoder, dtype, max_length, device, compiled)
+    model = named.load()
+    if dry_run:
+        scan(papers, model.recipe, reading)  # as the real run: nothing is printed of a file it would refuse
+        for record in records(papers, model.recipe, reading):
+            print(json.dumps({"paper_id": record.paper_id, "text": record.text}, ensure_ascii=False))
+        return
+    if out is None:
+        raise ConfigError("give --out FILE.npz or --out DIR, or --dry-run to see the texts")
+    one_file = out.suffix == ".npz"
+    if one_file and engine == "ray":
+        raise ConfigError("--engine ray fills folders. Give --out DIR")
+    if not one_file and out.suffix in (".npy", ".parquet", ".jsonl", ".json", ".csv", ".pt"):
+        raise ConfigError(f"--out {out}: vectors are written as FILE.npz, or to a folder")
+    began = time.perf_counter()
+    if one_file:
+        told = _file(papers, out, model, format, reading)
+    else:
+        told = _folder(papers, out, (named, model), format, reading, shard, engine == "ray")
+    told |= {"out": str(out), "encoder": model.name, "fingerprint": model.fingerprint, "format": format,
+             "seconds": round(time.perf_counter() - began, 3)}  # fmt: skip
+    if as_json:
+        print_json(told)
+    else:
+        print(f"{out}: {told['papers']:,} vectors of {told['dim']} numbers, {model.name} for {format}")
+    _tell_speed(model)
+
+
+def _tell_speed(model: Any) -> None:
+    """Say how fast the trunk ran, where this process ran it: what was kept from before costs nothing and tells nothing."""
+    trunk = getattr(model, "trunk", model) if getattr(model, "on_trunk", True) else model
+    speed = getattr(trunk, "speed", None)
+    if speed is not None and speed.documents:
+        say(f"{speed.documents:,} texts encoded: {speed.line(trunk.device, trunk.settings.dtype)}")
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in TEXT_FIELDS:
+            raise ConfigError(f"--fields {name!r}: {nearest(name, TEXT_FIELDS)}")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--fields {text!r}: a field is there twice")
+    return names
+
+
+def _file(papers: Path, out: Path, model: Any, format: Any, reading: Any) -> dict[str, Any]:
+    """Write `ids` and `vectors`, through the vector store."""
+    import numpy as np
+
+    from scirep_core.encoders.vectors.embed import embed
+    from scirep_core.encoders.vectors.encoding import records, scan
+    from scirep_core.kit.store import atomic
+
+    scan(papers, model.recipe, reading)  # every line is right, no id is there twice
+    found = list(records(papers, model.recipe, reading))
+    with _bar(len(found)) as progress:
+        vectors = embed(model, [record.text for record in found], format, progress)
+    with atomic(out) as stream:
+        np.savez(stream, ids=np.array([record.paper_id for record in found]), vectors=vectors)
+    return {"papers": len(found), "dim": int(vectors.shape[1])}
+
+
+def _folder(
+    papers: Path, out: Path, encoder: tuple[Any, Any], format: Any, reading: Any, shard: int, on_ray: bool
+) -> dict[str, Any]:
+    """Fill a folder of shards."""
+    from scirep_core.encoders.vectors import encoding, scale, folder as vector_folder
+
+    if on_ray:
+        scale.import_ray()  # before anything is read
+    named, model = encoder
+    plan = encoding.plan(papers, out, model, format, reading, shard)
+    with _bar(plan.papers) as progress:
+        if on_ray:
+            scale.encode_on_ray(papers, out, plan, named, format, progress)
+        else:
+            vector_folder.encode_folder(papers, out, plan, model, format, progress)
+    return {"papers": plan.papers, "dim": vector_folder.read_manifest(out)["dim"], "shards": len(plan.parts)}
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Any]:
+    """Show a progress bar on standard error; the function given takes (done, total)."""
+    with bar(total=total, unit=" texts", dynamic_ncols=True) as shown:
+
+        def progress(done: int, total: int) -> None:
+            shown.total = total
+            shown.n = done
+            shown.refresh()
+
+        yield progress

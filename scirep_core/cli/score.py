@@ -1,0 +1,427 @@
+"""`scirep score`: vectors, an encoder by name, or rankings on a task, a task folder or a whole suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scirep_core.kit.errors import ConfigError, ScirepError, nearest
+from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
+
+if TYPE_CHECKING:
+    from scirep_core.bench.benchmark import Given, Outcome, Progress
+    from scirep_core.results import Result
+    from scirep_core.bench.systems import System
+
+EXAMPLES = (
+    "Examples: scirep score scirepeval --encoder minilm;  scirep score csfcube --rankings DIR;  "
+    "scirep score scirepeval/fos --vectors my.npz --json;  scirep score scidocs --vectors DIR --source real;  "
+    "scirep score my_task/ --vectors random"
+)
+NAMED = ("oracle", "random")
+
+
+def score(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="A task's name, such as csfcube/method, a task folder, or a suite: scirepeval (23 tasks and their "
+            "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all."
+        ),
+    ],
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            help=".npz, .parquet or .jsonl, of a suite with the ids of all its tasks; or a folder with a file a task "
+            "(scirepeval__fos.npz or fos.npz) or a format (CLF, RGN, PRX, QRY.npz); or oracle, or random."
+        ),
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="minilm, tfidf, bm25 ..., a folder, org/model on the hub, a+b, a++b.")
+    ] = None,
+    rankings: Annotated[Path | None, typer.Option(help="Folder with official ranked-pool files (CSFCube).")] = None,
+    source: Annotated[
+        str, typer.Option(help="embedded, real, a folder, or auto: real for rankings and for one task's real ids.")
+    ] = "auto",
+    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
+    intercept: Annotated[
+        bool, typer.Option("--intercept/--no-intercept", help="Probes of protocol paper; the published had none.")
+    ] = True,
+    split: Annotated[
+        str, typer.Option(help="test, dev, 64-shot, test/GROUP, task-I ...; all of them unless named.")
+    ] = "all",
+    metrics: Annotated[str | None, typer.Option(help="Comma-separated, e.g. ndcg%10,map.")] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="How vectors are compared: l2, cosine, dot; default: the task's.")
+    ] = None,
+    on_missing: Annotated[str, typer.Option(help="error, or drop rows without a vector.")] = "error",
+    seed: Annotated[int, typer.Option(help="Of intervals and random vectors.", min=0)] = 0,
+    papers: Annotated[int | None, typer.Option(help="embedded: size of the literature; 3000 unless named.")] = None,
+    data_seed: Annotated[int, typer.Option(help="embedded: seed of the literature.", min=0)] = 0,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Of a suite: leave out tasks without vectors, average what is there.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compute rows that are kept from an earlier run, too.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Score vectors, an encoder or rankings, with coverage and a 95 % interval.
+
+    Rows are kept: a second run computes only what is missing, and answers at once where nothing is.
+    """
+    from scirep_core.results import metrics as metrics_
+    from scirep_core.bench.benchmark import SUITES, Question
+    from scirep_core.data import PAPERS
+    from scirep_core.data.sources import check_size
+    from scirep_core.kit.formats import PROTOCOLS
+
+    if sum(given is not None for given in (vectors, encoder, rankings)) != 1:
+        raise ConfigError("give either --vectors FILE|DIR|oracle|random, or --encoder NAME, or --rankings DIR")
+    if rankings is not None and not rankings.is_dir():  # before anything is fetched
+        raise ConfigError(f"{rankings}: no such folder. Give the folder with the ranked-pool files")
+    if rankings is not None and (similarity is not None or on_missing != "error"):
+        option = "--similarity" if similarity is not None else "--on-missing"
+        raise ConfigError(
+            f"{option} goes with vectors: of --rankings the order counts, and what it leaves out is a warning"
+        )
+    for name, value, valid in (
+        ("protocol", protocol, PROTOCOLS),
+        ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
+    ):  # fmt: skip
+        if value is not None and value not in valid:
+            raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
+    names = tuple(name.strip() for name in metrics.split(",")) if metrics else None
+    metrics_.check_metrics(names or ())
+    chosen = None if split in ("all", "both") else split
+    question = Question(protocol, on_missing, seed, intercept, chosen, names, similarity)
+    data = (source, PAPERS if papers is None else papers, data_seed)
+    check_size(data[1])
+    if task not in SUITES:
+        rows = (
+            _rankings(task, rankings, data, question)
+            if rankings
+            else _one(task, vectors, encoder, data, question, again)
+        )
+        if as_json:
+            print_json([row.to_json() for row in rows])
+        else:
+            _print_scores(rows)
+        return
+    options: dict[str, object] = {
+        "--rankings": rankings, "--split": chosen, "--metrics": names, "--similarity": similarity,
+    }  # fmt: skip
+    for option, used in options.items():
+        if used is not None:
+            raise ConfigError(f"{option} goes with one task; {task} is a suite of {len(SUITES[task])}")
+    _suite(task, vectors, encoder, data, question, partial, again, as_json)
+
+
+# ------------------------------------------------------------------------------------------------------------ one task
+
+
+def _one(
+    name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, again: bool
+) -> list[Result]:
+    """Find the data, then the system, then score every split asked for."""
+    from scirep_core.bench import benchmark, scoring
+    from scirep_core.data import load_task
+    from scirep_core.data.readers.csfcube import FacetCollection
+
+    benchmark.known(name)
+    system = _system(vectors, encoder)
+    source, papers, data_seed = data
+    task = load_task(name, "embedded" if source == "auto" else source, papers, data_seed)
+    if isinstance(system, benchmark.Given) and not _any(system, task):
+        task = _other(name, system, task, source)
+    if isinstance(task, FacetCollection):
+        rows = _facets(task, system, vectors, question)
+    else:
+        if vectors == "oracle" and task.oracle is None:
+            scoring.named_vectors(task, vectors, question.seed)  # says why not
+        with _bar() as progress:
+            outcome = benchmark.attempt([task], system, source=task.source, papers=papers, data_seed=data_seed,
+                                        question=question, again=again, progress=progress)  # fmt: skip
+        for error in outcome.failed.values():
+            raise error
+        rows = outcome.rows
+    _warn(rows)
+    return rows
+
+
+def _any(system: Given, task: Any) -> bool:
+    """Return whether any id a task needs has a vector."""
+    from scirep_core.bench import benchmark
+    from scirep_core.data.readers.csfcube import FacetCollection
+
+    table = system.tables(task, "paper")
+    if isinstance(task, FacetCollection):
+        return any(key in table for key in task.papers)
+    return benchmark.coverage(task, table).embedded > 0
+
+
+def _other(name: str, system: Given, task: Any, source: str) -> Any:
+    """Return the real task where vectors have none of the embedded one's ids and it is at hand.
+
+    Raises ConfigError naming ids of both where these are not the real task's either, or that is not here.
+    """
+    from scirep_core.bench import benchmark
+    from scirep_core.data import TASKS, load_task
+
+    table = system.tables(task, "paper")
+    said = f"{system.name}: {benchmark.strangers(task, table)}"
+    if source != "auto" or name not in TASKS or not table:
+        raise ConfigError(f"{said}. Check the ids" + (", or --source" if name in TASKS else ""))
+    if not _at_hand(name):
+        raise ConfigError(f"{said}. If yours are the published ids, --source real fetches that data")
+    try:
+        real = load_task(name, "real")
+    except ScirepError as error:
+        raise ConfigError(f"{said}. The real data, which they might be of, cannot be read: {error}") from error
+    if not _any(system, real):
+        raise ConfigError(f"{said}. Nor are they those of the real data")
+    warn("the ids are not those of the embedded collection: scoring on the real one (--source real)")
+    return real
+
+
+def _at_hand(name: str) -> bool:
+    """Return whether a task's real data need no long download: CSFCube is small, others are in a mirror or here."""
+    from scirep_core.data import TASKS
+    from scirep_core.data.sources import away
+
+    return TASKS[name].reader == "csfcube" or not away(name)
+
+
+def _system(vectors: str | None, encoder: str | None) -> System | Given:
+    """Return what is to be scored. Raises ScirepError for an unknown name or an unreadable file."""
+    from scirep_core.bench import benchmark
+
+    if encoder is not None:
+        return benchmark.as_system(encoder)
+    assert vectors is not None
+    return benchmark.as_system(vectors if vectors in NAMED else Path(vectors))
+
+
+def _facets(collection: Any, system: System | Given, vectors: str | None, question: Any) -> list[Result]:
+    """Score vectors on faceted queries, test split last."""
+    from scirep_core.bench import benchmark, scoring
+
+    if vectors not in NAMED and not isinstance(system, benchmark.Given):
+        raise ConfigError(
+            f"{collection.name} asks for vectors or rankings a facet: see chapter csfcube/baselines, or give --vectors"
+        )
+    given: Any = system.tables(collection, "paper") if isinstance(system, benchmark.Given) else vectors
+    splits = ("dev", "test") if question.split is None else (question.split,)
+    how = {key: value for key, value in question._asdict().items() if key not in ("split", "intercept")}
+    return [row for s in splits for row in scoring.evaluate(collection, given, split=s, name=system.name, **how)]
+
+
+def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: Any) -> list[Result]:
+    """Score official ranked-pool files of a faceted collection."""
+    from scirep_core.bench import benchmark
+    from scirep_core.data import load_task
+    from scirep_core.data.readers.csfcube import FacetCollection
+    from scirep_core.evaluators import facets
+
+    benchmark.known(name)
+    source, papers, data_seed = data
+    collection = load_task(name, "real" if source == "auto" else source, papers, data_seed)
+    if not isinstance(collection, FacetCollection):
+        raise ConfigError(f"--rankings holds CSFCube's files; score {collection.name} with --vectors")
+    called = rankings.resolve().name
+    ranked, warnings = facets.read_rankings(rankings, list(dict.fromkeys(q.facet for q in collection.queries)))
+    for line in [*warnings, *facets.check(collection, ranked, called)]:
+        warn(f"warning: {line}")
+    system = facets.System(called, ranked, similarity="order of the file")
+    shared = {"metrics": question.metrics, "protocol": question.protocol, "seed": question.seed}
+    splits = (question.split,) if question.split else ("dev", "test")
+    return [row for split in splits for row in facets.evaluate(collection, system, split=split, **shared)]
+
+
+def _warn(rows: Sequence[Result]) -> None:
+    for row in {(r.task, r.split): r for r in rows if r.coverage != 1}.values():
+        warn(f"warning: {row.task}, {row.split}: {row.pool} ({100 * (row.coverage or 0):.1f} %)")
+
+
+def _print_scores(rows: list[Result]) -> None:
+    lines = list(dict.fromkeys((r.task, r.split) for r in rows))
+    metrics = list(dict.fromkeys(r.metric for r in rows))
+    cell = {(r.task, r.split, r.metric): r for r in rows}
+    first, last = rows[0], rows[-1]
+    body = []
+    for task, split in lines:
+        found = [cell.get((task, split, metric)) for metric in metrics]
+        n = next(row.n for row in found if row)
+        body.append([f"{task} (n={n})", split, *(f"{row.value:.2f}" if row else "" for row in found)])
+        body.append(["", "", *(_bounds(row) if row else "" for row in found)])
+    table(
+        f"{first.encoder} on {_sources(rows)} data, protocol {first.protocol}; 95 % intervals below",
+        ["task", "split", *metrics],
+        body,
+    )
+    told = (("scored", f"{last.pool} ({last.task})"), ("similarity", last.similarity), ("ties", last.ties))
+    print("; ".join(f"{name}: {text}" for name, text in told if text))
+    for note in dict.fromkeys((row.split, row.note) for row in rows if row.note):
+        print(f"{note[0]}: {note[1]}")
+
+
+def _sources(rows: Sequence[Result]) -> str:
+    """Return what data rows are of, as they say themselves."""
+    return ", ".join(dict.fromkeys(row.source for row in rows))
+
+
+def _bounds(row: Result) -> str:
+    return "" if row.low is None or row.high is None else f"{row.low:.1f}–{row.high:.1f}"
+
+
+# --------------------------------------------------------------------------------------------------------------- suite
+
+
+def _suite(
+    name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, partial: bool,
+    again: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Score every task of a suite, print rows and averages; raise at the end where tasks failed."""
+    from scirep_core.bench import benchmark
+
+    system = _system(vectors, encoder)
+    source, papers, data_seed = data
+    source = "embedded" if source == "auto" else source
+    tasks, unread = benchmark.load_tasks(name, source, papers, data_seed)
+    if isinstance(system, benchmark.Given) and tasks:
+        tasks, unreadable = _covered(system, tasks, source, question.on_missing == "drop", partial)
+        unread |= unreadable
+    with _bar() as progress:
+        outcome = benchmark.attempt(tasks, system, source=source, papers=papers, data_seed=data_seed,
+                                    question=question, again=again, progress=progress)  # fmt: skip
+    outcome = outcome._replace(failed=unread | outcome.failed)
+    _warn(outcome.rows)
+    averages, lacking = _averages(name, outcome.rows, partial)
+    short = [row.parameters["lowest_coverage"] for row in averages if "lowest_coverage" in row.parameters]
+    if short:
+        warn(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
+            "no number to compare with one of all papers")  # fmt: skip
+    if as_json:
+        print_json([row.to_json() for row in (*outcome.rows, *averages)])
+    elif outcome.rows:
+        _print_suite(name, outcome, averages)
+    if outcome.unsuited:
+        warn(
+            f"{system.name} cannot be scored on {len(outcome.unsuited)} of {len(tasks)} tasks: {', '.join(outcome.unsuited)}"
+        )
+    if outcome.failed:
+        raise ScirepError(benchmark.failure(outcome))
+    if lacking:
+        warn(lacking)
+
+
+def _covered(
+    system: Given, tasks: list[Any], source: str, drop: bool, partial: bool
+) -> tuple[list[Any], dict[str, Exception]]:
+    """Report which ids have vectors; return the tasks that can be scored, and of others whose file is bad, why.
+
+    Raises ConfigError unless all or some may be scored.
+    """
+    from scirep_core.bench import benchmark
+
+    unread: dict[str, Exception] = {}
+    found, readable = [], []
+    for task in tasks:
+        try:
+            found.append(benchmark.coverage(task, system.tables(task, "paper")))
+            readable.append(task)
+        except ScirepError as error:
+            unread[task.name] = error
+    tasks = readable
+    there, required = sum(one.embedded for one in found), sum(one.required for one in found)
+    if not there and unread:
+        raise next(iter(unread.values()))
+    if not there:
+        raise ConfigError(f"{system.name} holds none of the {required} ids of the {len(tasks)} tasks ({source} data). "
+                          "Check the ids, or the data source: --source real reads the published tasks")  # fmt: skip
+    gaps = [one for one in found if one.embedded < one.required]
+    say(f"vectors: {there} of {required} ids of {len(tasks)} tasks")
+    for one in gaps:
+        warn(f"  {one.task}: {one.embedded} of {one.required}, missing {', '.join(one.missing)}"
+            f"{' ...' if one.required - one.embedded > len(one.missing) else ''}")  # fmt: skip
+    ready = [task for task, one in zip(tasks, found, strict=True) if one not in gaps or (drop and one.embedded)]
+    if len(ready) < len(tasks) and not partial:
+        raise ConfigError(
+            f"{len(tasks) - len(ready)} of {len(tasks)} tasks lack vectors, listed above. Encode them, or score without: "
+            "--on-missing drop leaves out papers, --partial whole tasks"
+        )
+    return ready, unread
+
+
+def _averages(name: str, rows: Sequence[Result], partial: bool) -> tuple[list[Result], str]:
+    """Return the averages a suite's rows can form, and if they cannot, why."""
+    from scirep_core.bench.suites import AVERAGED, averages
+
+    if name not in AVERAGED or not rows:
+        return [], ""
+    version, splits = AVERAGED[name]
+    try:
+        return averages(rows, version, partial, splits), ""
+    except ConfigError as error:
+        return [], f"{error} (--partial)"
+
+
+def _print_suite(name: str, outcome: Outcome, averages: Sequence[Result]) -> None:
+    from scirep_core.bench import score_cache
+
+    first, source = outcome.rows[0], _sources(outcome.rows)
+    shown = [row for row in outcome.rows if "/" not in row.split]  # groups have rows of their own in the JSON
+    columns = ["task", "split", "metric", "value", "95 % interval", "n"]
+    table(
+        f"{first.encoder} on {name}, {source} data, protocol {first.protocol}", columns,
+        [[row.task, row.split, row.metric, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in shown],
+    )  # fmt: skip
+    if averages:
+        lines = [[row.split, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in averages if "/" not in row.split]
+        table(f"averages ({averages[0].task})", ["average", "value", "95 % interval", "units"], lines)
+        for note in dict.fromkeys(row.note for row in averages if row.note):
+            print(note)
+        print(_beside(averages[0].task, source))
+    scored = len({row.task for row in outcome.rows})
+    print(
+        f"{len(outcome.computed)} tasks scored now, {scored - len(outcome.computed)} kept from before, in {score_cache.folder()}"
+    )
+
+
+def _beside(average: str, source: str) -> str:
+    """Return one line that says what the averages may be compared with."""
+    from scirep_core.results import published
+
+    if "embedded" in source:
+        return ("The embedded literature is invented: compare with its floor and ceiling (--vectors random, oracle), "
+                "not with published numbers.")  # fmt: skip
+    exhibit = "V2-T2" if average.endswith("v2") else "V1-T2"
+    printed = published.lookup(exhibit)
+    models = [model for model in ("SciBERT", "SPECTER", "SciNCL", "SPECTER2 Adapters") if (model, "Average") in printed]
+    said = [f"{model} {' / '.join(p.value for (row, _), p in printed.items() if row == model)}" for model in models]
+    columns = " / ".join(dict.fromkeys(column for _, column in printed))
+    return f"Published on the full data ({exhibit}; {columns}): {'; '.join(said)}"
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """Show what is being encoded, then which task is being scored; nothing where nobody watches."""
+    bars: dict[str, Any] = {}
+
+    def report(what: str, done: int, total: int) -> None:
+        kind = "texts" if what == "texts" else "tasks"
+        if kind not in bars:
+            bars[kind] = bar(total=total, unit=f" {kind}", leave=False)
+        bars[kind].total = total
+        bars[kind].set_description(what, refresh=False)
+        bars[kind].update(done - bars[kind].n)
+
+    try:
+        yield report
+    finally:
+        for shown in bars.values():
+            shown.close()

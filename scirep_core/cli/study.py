@@ -1,0 +1,241 @@
+"""`scirep study`: train and score a whole table over seeds; stop it at any time, run it again, and it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.terminal import Json, bar, print_json, say, table
+
+if TYPE_CHECKING:
+    from scirep_core.results import Result
+    from scirep_core.training.loop import Told
+
+EXAMPLES = (
+    "Examples: scirep study list;  scirep study main --seeds 1;  scirep study affinity --seeds 5 --workers 2;  "
+    "scirep study main --budget large --only train;  scirep study cross --variants 'MTL CTRL' --show"
+)
+STAGES = ("all", "train", "score")
+SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")
+
+
+def study(
+    name: Annotated[str, typer.Argument(help="main, bases, cross, partitions, affinity ...; `list` names them all.")],
+    seeds: Annotated[int, typer.Option(help="How many trainings of each variant: seeds 0, 1, 2 ...", min=1)] = 5,
+    seed: Annotated[int | None, typer.Option(help="Only the training with this seed.", min=0)] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="tiny, small (two cores), large (one GPU), samples, published; default: the study's."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the budget, as name=value: papers=1000, steps=100.")
+    ] = None,
+    variants: Annotated[str | None, typer.Option(help="Only these, comma-separated; names as in the table.")] = None,
+    bases: Annotated[str | None, typer.Option(help="Instead of the study's: embedded, minilm, specter ...")] = None,
+    widths: Annotated[str | None, typer.Option(help="Of the embedded base, instead of the study's: 32,64.")] = None,
+    tasks: Annotated[str | None, typer.Option(help="A suite, or tasks, instead of the study's.")] = None,
+    only: Annotated[str, typer.Option(help="train (no scoring), score, or all.")] = "all",
+    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
+    workers: Annotated[int, typer.Option(help="Processes, a seed each at a time.", min=1)] = 1,
+    keep_vectors: Annotated[
+        bool, typer.Option("--keep-vectors", help="Of trained models, once they are scored.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File of the rows; default results/embedded/study/NAME.jsonl.gz, joined with what it holds."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Train and score nothing: print what is recorded.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train every variant of a table with several seeds, score it on every task, record the rows.
+
+    What is there is not made again: models are under SCIREP_HOME/models, scores are kept, a killed training goes on from its
+    last checkpoint.
+    """
+    from scirep_core.bench import studied
+    from scirep_core.bench import study as study_
+    from scirep_core.bench import study_tables as tables
+    from scirep_core.kit.formats import PROTOCOLS
+
+    if name == "list":
+        _list(as_json)
+        return
+    for option, value, valid in (("only", only, STAGES), ("protocol", protocol, PROTOCOLS)):
+        if value not in valid:
+            raise ConfigError(f"--{option} {value!r}: {nearest(value, valid)}")
+    budget = budget or tables.study(name).budget
+    chosen = range(seeds) if seed is None else (seed,)
+    changes = _changes(variants, bases, widths, tasks)
+    if show:
+        file = out or study_.results_file(name)
+        if not file.is_file():
+            raise ConfigError(f"{file}: no rows of study {name} are recorded there. Run scirep study {name}")
+        rows = [row for row in studied.read(file) if _shown(row, changes)]
+        if not rows:
+            raise ConfigError(f"{file}: none of its rows is of what you ask for")
+    else:
+        with _bars() as (watch, progress):
+            rows = study_.run(name, _budget(budget, set_ or []), chosen, changes=changes, only=only,  # type: ignore[arg-type]
+                              protocol=protocol, workers=workers, keep_vectors=keep_vectors, out=out, say=say,
+                              watch=watch, progress=progress)  # fmt: skip
+    if as_json:
+        print_json([row.to_json() for row in rows])
+    elif rows:
+        _print(name, rows)
+    elif only == "train":
+        print(f"every model of study {name} is trained; scirep study {name} scores them")
+
+
+def _list(as_json: bool) -> None:
+    from scirep_core.bench.study_tables import STUDIES
+
+    if as_json:
+        print_json([{"study": name, "exhibits": list(one.exhibits), "text": one.text, "variants": list(one.variants),
+                     "bases": list(one.bases)} for name, one in STUDIES.items()])  # fmt: skip
+        return
+    lines = [[name, ", ".join(one.exhibits), str(len(one.variants)), one.text] for name, one in STUDIES.items()]
+    table("studies", ["study", "exhibits", "variants", "what it asks"], lines)
+
+
+def _changes(variants: str | None, bases: str | None, widths: str | None, tasks: str | None) -> dict[str, Any]:
+    """Return the study's fields that are asked for otherwise. A comma may be part of a variant's name: longest names first."""
+    from scirep_core.bench.benchmark import SUITES
+    from scirep_core.training.variants import VARIANTS
+
+    found: dict[str, Any] = {}
+    if variants is not None:
+        found["variants"] = _names(variants, VARIANTS)
+    if bases is not None:
+        found["bases"] = tuple(one.strip() for one in bases.split(",") if one.strip())
+    if widths is not None:
+        found["widths"] = tuple(_whole("--widths", one) for one in widths.split(",") if one.strip())
+    if tasks is not None:
+        found["tasks"] = tasks if tasks in SUITES else tuple(one.strip() for one in tasks.split(",") if one.strip())
+    for key, value in found.items():
+        if not value:
+            raise ConfigError(f"--{key} names nothing")
+    return found
+
+
+def _shown(row: Result, changes: dict[str, Any]) -> bool:
+    """Return whether a recorded row is of the variants, bases, widths and tasks asked for; a suite is all of it."""
+    keys = {"variants": "variant", "bases": "base", "widths": "width"}
+    for change, key in keys.items():
+        if change in changes and row.parameters.get(key) not in changes[change]:
+            return False
+    return isinstance(changes.get("tasks", ""), str) or row.task in changes["tasks"]
+
+
+def _whole(option: str, text: str) -> int:
+    from scirep_core.kit.records import WHOLE
+
+    if not WHOLE.fullmatch(text.strip()):
+        raise ConfigError(f"{option} {text!r}: expected whole numbers")
+    return int(text)
+
+
+def _names(text: str, known: Any) -> tuple[str, ...]:
+    parts, found = [part.strip() for part in text.split(",")], []
+    while parts:
+        size = next((n for n in range(len(parts), 0, -1) if ", ".join(parts[:n]) in known), 1)
+        found.append(", ".join(parts[:size]))
+        parts = parts[size:]
+    return tuple(one for one in found if one)
+
+
+def _budget(name: str, settings: Sequence[str]) -> Any:
+    """Return a budget with settings of its own or of its training laid over it."""
+    from dataclasses import fields
+
+    from scirep_core.kit.records import from_text
+    from scirep_core.training.config import TrainConfig
+    from scirep_core.training.variants import Budget
+    from scirep_core.training.variants import budget as named
+
+    own = {field.name for field in fields(Budget)} - {"train", "options"}
+    training = {field.name for field in fields(TrainConfig)} - {"seed", "dense", "mixing", "conditioning_lr"}
+    changes: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or key not in own | training:
+            raise ConfigError(f"--set {text!r}: write name=value; {nearest(key, sorted(own | training))}")
+        try:
+            read = from_text(value)
+        except (ValueError, RecursionError):
+            read = value
+        if key in training and key not in own:
+            changes.setdefault("train", {})[key] = read
+        elif isinstance(read, int) and not isinstance(read, bool) and read >= 0:
+            changes[key] = read
+        else:
+            raise ConfigError(f"--set {text!r}: expected a whole number")
+    return named(name, **changes)
+
+
+def _print(name: str, rows: Sequence[Result]) -> None:
+    """Print the averages by variant, what Tukey's test does not tell from the best marked; else values by task."""
+    from scirep_core.bench import studied
+
+    if name == "efficiency":
+        whats = list(dict.fromkeys(row.metric for row in rows))
+        lines = studied.table(rows, whats, lambda row: row.metric)
+        _table("efficiency: times are multiples of MTL CTRL's, medians over rounds", lines, whats, {})
+        return
+    lines = studied.table(rows, SPLITS)
+    if not lines:
+        tasks = list(dict.fromkeys(row.task.rpartition("/")[2] for row in rows))
+        lines = studied.table(rows, tasks, studied.main_metric)
+        _table(f"study {name}: mean over seeds (sd)", lines, tasks, {})
+        return
+    tests = {split: test for split in SPLITS if (test := studied.tukey(lines, split)) is not None}
+    tied = {split: {test.best, *test.tied_with_best} for split, test in tests.items()}
+    _table(f"study {name}: mean over seeds (sd); * is not told from the best by Tukey's test", lines, SPLITS, tied)
+    if "all" in tests:
+        test = tests["all"]
+        print(f"all: ANOVA F({test.df[0]}, {test.df[1]}) = {test.f:.2f}, p = {test.p:.3g}")
+
+
+def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[str, set[str]]) -> None:
+    body = []
+    for line in lines:
+        said = []
+        for column in columns:
+            if column not in line.values:
+                said.append("")
+                continue
+            spread = f" ({line.sd(column):.2f})" if line.sd(column) is not None else ""
+            said.append(f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}")
+        body.append([line.label, *said])
+    table(title, ["variant", *columns], body)
+
+
+@contextmanager
+def _bars() -> Iterator[tuple[Any, Any]]:
+    """Show how a training, and then a scoring, goes on; nothing where nobody watches."""
+    shown = bar(total=0, leave=False)
+
+    def show(what: str, done: int, total: int, unit: str) -> None:
+        if shown.disable:
+            return
+        if done < shown.n or (total, unit) != (shown.total, shown.unit):  # another thing: its rate begins anew
+            shown.unit = unit
+            shown.reset(total)
+        shown.n = done
+        shown.set_description(what)
+
+    def watch(told: Told) -> None:
+        show(f"training, {told.documents_per_second:.0f} documents/s", told.step, told.steps, " steps")
+
+    def progress(what: str, done: int, total: int) -> None:
+        texts = what == "texts"
+        show("encoding" if texts else "scoring", done, total, " texts" if texts else " tasks")
+
+    try:
+        yield watch, progress
+    finally:
+        shown.close()

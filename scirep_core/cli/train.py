@@ -1,0 +1,290 @@
+"""`scirep train`: a file of settings to a trained model in a folder; stopped at any time, run again, it goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.terminal import Json, is_hushed, print_json, say
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.trunk.tokens import Tokens
+    from scirep_core.training.loop import Told
+    from scirep_core.training.config import TrainFile
+    from scirep_core.training.data import TrainTask
+    from scirep_core.training.models import Base
+
+EXAMPLES = (
+    "Examples: scirep train --example > ctrl.toml;  scirep train --config ctrl.toml;  "
+    "scirep train --config ctrl.toml --set train.seed=1 --out models/ctrl-1;  "
+    "torchrun --nproc-per-node 8 --no-python scirep train --config ctrl.toml"
+)
+
+SOURCES = ("embedded", "samples", "real")
+
+
+def train(
+    config: Annotated[Path | None, typer.Option(help="Settings: .toml, .yaml or .json.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the model, instead of the file's `out`.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the file otherwise: train.steps=100.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
+    example: Annotated[bool, typer.Option("--example", help="Print a file of settings, and train nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train an encoder as a file says: base, conditioning, tasks, settings. The folder is one that every command takes.
+
+    A training that was stopped goes on from its last checkpoint to the same result; a finished one is not done again.
+    """
+    from scirep_core.training.config import EXAMPLE, read_config
+
+    if example:
+        print(EXAMPLE, end="")
+        return
+    if config is None:
+        raise ConfigError("give --config FILE; `scirep train --example` prints one")
+    asked = read_config(config)
+    if set_:
+        asked = _changed(asked, set_)
+    folder = out or Path(asked.out)
+    if not str(folder) or folder == Path():
+        raise ConfigError(f"{config}: out is not set. Say where the model goes, or give --out DIR")
+    told = _train(asked, folder.expanduser(), device)
+    if told is None:  # another process of torchrun reports
+        return
+    if as_json:
+        print_json(told)
+    else:
+        losses = ", ".join(f"{name.split('/')[-1]} {loss:.3f}" for name, loss in told["losses"].items())
+        print(f"{folder}: {told['steps']:,} steps, {told['documents_per_second']:,.0f} documents/s, "
+              f"MFU {100 * told['mfu']:.0f} %; losses at the end: {losses}")  # fmt: skip
+
+
+def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
+    """Return the settings with some set otherwise; a value is JSON, or else text."""
+    from scirep_core.kit.records import from_text
+    from scirep_core.training.config import TrainFile, from_params
+
+    values = asdict(asked)
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        section, _, key = name.strip().rpartition(".")
+        if not equals or section not in ("model", "data", "train"):
+            raise ConfigError(f"--set {pair!r}: give a section's setting, such as train.steps=100 or model.base=minilm")
+        try:
+            values[section][key] = from_text(text)
+        except (ValueError, RecursionError):
+            values[section][key] = text.strip()
+    return from_params(TrainFile, values, "--set")
+
+
+def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any] | None:
+    """Train, save, and return what is told; in the first process of several."""
+    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.models.model_store import describe, finished, refuse, save_model, working
+    from scirep_core.training.loop import train as run
+    from scirep_core.training import models, variants
+    from scirep_core.training.processes import local_device, processes, wait
+
+    settings = asdict(asked) | {"out": ""}
+    settings["data"]["tasks"] = list(asked.data.tasks)
+    source = asked.data.source
+    if source not in SOURCES and not Path(source).expanduser().is_dir():
+        raise ConfigError(f"data.source = {source!r}: {nearest(source, SOURCES)}, or a folder of training collections")
+    rank, world = processes()
+    if finished(folder):
+        made = describe(folder).made
+        if differing := _differing(made.get("settings", {}), settings):
+            raise ConfigError(
+                f"{folder}: holds a model trained with {differing}. Give these with --set, another --out, or delete the folder"
+            )
+        if rank == 0:
+            say(f"{folder}: is trained already")
+        return {**made["training"], "out": str(folder)} if rank == 0 else None
+    refuse(folder)
+    if rank:
+        wait(world)  # the first one fetches and writes what is missing
+    given = variants.Budget(
+        "embedded" if source == "embedded" else "samples", papers=asked.data.papers, data_seed=asked.data.seed,
+        max_length=asked.data.max_length,
+    )  # fmt: skip
+    with _bar(rank == 0) as progress, _going_on(working(folder), rank):
+        base = models.base(asked.model.base, given, say, progress)
+        if rank == 0:
+            say(f"reading what is trained on: {asked.data.tasks_config or source}")
+        tokens, model = _model(asked, base)
+        tasks = _tasks(asked, base, tokens, model, "train")
+        looked = _tasks(asked, base, tokens, model, "validation") if asked.train.validate_every else []
+        sizes = {task.name: len(task) for task in tasks}
+        if rank == 0:
+            rows = ", ".join(f"{name.split('/')[-1]} {size:,}" for name, size in sizes.items())
+            say(
+                f"training {asked.model.conditioning} on {base.name}: {asked.train.total(sizes):,} steps; examples: {rows}"
+            )
+            wait(world)
+        model = model.to(local_device() if world > 1 and device is None else pick_device(device))
+        done = run(model, tasks, asked.train, working(folder), looked, progress)
+    told = done._asdict() | {"documents_per_second": round(done.documents_per_second, 1), "mfu": round(done.mfu, 4)}
+    if rank == 0:
+        made = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes,
+                "training": told}  # fmt: skip
+        normalised = {"yes": True, "no": False}.get(asked.model.normalised, base.normalised)
+        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made, normalised)
+        finished(folder)
+    wait(world)
+    return None if rank else {**told, "out": str(folder)}
+
+
+def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the settings that differ, as they were; '' for none. The first edition knew no `normalised`, and did not."""
+    earlier = {"model": {"normalised": "no"}}
+    pairs = [
+        (f"{section}.{name}", {**earlier.get(section, {}), **was.get(section, {})}.get(name), value)
+        for section, given in now.items()
+        if isinstance(given, dict)
+        for name, value in given.items()
+    ]
+
+    def shown(value: Any) -> str:
+        return value or "as the base" if isinstance(value, str) else json.dumps(value)
+
+    return ", ".join(f"{name}={shown(old)} (asked for: {shown(new)})" for name, old, new in pairs if old != new)
+
+
+def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
+    """Return the base's tokenizer, and the model before its training; what is new in it is drawn by the seed."""
+    import torch
+
+    from scirep_core.encoders.trunk.bert import read_trunk
+    from scirep_core.encoders.conditioning import conditioning
+    from scirep_core.encoders.conditioning.fusion import fuse
+    from scirep_core.encoders.models.model_store import is_saved, load_model
+    from scirep_core.encoders.trunk.tokens import read_tokens
+    from scirep_core.training.models import conditioned, of_tokens
+
+    kind, options = asked.model.conditioning, dict(asked.model.options)
+    if kind == "plain" and options:
+        raise ConfigError(f"model.options: plain takes none, and was given {', '.join(options)}")
+    tokens = read_tokens(base.folder)
+    options |= of_tokens(kind, options, tokens)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(asked.train.seed)
+        if kind == "fusion" and is_saved(base.folder):
+            return tokens, fuse(load_model(base.folder).model)
+        if kind == "fusion":
+            raise ConfigError("fusion goes on from trained adapters: base = the folder of a model with bottleneck")
+        trunk = read_trunk(base.folder)
+        try:
+            told = conditioning(kind, trunk, **options)
+        except TypeError as error:
+            raise ConfigError(f"model.options of {kind}: {error}") from None
+        return tokens, conditioned(trunk, told, base, asked.model.pooling)
+
+
+def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, split: str) -> list[TrainTask]:
+    """Return what is trained on, or looked at."""
+    from scirep_core.data.inventory import TRAINING
+    from scirep_core.data.sources import root_of
+    from scirep_core.training.data import train_tasks
+    from scirep_core.training.data.pairs import SOURCES as PAIRS
+    from scirep_core.training.data.pairs import pair_tasks
+    from scirep_core.training.data.published import published_tasks
+    from scirep_core.training.data.samples import TRAINED, sample_tasks
+
+    data = asked.data
+    how: dict[str, Any] = {"max_length": data.max_length - model.conditioning.added(), "seed": data.seed,
+                           "titles_only": data.titles_only, "recipe": base.recipe}  # fmt: skip
+    if data.source == "samples" and not data.tasks_config:
+        if split != "train":
+            raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
+        return sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)
+
+    def root(name: str) -> Path:
+        if data.source == "samples":
+            raise ConfigError(
+                f"{data.tasks_config}: names {name}, of which there is no sample. Set data.source otherwise"
+            )
+        return root_of(name, data.source, data.papers, data.seed)
+
+    if data.tasks_config:
+        path = Path(data.tasks_config).expanduser()
+        return published_tasks(path, tokens, root, split=split, cap=data.cap or None, **how)
+    names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
+    if pairs := [name for name in names if name in PAIRS]:
+        if others := [name for name in names if name not in PAIRS]:
+            raise ConfigError(
+                f"data.tasks: {pairs[0]} is of SciMult and {others[0]} is not. Train on one paper's sets at a time"
+            )
+        known = {key: how[key] for key in ("max_length", "recipe")}
+        return pair_tasks(names, root(names[0]), tokens, split=split, caps=data.cap or None, **known)
+    return train_tasks(names, root(TRAINING[0]), tokens, split=split, caps=data.cap or None, **how)
+
+
+@contextmanager
+def _going_on(working: Path, rank: int) -> Iterator[None]:
+    """Say, where a training is stopped by hand, from where it will go on."""
+    from scirep_core.training.checkpoint import CHECKPOINT
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        there = (working / CHECKPOINT).is_file()
+        if rank == 0:
+            say(f"{working}: the same command {'goes on from the last checkpoint' if there else 'starts again'}")
+        raise
+
+
+@contextmanager
+def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
+    """Show steps, losses, documents/s and MFU on standard error; a pipe gets a line each tenth of the way."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    shown = shown and not is_hushed()
+    watched = shown and sys.stderr.isatty()
+    tenth = 0
+
+    def line(told: Told) -> str:
+        return f"loss {sum(told.losses.values()):.3f}, {told.documents_per_second:,.0f} documents/s, MFU {100 * told.mfu:.0f} %"
+
+    # steps of a large model take seconds: their rate is an average over minutes
+    with Progress(
+        *columns, console=Console(stderr=True), disable=not watched, transient=True, speed_estimate_period=600
+    ) as bar:
+        task = bar.add_task("", total=None)
+
+        def progress(told: Told) -> None:
+            nonlocal tenth
+            if told.step <= bar.tasks[0].completed:  # the base is trained, and the model begins
+                bar.reset(task)
+                tenth = 0
+            bar.update(task, total=told.steps, completed=told.step, description=line(told))
+            if shown and not watched and told.step * 10 // told.steps > tenth:
+                tenth = told.step * 10 // told.steps
+                say(f"step {told.step:,} of {told.steps:,}: {line(told)}")
+
+        yield progress

@@ -1,0 +1,129 @@
+"""Readers of the papers' collections: one schema per task whatever its source.
+
+    inventory.py   every task of the five papers, one row each
+    task.py        the schema all readers return (CSFCube's faceted collection has its own, csfcube.py)
+    scirepeval.py s2and.py mdcr.py scimult.py maple.py beir.py recommendation.py neighbours.py csfcube.py   the readers
+    samples.py     small real samples, "sample/..."
+    folder.py      a user's own task folders
+    sources.py     where files are: embedded (written on first use), real (through manifests), a folder
+    export.py      every embedded task as files
+
+`load_task` finds the data of one task and reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from scirep_core.data.readers import beir, csfcube, mdcr, recommendation, s2and, scimult, scirepeval
+from scirep_core.data import folder, neighbours
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.export import write_embedded
+from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
+from scirep_core.data.sources import PAPERS, root_of
+from scirep_core.data.task import Labelled, Task
+from scirep_core.kit.errors import ConfigError, UnknownName
+
+__all__ = ["PAPERS", "TASKS", "TRAINING", "FacetCollection", "Task", "TaskSpec", "load_task", "locate", "names",
+           "write_embedded"]  # fmt: skip
+
+READERS: dict[str, Callable[[TaskSpec, str, Path, str], Task]] = {
+    "scirepeval": scirepeval.read,
+    "s2and": s2and.read,
+    "mdcr": mdcr.read,
+    "scimult": scimult.read,
+    "beir": beir.read,
+    "recommendation": recommendation.read,
+    "neighbours": neighbours.read,
+}
+
+
+def names() -> list[str]:
+    """Return the names `load_task` knows."""
+    from scirep_core.data.readers.samples import SAMPLES
+
+    return [*TASKS, *SAMPLES, *MORE]
+
+
+def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int = 0) -> Path:
+    """Return the folder with a task's files, fetched or written first if need be.
+
+    Of CSFCube it is the folder of the collection, of the other tasks the root that holds the collections.
+
+    Args:
+        name: a task of `TASKS`; for a folder of one's own, see `load_task`.
+        source: embedded, real, or a folder.
+        papers, seed: size and seed of the embedded literature.
+    """
+    if name not in TASKS:
+        raise _unknown(name)
+    root = root_of(name, source, papers, seed)
+    if TASKS[name].reader == "csfcube" and source in ("embedded", "real"):
+        return root / "csfcube"
+    return root
+
+
+def load_task(
+    name_or_folder: str | os.PathLike[str], source: str = "embedded", papers: int = PAPERS, seed: int = 0
+) -> FacetCollection | Task:
+    """Return a task's data.
+
+    Args:
+        name_or_folder: a name of `TASKS` or `MORE`, a real sample (`sample/...`), or a folder with a task.json (or just the
+            files of CSFCube).
+        source: embedded, real, or a folder with the collection's published files.
+        papers, seed: size and seed of the embedded literature.
+
+    >>> load_task("csfcube/metod")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    scirep_core.kit.errors.UnknownName: unknown task 'csfcube/metod'; did you mean 'csfcube/method'? ...
+    """
+    name = os.fspath(name_or_folder)
+    if name in TASKS:
+        return _inventory_task(name, source, papers, seed)
+    if name.startswith("sample/"):
+        from scirep_core.data.readers.samples import read_sample
+        from scirep_core.data.manifests import fetch
+
+        return read_sample(name, fetch)
+    if name in MORE:
+        return _further(name)
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        raise _unknown(name)
+    if (path / "task.json").is_file():
+        return folder.read_folder(path)
+    if any(path.glob("test-pid2anns-*.json")) or not (inside := sorted(path.glob("**/task.json"))):
+        return csfcube.read(path)
+    few = ", ".join(p.parent.relative_to(path).as_posix() for p in inside[:3])
+    raise ConfigError(f"{path}: no task.json here. Task folders inside: {few}{' ...' if len(inside) > 3 else ''}")
+
+
+def _unknown(name: str) -> UnknownName:
+    valid = [ELSEWHERE[name]] if name in ELSEWHERE else names()
+    return UnknownName("task", name, valid, ", or a folder with a task.json")
+
+
+def _further(name: str) -> Task:
+    from scirep_core.data.manifests import fetch
+
+    task = folder.read_folder(fetch(MORE[name].manifest) / MORE[name].folder)
+    if not isinstance(task, Task):
+        raise ConfigError(f"{name}: faceted queries are CSFCube's alone")
+    return replace(task, name=name, source="real")
+
+
+def _inventory_task(name: str, source: str, papers: int, seed: int) -> FacetCollection | Task:
+    spec, kind = TASKS[name], source if source in ("embedded", "real") else "folder"
+    if spec.reader == "csfcube":
+        collection = csfcube.read(locate(name, source, papers, seed), kind)
+        return collection.only(spec.config) if spec.config else collection
+    root = root_of(name, source, papers, seed)
+    task = READERS[spec.reader](spec, name, root, kind)
+    if task.oracle is not None and isinstance(task.payload, Labelled):  # invented: a tenth of the published repeats
+        few = tuple(shot._replace(iterations=max(5, shot.iterations // 10)) for shot in task.payload.few_shot)
+        task = replace(task, payload=replace(task.payload, few_shot=few))
+    return task

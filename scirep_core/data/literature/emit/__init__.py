@@ -1,0 +1,33 @@
+"""Writes the embedded literature as the collections of the five papers, each in its published layout.
+
+    write_collection(root, "scirepeval", literature)   ->  <root>/scirepeval/..., <root>/scirepeval_test/...
+
+`COLLECTIONS` says which modules write what. Sizes follow the literature up to the published sizes, so that cost stays
+linear; each module's table says what is planted in its tasks, what decides a label and whether people err in it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from scirep_core.data.literature.model import Literature
+
+COLLECTIONS: dict[str, tuple[str, ...]] = {
+    "literature": ("corpus",),
+    "scirepeval": ("classification", "regression", "training", "proximity", "readers", "search", "reviewing"),
+    "s2and": ("authors",),
+    "mdcr": ("mdcr",),
+    "scimult": ("labels", "scimult_links", "patients", "pretraining"),
+    "maple": ("maple",),
+    "beir": ("beir",),
+    "recommendation": ("recommendation",),
+    "neighbours": ("neighbours",),
+}
+"""Collection -> modules of this folder whose `write(root, literature)` makes it."""
+
+
+def write_collection(root: Path, name: str, literature: Literature) -> None:
+    """Write one collection below `root`. Raises KeyError for a name that is not in `COLLECTIONS`."""
+    for module in COLLECTIONS[name]:
+        importlib.import_module(f"{__name__}.{module}").write(root, literature)

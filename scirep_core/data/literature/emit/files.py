@@ -1,0 +1,88 @@
+"""What every writer of the embedded collections shares: sizes, files in the published kinds, oracle vectors.
+
+Rows are streamed into parquet (row groups of `GROUP`), JSON lines or gzipped JSON lines; a file is whole or absent, and
+equal rows give equal bytes. Oracle vectors go to `<root>/oracle/<task>.npz`: for each id of the task a vector made from the
+latents alone, without the noise of people, such that the task's own evaluator (nearest by L2, linear probe, ...) reaches
+the ceiling.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.latents import Ints
+from scirep_core.kit.store import atomic
+
+T = TypeVar("T")
+GROUP = 2_000
+_ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
+Floats = npt.NDArray[np.float32]
+
+
+def scaled(papers: int, published: int, percent: float, least: int) -> int:
+    """Return how large an embedded task is: a share of the literature, not below `least`, not above the published size."""
+    return min(published, max(least, round(papers * percent / 100)))
+
+
+def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], schema: Any) -> int:
+    """Write rows to one parquet file, a group at a time. Returns how many. `schema`: a pyarrow schema."""
+    import pyarrow
+    import pyarrow.parquet
+
+    count = 0
+    with atomic(path, sync=False) as stream:
+        writer = pyarrow.parquet.ParquetWriter(stream, schema, compression="snappy")
+        for group in batches(rows, GROUP):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+            count += len(group)
+        writer.close()
+    return count
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows as JSON lines, streamed. Returns how many. A path in .gz is gzipped, without a time stamp."""
+    count = 0
+    with atomic(path, sync=False) as stream:
+        packed = gzip.GzipFile("", "wb", 6, stream, mtime=0) if path.suffix == ".gz" else stream
+        for row in rows:
+            packed.write((_ENCODE(row) + "\n").encode())
+            count += 1
+        if packed is not stream:
+            packed.close()
+    return count
+
+
+def write_oracle(root: Path, task: str, ids: Sequence[str], vectors: npt.ArrayLike) -> None:
+    """Write `<root>/oracle/<task>.npz`: `ids` (n,) and float32 `vectors` (n, dim). Each id once."""
+    array = np.asarray(vectors, dtype=np.float32)
+    if array.ndim != 2 or len(array) != len(ids) or len(set(ids)) != len(ids):
+        raise ValueError(f"oracle of {task}: {len(ids)} ids ({len(set(ids))} different), array {array.shape}")
+    with atomic(root / "oracle" / f"{task.replace('/', '__')}.npz", sync=False) as stream:
+        np.savez(stream, ids=np.array(ids, dtype=np.str_), vectors=array)
+
+
+def one_hot(values: Ints, weight: float = 1.0) -> Floats:
+    """Return (n, different values) rows with `weight` at the value's place; a negative value gives a row of zeros.
+
+    Two rows with different values lie sqrt(2) * weight apart, so blocks of falling weight make a hierarchy of distances.
+    """
+    present = np.unique(values[values >= 0])
+    rows = np.zeros((len(values), max(1, len(present))), dtype=np.float32)
+    known = np.flatnonzero(values >= 0)
+    rows[known, np.searchsorted(present, values[known])] = weight
+    return rows
+
+
+def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of up to `size` rows."""
+    source = iter(rows)
+    while group := list(itertools.islice(source, size)):
+        yield group

@@ -1,0 +1,318 @@
+"""SciFact, NFCorpus and TREC-COVID in BEIR form, from papers of the life sciences (SciMult 4.4, Table 8).
+
+    task                     planted                                         relevant                       ceiling
+    scimult/scifact          claims spelled from a paper's finding, method   papers whose method, finding   nDCG@10 100
+                             and, in some wordings, problem; 25 % negated,   (aspect, condition) and, where
+                             20 % about a finding the paper does not have    named, problem are the claim's
+    scimult/nfcorpus         questions on problems of medicine, two in three papers on the problem 2,       nDCG@10 100
+                             in lay words                                    on its topic 1
+    scimult/trec_covid_beir  50 questions on problems of medicine, biology   papers on the problem 2,       nDCG@10 100
+                                                                             topic 1; others of the area 0
+
+Judgements follow from the latents and are complete, so all three are deterministic: the oracle reaches 100. A claim of
+SciFact asks for one paper, now and then for others that happen to find the same. Evidence is SUPPORT where polarity
+agrees, CONTRADICT where it differs or the claim is negated; claims without evidence keep the paper they were made for,
+as `cited_doc_ids` and as a judgement, as in BEIR's form. `claims_{train,dev}.jsonl` are in SciFact's own layout.
+Claims come from papers of the evaluation split; the documents are of all splits.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.scimult.labels import Mask, evaluation_papers, of_fields
+from scirep_core.data.literature.latents import NONE, Ints, stream
+from scirep_core.data.literature.lexicon import FIELDS, Choice, Draw, Problem, Slot, Tree, lexicon, spell
+from scirep_core.data.literature.model import Literature
+from scirep_core.data.literature.text import any_of, capital, draws
+from scirep_core.kit.store import atomic
+
+CLAIM_FIELDS = ("Biology", "Medicine", "Psychology")
+HEALTH_FIELDS = ("Biology", "Medicine", "Agricultural and Food sciences")
+COVID_FIELDS = ("Biology", "Medicine")
+Grades = Mapping[str, Mapping[str, int]]
+
+
+class Asked(NamedTuple):
+    """What a claim asserts of paper `source`: its text, what must agree, the polarity (NONE: no evidence), negated."""
+
+    text: str
+    source: int
+    key: tuple[int, ...]
+    polarity: int
+    negated: bool
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write the three sets. Nothing is written for a literature without medicine."""
+    if (literature.latents.field == FIELDS.index("Medicine")).any():
+        write_scifact(root, literature)
+        write_nfcorpus(root, literature)
+        write_trec_covid(root, literature)
+
+
+def write_set(
+    folder: Path,
+    documents: Iterable[Mapping[str, Any]],
+    queries: Iterable[Mapping[str, Any]],
+    qrels: Mapping[str, Grades],
+) -> None:
+    """Write a set in BEIR form; `qrels`: split -> query -> document -> grade."""
+    write_lines(folder / "corpus.jsonl", documents)
+    write_lines(folder / "queries.jsonl", queries)
+    for split, grades in qrels.items():
+        write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+
+
+def write_qrels(path: Path, grades: Grades) -> None:
+    """Write judgements as a tab file with BEIR's header."""
+    with atomic(path) as stream:
+        stream.write(b"query-id\tcorpus-id\tscore\n")
+        for query, row in grades.items():
+            stream.write("".join(f"{query}\t{document}\t{grade}\n" for document, grade in row.items()).encode())
+
+
+def documents(literature: Literature, papers: Ints) -> Iterator[dict[str, Any]]:
+    """Yield papers as documents of a corpus."""
+    for paper in literature.papers_at(papers):
+        yield {"_id": paper.paper_id, "title": paper.title, "text": paper.abstract, "metadata": {"year": paper.year}}
+
+
+def sample(literature: Literature, suitable: Mask, purpose: str, count: int) -> Ints:
+    """Return up to `count` suitable papers, ascending."""
+    order = stream(literature.seed, f"corpus of {purpose}").permutation(np.flatnonzero(suitable))
+    return np.sort(order[:count])
+
+
+def write_scifact(root: Path, literature: Literature) -> None:
+    """Write claims, their evidence and the corpus."""
+    corpus = sample(literature, of_fields(literature, *CLAIM_FIELDS), "scifact", 5_183)
+    inside = np.zeros(len(literature), dtype=np.bool_)
+    inside[corpus] = True
+    wanted = scaled(len(literature), 1_109, 5, 120)
+    sources = evaluation_papers(literature, inside, "scifact", wanted)
+    if not len(sources):
+        return
+    rng = stream(literature.seed, "claims")
+    draw = draws(rng)
+    claims = [_claim(literature, int(sources[k % len(sources)]), draw) for k in range(wanted)]
+    claims = list({claim.text: claim for claim in claims}.values())
+    found = _agreeing(literature, corpus, claims)
+    train = len(claims) * 809 // 1_109
+    names = numbers_outside(literature, corpus, len(claims))
+    grades = [{literature.paper_id(i): 1 for i in papers} for papers in found]
+    folder = root / "beir" / "scifact"
+    write_set(
+        folder,
+        documents(literature, corpus),
+        ({"_id": name, "text": claim.text, "metadata": {}} for name, claim in zip(names, claims, strict=True)),
+        {
+            "train": dict(zip(names[:train], grades[:train], strict=True)),
+            "test": dict(zip(names[train:], grades[train:], strict=True)),
+        },
+    )
+    rows = [
+        _original(literature, int(name), claim, papers)
+        for name, claim, papers in zip(names, claims, found, strict=True)
+    ]
+    write_lines(folder / "claims_train.jsonl", rows[:train])
+    write_lines(folder / "claims_dev.jsonl", rows[train:])
+    place = {int(i): row for row, i in enumerate(corpus)}
+    vectors: Floats = np.zeros((len(corpus) + len(claims), len(claims)), dtype=np.float32)
+    for number, papers in enumerate(found):
+        vectors[len(corpus) + number, number] = 1
+        vectors[[place[i] for i in papers], number] = 1
+    write_oracle(root, "scimult/scifact", [literature.paper_id(i) for i in corpus.tolist()] + names, vectors)
+
+
+@functools.cache
+def _slots(tree: Tree) -> frozenset[str]:
+    """Return the slots of a template."""
+    names = {part.name for part in tree if isinstance(part, Slot)}
+    return frozenset(names.union(*(_slots(o) for part in tree if isinstance(part, Choice) for o in part.options)))
+
+
+def _claim(literature: Literature, i: int, draw: Draw) -> Asked:
+    """Spell one claim from paper i: supported, negated, or about a finding that it does not have."""
+    latents, kind = literature.latents, draw() % 20
+    templates = lexicon().phrases["claim"]["refuted" if kind < 5 else "supported"]
+    fill = dict(literature.writer.fill(i, draw))
+    second = draw() % 2 == 1
+    if second and latents.second_method[i] != NONE:
+        fill["method"], method = fill["second"], int(latents.second_method[i])
+    else:
+        method = int(latents.method[i])
+    prefix = "second_" if draw() % 3 == 0 and latents.second_aspect[i] != NONE else ""
+    if prefix:
+        fill["finding"] = fill["finding2"]
+    aspect, condition, polarity = (
+        int(getattr(latents, prefix + name)[i]) for name in ("aspect", "condition", "polarity")
+    )
+    problem = int(latents.problem[i])
+    template = any_of(templates, draw)
+    if kind >= 16:  # no evidence: another paper's finding, said of this paper's problem and method
+        template = any_of([t for t in templates if {"doing", "method"} <= _slots(t)], draw)
+        other = _elsewhere(literature, i, draw)
+        fill["finding"] = literature.writer.fill(other, draw)["finding"]
+        return Asked(capital(spell(template, draw, fill)), i, (problem, method), NONE, False)
+    named = problem if "doing" in _slots(template) else NONE
+    return Asked(capital(spell(template, draw, fill)), i, (named, method, aspect, condition), polarity, kind < 5)
+
+
+def _elsewhere(literature: Literature, i: int, draw: Draw) -> int:
+    """Return a paper whose finding is about something paper i does not speak of."""
+    latents = literature.latents
+    for _ in range(64):
+        other = (draw() << 16 | draw()) % len(literature)
+        if latents.aspect[other] not in (latents.aspect[i], latents.second_aspect[i]):
+            break
+    return other
+
+
+def _agreeing(literature: Literature, corpus: Ints, claims: Sequence[Asked]) -> list[list[int]]:
+    """Return for each claim the papers of the corpus it is about, ascending."""
+    latents = literature.latents
+    wanted = {claim.key for claim in claims}
+    found = defaultdict[tuple[int, ...], list[int]](list)
+    columns = ("problem", "method", "second_method", "aspect", "condition", "second_aspect", "second_condition")
+    table = np.stack([getattr(latents, name)[corpus] for name in columns], axis=1)
+    for i, (problem, first, second, *rest) in zip(corpus.tolist(), table.tolist(), strict=True):
+        keys = set[tuple[int, ...]]()
+        for method in (first, second):
+            keys.add((problem, method))
+            for finding in (tuple(rest[:2]), tuple(rest[2:])):
+                keys |= {(problem, method, *finding), (NONE, method, *finding)}
+        for key in keys & wanted:
+            found[key].append(i)
+    return [found[claim.key] for claim in claims]
+
+
+def _original(literature: Literature, number: int, claim: Asked, papers: Sequence[int]) -> dict[str, Any]:
+    """Return a claim as SciFact writes it, with the sentences (from 0) that speak for or against it."""
+    evidence = {}
+    for i in papers if claim.polarity != NONE else ():
+        latents, said = literature.latents, literature.paper(i).labels
+        results = [k for k, label in enumerate(said) if label == "result_label"]
+        second = int((latents.aspect[i], latents.condition[i]) != claim.key[2:])  # which finding it is about
+        polarity = int((latents.polarity, latents.second_polarity)[second][i])
+        agrees = (polarity == claim.polarity) != claim.negated
+        sentences = [results[min(second, len(results) - 1)]] if results else []
+        evidence[literature.paper_id(i)] = [{"sentences": sentences, "label": "SUPPORT" if agrees else "CONTRADICT"}]
+    cited = [int(literature.paper_id(i)) for i in papers]
+    return {"id": number, "claim": claim.text, "evidence": evidence, "cited_doc_ids": cited}
+
+
+def write_nfcorpus(root: Path, literature: Literature) -> None:
+    """Write health questions in lay words."""
+    words, latents = lexicon(), literature.latents
+    corpus = sample(literature, of_fields(literature, *HEALTH_FIELDS), "nfcorpus", 3_633)
+    present = set(latents.problem[corpus].tolist())
+    problems = [k for k, problem in enumerate(words.problems) if problem.lay and k in present]
+    draw = draws(stream(literature.seed, "health queries"))
+    asked = dict[str, int]()
+    for k in range(scaled(len(literature), 3_237, 4, 108)):
+        number = problems[k % len(problems)]
+        problem = words.problems[number]
+        # one reader in three knows the name
+        lay = problem.name if draw() % 3 == 0 else spell(any_of(problem.lay, draw), draw, {})
+        text = spell(any_of(words.phrases["health_query"], draw), draw, {"lay": lay.__str__})
+        asked.setdefault(capital(text), number)
+    texts, numbers = list(asked), np.array(list(asked.values()))
+    names = [f"PLAIN-{k}" for k in range(1, len(texts) + 1)]
+    grades = topical_grades(literature, corpus, numbers)
+    parts = {"train": (0, 80), "dev": (80, 90), "test": (90, 100)}  # per cent of the queries, as published
+    cut = {split: slice(len(names) * a // 100, len(names) * b // 100) for split, (a, b) in parts.items()}
+    write_set(
+        root / "beir" / "nfcorpus",
+        documents(literature, corpus),
+        ({"_id": name, "text": text, "metadata": {}} for name, text in zip(names, texts, strict=True)),
+        {split: dict(zip(names[rows], grades[rows], strict=True)) for split, rows in cut.items()},
+    )
+    write_topical_oracle(root, "scimult/nfcorpus", literature, corpus, names, numbers)
+
+
+def write_trec_covid(root: Path, literature: Literature) -> None:
+    """Write fifty questions with deep judgements."""
+    words, latents = lexicon(), literature.latents
+    corpus = sample(literature, of_fields(literature, *COVID_FIELDS), "trec-covid", 171_332)
+    fields = [FIELDS.index(name) for name in ("Medicine", "Biology")]
+    of = np.array([words.topics[p.topic].field for p in words.problems])
+    candidates = np.concatenate([np.flatnonzero(of == field) for field in fields])
+    numbers = candidates[np.isin(candidates, latents.problem[corpus])][:50]
+    draw = draws(stream(literature.seed, "covid queries"))
+    names = numbers_outside(literature, corpus, len(numbers))
+    rows = []
+    for name, number in zip(names, numbers.tolist(), strict=True):
+        fill = asking(words.problems[number], draw)
+        phrases = words.phrases["topic_query"]
+        text = {part: capital(spell(any_of(phrases[part], draw), draw, fill)) for part in ("question", "query")}
+        rows.append({"_id": name, "text": text["question"], "metadata": {"query": text["query"]}})
+    grades = topical_grades(literature, corpus, numbers, deep=True)
+    judged = {"test": dict(zip(names, grades, strict=True))}
+    write_set(root / "beir" / "trec-covid", documents(literature, corpus), rows, judged)
+    write_topical_oracle(root, "scimult/trec_covid_beir", literature, corpus, names, numbers)
+
+
+def asking(problem: Problem, draw: Draw) -> dict[str, Any]:
+    """Return the slot writers of the queries about a problem."""
+    gerund, noun = any_of(problem.acts, draw)
+
+    def what() -> str:
+        return spell(any_of(problem.what, draw), draw, {})
+
+    def lay() -> str:
+        return spell(any_of(problem.lay, draw), draw, {}) if problem.lay else f"{spell(noun, draw, {})} {what()}"
+
+    return {
+        "query": lambda: spell(any_of(problem.query, draw), draw, {}),
+        "doing": lambda: f"{spell(gerund, draw, {})} {what()}",
+        "lay_or_task": lay,
+        "topic": lambda: spell(any_of(lexicon().topics[problem.topic].context, draw), draw, {}),
+    }
+
+
+def topical_grades(literature: Literature, corpus: Ints, problems: Ints, deep: bool = False) -> list[dict[str, int]]:
+    """Return for each query problem the grades of documents: same problem 2, same topic 1, with `deep` same area 0."""
+    latents, words = literature.latents, lexicon()
+    cache = dict[int, dict[str, int]]()
+    for number in np.unique(problems).tolist():
+        topic = words.problems[number].topic
+        grade = (latents.topic[corpus] == topic).astype(np.int64) + (latents.problem[corpus] == number)
+        judged = latents.area[corpus] == words.topics[topic].area if deep else grade > 0
+        rows = np.flatnonzero(judged)
+        cache[number] = {literature.paper_id(i): g
+                         for i, g in zip(corpus[rows].tolist(), grade[rows].tolist(), strict=True)}  # fmt: skip
+    return [cache[number] for number in problems.tolist()]
+
+
+def write_topical_oracle(
+    root: Path, task: str, literature: Literature, corpus: Ints, names: Sequence[str], problems: Ints
+) -> None:
+    """Write vectors with one dimension a problem and one a topic: inner product 2 same problem, 1 same topic, 0 else."""
+    problem = np.concatenate([literature.latents.problem[corpus], problems])
+    write_oracle(
+        root, task, [literature.paper_id(i) for i in corpus.tolist()] + list(names), topical(problem, problems)
+    )
+
+
+def topical(problem: Ints, asked: Ints) -> Floats:
+    """Return vectors of things with a problem each: one dimension for every problem asked for, one for its topic."""
+    topic_of = np.array([p.topic for p in lexicon().problems])
+    return np.concatenate([
+        (values[:, None] == np.unique(wanted)).astype(np.float32)
+        for values, wanted in ((problem, asked), (topic_of[problem], topic_of[asked]))
+    ], axis=1)  # fmt: skip
+
+
+def numbers_outside(literature: Literature, corpus: Ints, count: int) -> list[str]:
+    """Return the ids 1, 2, 3 ... of queries, without those that a document happens to have."""
+    taken = set(literature.latents.paper_number[corpus].tolist())
+    return [str(k) for k in itertools.islice((k for k in itertools.count(1) if k not in taken), count)]

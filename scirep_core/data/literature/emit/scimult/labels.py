@@ -1,0 +1,340 @@
+"""Label spaces: the tree of a field and the shared methods and findings as texts (SciMult 4.2; MAPLE).
+
+A label is a concept of the lexicon with its name and definition:
+
+    depth 1 area, family of methods, group of aspects   depth 2 topic, method, aspect   depth 3 problem
+
+A paper's gold labels are the concepts its latents name: area, topic, problem; main and second method with their families;
+main and second finding with their groups. Nobody errs here, so gold is a function of the latents. The label space of a
+field is its own tree and ALL methods and findings, however few papers there are (Geography: 241 labels, Computer science:
+377); that of the MeSH sets joins biology, chemistry and medicine, and there a second problem counts, too.
+
+Name matching (SciMult 4.2, rule of MICoL): a label is a candidate of a paper whose normalised title or abstract holds the
+label's normalised name between word boundaries; normalised = lower case, every other run of characters than letters and
+digits one space. Only primary names count.
+
+    task                    planted                            decided by              ceiling (oracle)
+    scimult/cs_conference   labels of conference papers        the latents named above recall@20/50/100 100: 7-12 labels a
+    scimult/chemistry_mesh  ... of chemistry, tree of MeSH     ... and second problem  paper, fewer than 20, nobody errs
+    scimult/geography       ... without definitions            as cs_conference        the same
+    scimult/psychology      ... without definitions            as cs_conference        the same
+    scimult/mag             one of 19 fields                   field                   F1 100, deterministic
+    scimult/mesh            one of 11 groups of diseases       topic                   F1 100, deterministic
+
+Oracle: one dimension a label; a paper has 1 where it carries the label, a label 1 at its own place.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit.scirepeval.classification import DISEASES
+from scirep_core.data.literature.emit.files import Floats, write_lines, write_oracle
+from scirep_core.data.literature.emit.split import EVALUATION, held_out
+from scirep_core.data.literature.latents import Ints, Latents, stream
+from scirep_core.data.literature.lexicon import FIELDS, MAG, Tree, lexicon, spell
+from scirep_core.data.literature.links import Links, from_rows
+from scirep_core.data.literature.model import Literature
+from scirep_core.kit.records import Paper
+
+TREE = ("area", "topic", "problem")
+SHARED = ("family", "method", "group", "aspect")
+DEPTH = {"area": 1, "topic": 2, "problem": 3, "family": 1, "method": 2, "group": 1, "aspect": 2}
+SOURCES = ("area", "topic", "problem", "second_problem", *SHARED, *(f"second_{kind}" for kind in SHARED))
+BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
+CONFERENCE = ("Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings")
+Mask = npt.NDArray[np.bool_]
+
+
+class Label(NamedTuple):
+    """One label; `synonyms` are other spellings of its concept, each written once."""
+
+    label_id: str
+    name: str
+    definition: str
+    depth: int
+    synonyms: tuple[str, ...] = ()
+
+
+class Space(NamedTuple):
+    """A label space: labels in file order, and for each kind of concept the row of its positions (-1: not a label)."""
+
+    labels: tuple[Label, ...]
+    rows: dict[str, Ints]
+
+
+class FineSet(NamedTuple):
+    """A set of fine-grained classification; `venues`: which of a field's venues count (conference, journal or "")."""
+
+    name: str
+    task: str
+    field: str
+    published: int
+    mesh: bool = False
+    defined: bool = True
+    venues: str = ""
+
+
+FINE = (
+    FineSet("CS-Conference", "scimult/cs_conference", "Computer science", 261_781, venues="conference"),
+    FineSet("Chemistry-MeSH", "scimult/chemistry_mesh", "Chemistry", 762_129, mesh=True),
+    FineSet("Geography", "scimult/geography", "Geography", 73_883, defined=False),
+    FineSet("Psychology", "scimult/psychology", "Psychology", 372_954, defined=False),
+)
+
+
+@functools.cache
+def space(names: tuple[str, ...], mesh: bool = False) -> Space:
+    """Return the label space of some fields: their areas, topics and problems, then all methods and findings.
+
+    Args:
+        names: fields of study.
+        mesh: ids `D......` and second problems, as in the MeSH sets; else ids `L....`.
+    """
+    words = lexicon()
+    wanted = {FIELDS.index(name) for name in names}
+    fields = {
+        "area": [a.field for a in words.areas],
+        "topic": [t.field for t in words.topics],
+        "problem": [words.topics[p.topic].field for p in words.problems],
+    }
+    labels, rows, number = list[Label](), dict[str, Ints](), 0
+    for kind in (*TREE, *SHARED):
+        concepts = _concepts(kind)
+        rows[kind] = np.full(len(concepts), -1)
+        for position, (name, definition, forms) in enumerate(concepts):
+            number += 1
+            if kind in fields and fields[kind][position] not in wanted:
+                continue
+            rows[kind][position] = len(labels)
+            label_id = f"D{number:06d}" if mesh else f"L{number:04d}"
+            synonyms = tuple(dict.fromkeys(spell(form, _first, {}) for form in forms))
+            labels.append(Label(label_id, name, definition, DEPTH[kind], tuple(s for s in synonyms if s != name)))
+    rows |= {f"second_{kind}": rows[kind] for kind in SHARED}
+    rows["second_problem"] = rows["problem"] if mesh else np.full(len(words.problems), -1)
+    return Space(tuple(labels), rows)
+
+
+def _first() -> int:
+    return 0
+
+
+def _concepts(kind: str) -> list[tuple[str, str, tuple[Tree, ...]]]:
+    """Return (name, definition, forms) of every concept of a kind."""
+    words = lexicon()
+    if kind == "area":
+        return [(a.name, a.definition, a.context) for a in words.areas]
+    if kind == "topic":
+        return [(t.name, t.definition, t.context) for t in words.topics]
+    if kind == "problem":
+        return [(p.name, p.definition, p.what) for p in words.problems]
+    if kind == "method":
+        return [(m.name, m.definition, m.np) for m in words.methods]
+    if kind == "aspect":
+        return [(a.name, a.definition, a.np) for a in words.aspects]
+    return [(c.name, c.definition, ()) for c in (words.families if kind == "family" else words.groups)]
+
+
+def coarse_mag() -> tuple[Label, ...]:
+    """Return the 19 fields as labels; a field is defined by what its areas are about."""
+    words = lexicon()
+    of_field = {name: [a.name for a in words.areas if a.field == FIELDS.index(name)] for name in MAG}
+    return tuple(
+        Label(f"F{k:02d}", name, f"The field of study that covers {'; '.join(of_field[name])}.", 0)
+        for k, name in enumerate(MAG)
+    )
+
+
+def disease_topics() -> Ints:
+    """Return the positions of the topics that are the coarse MeSH classes."""
+    field = FIELDS.index("Medicine")
+    return np.array([k for k, topic in enumerate(lexicon().topics) if topic.field == field][:DISEASES])
+
+
+def coarse_mesh() -> tuple[Label, ...]:
+    """Return the 11 groups of diseases as labels."""
+    topics = [lexicon().topics[k] for k in disease_topics()]
+    return tuple(Label(f"D{900_000 + k:06d}", topic.name, topic.definition, 0) for k, topic in enumerate(topics))
+
+
+def gold(latents: Latents, papers: Ints, labels: Space) -> Links:
+    """Return for each of `papers` the rows of its labels, ascending, each once."""
+    table = np.full((len(papers), len(SOURCES)), -1)
+    for column, source in enumerate(SOURCES):
+        concept = getattr(latents, source)[papers]
+        table[:, column] = np.where(concept < 0, -1, labels.rows[source][concept])
+    table.sort(axis=1)
+    table[:, 1:][table[:, 1:] == table[:, :-1]] = -1
+    return from_rows(table)
+
+
+def normalised(text: str) -> str:
+    """Return a text as names are matched on it: lower case, letters and digits, single spaces.
+
+    >>> normalised("Real-time  Tracking, of U.S. ships")
+    'real time tracking of u s ships'
+    """
+    return " ".join(re.findall(r"[^\W_]+", text.lower()))
+
+
+class Names(NamedTuple):
+    """Normalised names of labels, found by their first word: [(other words, row of the label)]."""
+
+    by_first: dict[str, list[tuple[list[str], int]]]
+
+
+def names_of(labels: Sequence[Label]) -> Names:
+    """Return the primary names, ready to be looked up."""
+    found: dict[str, list[tuple[list[str], int]]] = {}
+    for row, label in enumerate(labels):
+        first, *rest = normalised(label.name).split()
+        found.setdefault(first, []).append((rest, row))
+    return Names(found)
+
+
+def matched(names: Names, paper: Paper) -> list[int]:
+    """Return the rows of the labels whose name occurs in the title or in the abstract, ascending."""
+    rows = set()
+    for text in (paper.title, paper.abstract):
+        words = normalised(text).split()
+        for place, word in enumerate(words, start=1):
+            for rest, row in names.by_first.get(word, ()):
+                if words[place : place + len(rest)] == rest:
+                    rows.add(row)
+    return sorted(rows)
+
+
+def is_conference(literature: Literature) -> Mask:
+    """Return for each paper whether its venue is a conference, by the venue's name."""
+    fields = lexicon().fields
+    width = max(len(field.venues) for field in fields)
+    table = np.zeros((len(fields), width), dtype=np.bool_)
+    for number, field in enumerate(fields):
+        for place, venue in enumerate(field.venues):
+            table[number, place] = any(word in venue.split() for word in CONFERENCE)
+    found: Mask = table[literature.latents.field, literature.latents.venue]
+    return found
+
+
+def of_fields(literature: Literature, *names: str) -> Mask:
+    """Return which papers belong to one of these fields."""
+    found: Mask = np.isin(literature.latents.field, [FIELDS.index(name) for name in names])
+    return found
+
+
+def evaluation_papers(literature: Literature, suitable: Mask, purpose: str, wanted: int, least: int = 0) -> Ints:
+    """Return up to `wanted` suitable papers of the evaluation split, ascending.
+
+    Where the split has fewer than `least`, papers of the others fill up, validation first: a small literature has about
+    a hundred papers of geography in all. `lent` names them, and pretraining leaves them out.
+    """
+    part = held_out(literature)
+    order = stream(literature.seed, f"papers of {purpose}").permutation(np.flatnonzero(suitable))
+    order = order[np.argsort(-part[order], kind="stable")]
+    own = int((part[order] == EVALUATION).sum())
+    return np.sort(order[: min(wanted, max(own, least))])
+
+
+def of_set(literature: Literature, which: FineSet) -> Ints:
+    """Return the papers of a set of fine-grained classification: at most 2 % of a large literature."""
+    suitable = of_fields(literature, which.field)
+    if which.venues:
+        suitable &= is_conference(literature) == (which.venues == "conference")
+    wanted = min(which.published, max(800, len(literature) // 50))
+    return evaluation_papers(literature, suitable, which.name, wanted, least=40)
+
+
+def of_mag(literature: Literature) -> Ints:
+    """Return the papers of the coarse MAG set."""
+    wanted = min(25_001, max(800, len(literature) // 5))
+    return evaluation_papers(literature, of_fields(literature, *MAG), "MAG", wanted)
+
+
+def of_mesh(literature: Literature) -> Ints:
+    """Return the papers of the coarse MeSH set."""
+    suitable: Mask = np.isin(literature.latents.topic, disease_topics())
+    return evaluation_papers(literature, suitable, "MeSH", min(23_473, max(400, len(literature) // 20)), least=60)
+
+
+def lent(literature: Literature) -> Mask:
+    """Return which papers serve in an evaluation of labels though their split is another: training leaves them out."""
+    used = np.zeros(len(literature), dtype=np.bool_)
+    for papers in (*(of_set(literature, which) for which in FINE), of_mesh(literature)):
+        used[papers] = True
+    used &= held_out(literature) != EVALUATION
+    return used
+
+
+def texts(literature: Literature, papers: Ints) -> Iterator[dict[str, str]]:
+    """Yield {paper, title, abstract} of papers."""
+    for paper in literature.papers_at(papers):
+        yield {"paper": paper.paper_id, "title": paper.title, "abstract": paper.abstract}
+
+
+def label_row(label: Label, defined: bool = True) -> dict[str, Any]:
+    """Return a line of a label file."""
+    return {
+        "label": label.label_id,
+        "name": [label.name, *label.synonyms],
+        "definition": label.definition if defined else "",
+    }
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write the four fine-grained sets and the two coarse ones with their label files, name matches and oracles."""
+    for which in FINE:
+        _write_fine(root, literature, which)
+    latents = literature.latents
+    fields = np.array([MAG.index(name) if name in MAG else -1 for name in FIELDS])
+    papers = of_mag(literature)
+    _write_coarse(root, literature, "MAG", coarse_mag(), papers, fields[latents.field[papers]])
+    papers = of_mesh(literature)
+    topics = np.searchsorted(disease_topics(), latents.topic[papers])
+    _write_coarse(root, literature, "MeSH", coarse_mesh(), papers, topics)
+
+
+def _write_fine(root: Path, literature: Literature, which: FineSet) -> None:
+    base = root / "scimult" / "classification_fine"
+    labels = space(BIOMEDICINE if which.mesh else (which.field,), which.mesh)
+    papers = of_set(literature, which)
+    answers, names = gold(literature.latents, papers, labels), names_of(labels.labels)
+    ids = [label.label_id for label in labels.labels]
+    write_lines(base / f"{which.name}_label.json", (label_row(label, which.defined) for label in labels.labels))
+    rows = enumerate(texts(literature, papers))
+    write_lines(
+        base / f"{which.name}_papers_test.json",
+        ({**row, "label": [ids[k] for k in answers.of(i).tolist()]} for i, row in rows),
+    )
+    write_lines(
+        base / f"{which.name}_matched.json",
+        ({"candidate": [ids[k] for k in matched(names, paper)]} for paper in literature.papers_at(papers)),
+    )
+    many_hot: Floats = np.zeros((len(papers), len(ids)), dtype=np.float32)
+    many_hot[np.repeat(np.arange(len(papers)), answers.counts()), answers.items] = 1
+    _write_oracle(root, which.task, literature, papers, labels.labels, many_hot)
+
+
+def _write_coarse(
+    root: Path, literature: Literature, name: str, labels: Sequence[Label], papers: Ints, answer: Ints
+) -> None:
+    base = root / "scimult" / "classification_coarse"
+    write_lines(base / f"{name}_label.json", map(label_row, labels))
+    rows = zip(texts(literature, papers), answer.tolist(), strict=True)
+    write_lines(base / f"{name}_papers_test.json", ({**row, "label": label} for row, label in rows))
+    one: Floats = np.zeros((len(papers), len(labels)), dtype=np.float32)
+    one[np.arange(len(papers)), answer] = 1
+    _write_oracle(root, f"scimult/{name.lower()}", literature, papers, labels, one)
+
+
+def _write_oracle(
+    root: Path, task: str, literature: Literature, papers: Ints, labels: Sequence[Label], vectors: Floats
+) -> None:
+    ids = [literature.paper_id(i) for i in papers.tolist()] + [label.label_id for label in labels]
+    write_oracle(root, task, ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))

@@ -1,0 +1,143 @@
+"""MAPLE: all papers of a field with their labels, one folder a data set, as its readers expect them (SciMult A; MAPLE).
+
+    papers.json        {paper, venue, year, title, label, author, reference, abstract, title_raw, abstract_raw}
+    labels.txt         id TAB name TAB depth (folders _MeSH: id TAB name)
+    labels_mesh.txt    id TAB normalised name TAB synonym ... (folders _MeSH only)
+    authors.txt, venues.txt    id TAB normalised name TAB original name
+
+Twenty-three folders as published: the 19 fields, computer science as conferences (`CSRankings`) and journals
+(`Computer_Science`), and three with MeSH labels. Labels are those of labels.py, decided by the latents, without errors;
+references point to any paper of the literature, also outside the field. No task of its own, hence no oracle: the
+fine-grained sets of SciMult are drawn from here.
+
+`title` and `abstract` are normalised: lower case, hyphens joined, other punctuation gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scirep_core.data.literature.emit.files import write_lines
+from scirep_core.data.literature.emit.scimult.labels import BIOMEDICINE, Mask, Space, gold, is_conference, of_fields, space
+from scirep_core.data.literature.latents import Ints
+from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
+from scirep_core.data.literature.model import Literature
+from scirep_core.kit.store import atomic
+
+
+class Folder(NamedTuple):
+    """One folder: its field, whether its labels are MeSH, which venues count ("" all), how many papers it has at most."""
+
+    name: str
+    field: str
+    published: int
+    mesh: bool = False
+    venues: str = ""
+
+
+PUBLISHED = {
+    "Art": 58_373, "Philosophy": 59_296, "Geography": 73_883, "Business": 84_858, "Sociology": 90_208,
+    "History": 113_147, "Political science": 115_291, "Environmental science": 123_945, "Economics": 178_670,
+    "Engineering": 270_006, "Psychology": 372_954, "Geology": 431_834, "Mathematics": 490_551,
+    "Materials science": 1_337_731, "Physics": 1_369_983, "Biology": 1_588_778, "Chemistry": 1_849_956,
+    "Medicine": 2_646_105,
+}  # fmt: skip
+FOLDERS = (
+    *(Folder(name.title().replace(" ", "_"), name, PUBLISHED[name]) for name in MAG if name != "Computer science"),
+    Folder("CSRankings", "Computer science", 263_393, venues="conference"),
+    Folder("Computer_Science", "Computer science", 410_603, venues="journal"),
+    Folder("Biology_MeSH", "Biology", 1_379_393, mesh=True),
+    Folder("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
+    Folder("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
+)
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write the 23 folders, paper by paper."""
+    conference = is_conference(literature)
+    for folder in FOLDERS:
+        papers = np.flatnonzero(chosen(literature, folder, conference))[: folder.published]
+        if len(papers):  # a literature of a few fields has no others
+            _write_folder(root / "maple" / folder.name, literature, folder, papers)
+
+
+def chosen(literature: Literature, folder: Folder, conference: Mask) -> Mask:
+    """Return which papers belong into a folder."""
+    found = of_fields(literature, folder.field)
+    if folder.venues:
+        found &= conference == (folder.venues == "conference")
+    return found
+
+
+def _write_folder(base: Path, literature: Literature, folder: Folder, papers: Ints) -> None:
+    labels = space(BIOMEDICINE if folder.mesh else (folder.field,), folder.mesh)
+    write_lines(base / "papers.json", _papers(literature, papers, labels))
+    rows = (
+        (label.label_id, plain(label.name)) if folder.mesh else (label.label_id, plain(label.name), str(label.depth))
+        for label in labels.labels
+    )
+    _write_table(base / "labels.txt", rows)
+    if folder.mesh:
+        _write_table(
+            base / "labels_mesh.txt",
+            ((label.label_id, plain(label.name), *label.synonyms) for label in labels.labels),
+        )
+    teams, people = literature.people.teams, literature.people
+    authors = np.unique(np.concatenate([teams.of(i) for i in papers.tolist()]))
+    names = ((author_id(a), people.name(a)) for a in authors.tolist())
+    _write_table(base / "authors.txt", ((key, plain(name), name) for key, name in names))
+    field = FIELDS.index(folder.field)
+    venues = [(venue_id(field, k), lexicon().fields[field].venues[k])
+              for k in np.unique(literature.latents.venue[papers]).tolist()]  # fmt: skip
+    _write_table(base / "venues.txt", ((key, plain(name), name) for key, name in venues))
+
+
+def _papers(literature: Literature, papers: Ints, labels: Space) -> Iterator[dict[str, Any]]:
+    latents, ids = literature.latents, [label.label_id for label in labels.labels]
+    answers = gold(latents, papers, labels)
+    for row, (i, paper) in enumerate(zip(papers.tolist(), literature.papers_at(papers), strict=True)):
+        yield {
+            "paper": paper.paper_id,
+            "venue": venue_id(int(latents.field[i]), int(latents.venue[i])),
+            "year": str(paper.year),
+            "title": plain(paper.title),
+            "label": [ids[k] for k in answers.of(row).tolist()],
+            "author": [author_id(a) for a in literature.people.teams.of(i).tolist()],
+            "reference": [literature.paper_id(k) for k in literature.cites.of(i).tolist()],
+            "abstract": plain(paper.abstract),
+            "title_raw": paper.title,
+            "abstract_raw": paper.abstract,
+        }
+
+
+def author_id(author: int) -> str:
+    """Return the id of an author in these files."""
+    return f"A{author}"
+
+
+def venue_id(field: int, venue: int) -> str:
+    """Return the id of a venue in these files."""
+    return f"V{field:02d}{venue:02d}"
+
+
+def plain(text: str) -> str:
+    """Return a text as MAPLE normalises it.
+
+    >>> plain("Real-time tracking, re-read: 3 ways.")
+    'realtime tracking reread 3 ways'
+    """
+    return OTHER.sub(" ", text.lower().replace("-", "")).strip()
+
+
+OTHER = re.compile(r"[^a-z0-9]+")
+
+
+def _write_table(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
+    with atomic(path) as stream:
+        for row in rows:
+            stream.write(("\t".join(row) + "\n").encode())

@@ -1,0 +1,299 @@
+"""Classification tasks of SciRepEval (section 3, appendix A.3), written from the latents.
+
+    task              label                                        latents                        gold      group
+    fos               23 fields, one or two a paper                field, second_field            exact     in-train
+    mesh_descriptors  30 = 15 subjects x (improved, not improved)  area, polarity of the finding  exact     in-train
+    biomimicry        a design copies an organism; 13 % positive   biomimetic                     exact     unrelated
+    drsm              6 purposes of papers on diseases             purpose                        exact     unrelated
+    scidocs_mag       19 fields of MAG                             field                          exact     related
+    scidocs_mesh      11 groups of diseases                        topic (or second problem)      exact     related
+
+All test labels follow from the latents alone, so the oracle (a place of its own for each class) reaches 100; on FoS
+98 to 99, for the noise of its training part. What is noisy is silver training data, as in the originals: FoS takes the
+fields of the VENUE, where half of the second fields do not show, and mixes up some papers; DRSM takes the majority of
+three annotators who err with `dials.noise`.
+
+Why words do not suffice. FoS: a sentence or two of the second field stand in a quarter of the papers, and silver labels
+hardly know them. MeSH: whether a finding is an improvement is told by a verb AND by what it is said of (errors fall,
+accuracy rises), beside a second finding that points anywhere; and a second field brings in another subject's words.
+Biomimicry: most of its negatives are about other things, but half as many as the positives speak of the same
+organisms and designs. DRSM: the six purposes share their words. SciDocs: the papers of the test part are about problems
+that no paper of the training part is about (MAG: the last of each topic's three, MeSH: the last two).
+
+MAG has 19 of the 23 fields; the other four become the field MAG files them under (`PARENTS`).
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit import split
+from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, Parts, divide, held_out, shuffled
+from scirep_core.data.literature.latents import NONE, Ints, chance, stream
+from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
+from scirep_core.data.literature.model import Literature
+from scirep_core.kit.records import Paper
+
+LIFE = ("Agricultural and Food sciences", "Biology", "Chemistry", "Environmental science", "Medicine", "Psychology")
+"""Fields MeSH describes; their 15 areas are the subjects of the descriptors."""
+PARENTS = {"Agricultural and Food sciences": "Biology", "Education": "Psychology", "Law": "Political science",
+           "Linguistics": "Philosophy"}  # fmt: skip
+DESIGNS = ("Biology", "Engineering", "Materials science")  # fields of the papers that mention no organism as a model
+PURPOSES = ("clinical characteristics", "disease pathology", "therapeutics in the clinic", "patient-based therapeutics",
+            "epidemiology", "other")  # fmt: skip
+DISEASES = 11  # the first topics of medicine; the last one, delivery of health care, is no disease
+POSITIVE = 13  # per cent of Biomimicry
+ANNOTATORS = 3
+SECTIONS = 2  # every second venue has sections for other fields
+MIXED_UP = 0.2  # times dials.noise: share of papers that get the label of another one
+LEAST_GOLD = 24  # papers of the FoS gold part
+SHOTS = 12  # papers a field has in FoS's training part, for ten shots and a fold more
+
+FOS: dict[str, Any] = FLAT | {"labels": ["int32"], "labels_text": ["string"]}
+MESH: dict[str, Any] = {"doc_id": "string", "mag_id": "int64"} | FLAT | {"descriptor": "string", "qualifier": "string"}
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write texts, labels and oracle of the six tasks. A task for which there is no paper is left out."""
+    _fos(root, literature)
+    _mesh(root, literature)
+    _biomimicry(root, literature)
+    _drsm(root, literature)
+    _scidocs(root, literature)
+
+
+# --- fields of study --------------------------------------------------------------------------------------------------
+
+
+def gold_fields(literature: Literature) -> npt.NDArray[np.int32]:
+    """Return (papers, 23) the fields a paper is really about: one or two ones a row."""
+    return _multi_hot(literature.latents.field, literature.latents.second_field)
+
+
+def silver_fields(literature: Literature) -> npt.NDArray[np.int32]:
+    """Return (papers, 23) what the venue tells: its field, the section's if it has sections; some papers are mixed up."""
+    latents, papers = literature.latents, len(literature)
+    labels = _multi_hot(latents.field, np.where(latents.venue % SECTIONS == 0, latents.second_field, NONE))
+    rng = stream(literature.seed, "fos silver")
+    mixed_up = chance(rng, MIXED_UP * literature.dials.noise, papers)
+    return labels[np.where(mixed_up, rng.integers(0, papers, size=papers), np.arange(papers))]
+
+
+def fos_row(labels: npt.NDArray[np.int32], i: int, paper: Paper) -> dict[str, Any]:
+    """Return the columns of a paper in the configuration fos. `labels`: multi-hot rows by position."""
+    fields = np.flatnonzero(labels[i]).tolist()
+    return {"labels": fields, "labels_text": [FIELDS[k] for k in fields]}
+
+
+def _fos(root: Path, literature: Literature) -> None:
+    gold, silver, papers = gold_fields(literature), silver_fields(literature), len(literature)
+    kept = shuffled(literature, "fos", np.flatnonzero(held_out(literature) == EVALUATION))
+    tested = scaled(papers, 472, 8, LEAST_GOLD)
+    test, rest = kept[:tested], kept[tested:]
+    # a few papers of each field first, so that few-shot learning has its examples in a small literature too
+    first = np.unique(np.concatenate([np.flatnonzero(silver[rest][:, k])[:SHOTS] for k in range(len(FIELDS))]))
+    others = np.setdiff1d(np.arange(len(rest)), first)[: max(0, scaled(papers, 54_131, 20, 0) - len(first))]
+    train = rest[np.sort(np.concatenate([first, others]))]
+    if not len(train) or not len(test):
+        return
+    known = np.where(np.isin(np.arange(papers), test)[:, None], gold, silver)
+    columns = {"train": (train, silver[train].tolist()), "test": (test, gold[test].tolist())}
+    _write(root, literature, "fos", Parts(train, test), columns, ["int32"], gold[np.concatenate([train, test])])
+    positions = np.concatenate([train, test])
+    split.write_texts(root, literature, "fos", FOS, positions, functools.partial(fos_row, known))
+
+
+def _multi_hot(first: Ints, second: Ints) -> npt.NDArray[np.int32]:
+    rows = np.zeros((len(first), len(FIELDS)), dtype=np.int32)
+    rows[np.arange(len(first)), first] = 1
+    known = np.flatnonzero(second != NONE)
+    rows[known, second[known]] = 1
+    return rows
+
+
+# --- MeSH descriptors -------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def descriptor_names() -> tuple[str, ...]:
+    """Return the 30 descriptors: for each subject the one of improvement, then the one of its absence."""
+    subjects = [lexicon().areas[k].name.capitalize() for k in _subjects()]
+    return tuple(f"{name}, {outcome}" for name in subjects for outcome in ("improved", "not improved"))
+
+
+def descriptors(literature: Literature) -> Ints:
+    """Return (papers,) the descriptor of each paper, NONE outside the life sciences."""
+    number = np.full(len(lexicon().areas), NONE)
+    number[_subjects()] = np.arange(len(_subjects()))
+    subject = number[literature.latents.area]
+    return np.where(subject == NONE, NONE, 2 * subject + (literature.latents.polarity != 0))
+
+
+def mesh_row(literature: Literature, descriptor: Ints, i: int, paper: Paper) -> dict[str, Any]:
+    """Return the columns of a paper in the configuration mesh_descriptors; the qualifier is what the finding is about."""
+    words = lexicon()
+    return {
+        "mag_id": 2_000_000_000 + int(paper.paper_id),
+        "descriptor": descriptor_names()[descriptor[i]],
+        "qualifier": words.groups[literature.latents.group[i]].name,
+    }
+
+
+def _subjects() -> list[int]:
+    fields = [FIELDS.index(name) for name in LIFE]
+    return [k for field in fields for k, area in enumerate(lexicon().areas) if area.field == field]
+
+
+def _mesh(root: Path, literature: Literature) -> None:
+    label = descriptors(literature)
+    parts = divide(literature, "mesh_descriptors", label, 258_687, 30)
+    if _single(root, literature, "mesh_descriptors", parts, label):
+        row = functools.partial(mesh_row, literature, label)
+        split.write_texts(root, literature, "mesh_descriptors", MESH, np.concatenate(parts), row)
+
+
+# --- Biomimicry, DRSM -------------------------------------------------------------------------------------------------
+
+
+def _biomimicry(root: Path, literature: Literature) -> None:
+    latents = literature.latents
+    kept = held_out(literature) == EVALUATION
+    wanted = [FIELDS.index(name) for name in DESIGNS]
+    yes, no, else_ = (
+        shuffled(literature, "biomimicry", np.flatnonzero(kept & mask))
+        for mask in (
+            latents.biomimetic == 1,
+            latents.biomimetic == 0,
+            (latents.biomimetic == NONE) & np.isin(latents.field, wanted),
+        )
+    )
+    # as many papers as the positives allow; half as many hard negatives as positives
+    size = min(len(yes) * 100 // POSITIVE, scaled(len(literature), 10_991, 12, 0))
+    yes, no = yes[: round(size * POSITIVE / 100)], no[: round(size * POSITIVE / 200)]
+    label = np.full(len(literature), NONE)
+    label[np.concatenate([no, else_[: max(0, size - len(yes) - len(no))]])] = 0
+    label[yes] = 1
+    parts = divide(literature, "biomimicry parts", label, 10_991, 100)
+    if _single(root, literature, "biomimicry", parts, label):
+        columns = FLAT | {"doi": "string", "label": "uint32", "venue": "string"}
+        order = ("doc_id", "doi", "corpus_id", "title", "abstract", "label", "venue")
+        split.write_texts(
+            root, literature, "biomimicry", {name: columns[name] for name in order}, np.concatenate(parts),
+            lambda i, p: {"doi": f"10.5555/{p.paper_id}", "label": int(label[i]), "venue": p.venue},
+        )  # fmt: skip
+
+
+def annotated(literature: Literature) -> Ints:
+    """Return (papers,) the purpose most of three annotators name, the first one's where all differ; NONE outside medicine."""
+    rng, truth = stream(literature.seed, "drsm"), literature.latents.purpose
+    shape = (ANNOTATORS, len(literature))
+    wrong = rng.integers(0, 1_000_000, size=shape) < round(literature.dials.noise * 1_000_000)
+    other = (truth + rng.integers(1, len(PURPOSES), size=shape)) % len(PURPOSES)
+    first, second, third = np.where(wrong, other, truth)
+    return np.where(truth == NONE, NONE, np.where(second == third, second, first))
+
+
+def _drsm(root: Path, literature: Literature) -> None:
+    gold, silver = literature.latents.purpose, annotated(literature)
+    parts = divide(literature, "drsm", gold, 8_475, 12)
+    known = silver.copy()
+    known[parts.test] = gold[parts.test]
+    if _single(root, literature, "drsm", parts, known, gold):
+        tested = set(parts.test.tolist())
+        split.write_texts(
+            root, literature, "drsm", FLAT | {"label_type": "string", "label": "string", "class": "int32"},
+            np.concatenate(parts),
+            lambda i, _: {
+                "label_type": "gold" if i in tested else "silver",
+                "label": PURPOSES[known[i]],
+                "class": int(known[i]),
+            },
+        )  # fmt: skip
+
+
+# --- SciDocs ----------------------------------------------------------------------------------------------------------
+
+
+def mag_field(literature: Literature) -> Ints:
+    """Return (papers,) the field among MAG's 19."""
+    return np.array([MAG.index(PARENTS.get(name, name)) for name in FIELDS])[literature.latents.field]
+
+
+def disease_problem(literature: Literature) -> Ints:
+    """Return (papers,) the problem by which a paper is about one of the diseases: its own or its second one; else NONE."""
+    latents, words = literature.latents, lexicon()
+    group = np.append(_disease_of_topic()[[p.topic for p in words.problems]], NONE)  # a problem of NONE finds the last
+    second = np.where(group[latents.second_problem] == NONE, NONE, latents.second_problem)
+    return np.where(group[latents.problem] == NONE, second, latents.problem)
+
+
+def disease(literature: Literature) -> Ints:
+    """Return (papers,) the group of diseases a paper is about, NONE where it is about none."""
+    topic_of = np.array([p.topic for p in lexicon().problems])
+    problem = disease_problem(literature)
+    return np.where(problem == NONE, NONE, _disease_of_topic()[topic_of[problem]])
+
+
+def _disease_of_topic() -> Ints:
+    topics, medicine = lexicon().topics, FIELDS.index("Medicine")
+    group = np.full(len(topics), NONE)
+    group[[k for k, topic in enumerate(topics) if topic.field == medicine][:DISEASES]] = np.arange(DISEASES)
+    return group
+
+
+def unseen(problem: Ints, seen: int) -> npt.NDArray[np.bool_]:
+    """Return for each problem (NONE: false) whether it comes after the first `seen` of its topic: those are for testing."""
+    topic_of = np.array([p.topic for p in lexicon().problems])
+    place = np.arange(len(topic_of)) - np.searchsorted(topic_of, topic_of)
+    chosen: npt.NDArray[np.bool_] = np.append(place >= seen, False)[problem]
+    return chosen
+
+
+def _scidocs(root: Path, literature: Literature) -> None:
+    positions = []
+    for config, label, problem, published, percent, seen in (
+        ("scidocs_mag", mag_field(literature), literature.latents.problem, 21_300, 20, 2),
+        ("scidocs_mesh", disease(literature), disease_problem(literature), 20_000, 12, 1),
+    ):
+        parts = divide(literature, config, label, published, percent, unseen(problem, seen))
+        if _single(root, literature, config, parts, label):
+            positions += [*parts]
+    columns = {name: FLAT[name] for name in ("doc_id", "title", "abstract")}
+    if positions:
+        split.write_texts(
+            root, literature, "scidocs_mag_mesh", columns, np.unique(np.concatenate(positions)), lambda i, _: {}
+        )
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
+
+
+def _single(
+    root: Path, literature: Literature, config: str, parts: Parts, label: Ints, truth: Ints | None = None
+) -> bool:
+    """Write the labels of a single-label task and its oracle (`truth`: without noise). False where a part is empty."""
+    if not all(len(positions) for positions in parts):
+        return False
+    splits = {"train": (parts.train, label[parts.train].tolist()), "test": (parts.test, label[parts.test].tolist())}
+    true = (label if truth is None else truth)[np.concatenate(parts)]
+    classes = np.unique(true)
+    _write(root, literature, config, parts, splits, "int32", (true[:, None] == classes).astype(np.int32))
+    return True
+
+
+def _write(
+    root: Path, literature: Literature, config: str, parts: Parts, splits: Any, kind: Any, truth: npt.NDArray[np.int32]
+) -> None:
+    ids = split.write_labels(root, literature, config, kind, splits)
+    write_oracle(root, f"scirepeval/{config}", ids, signs(truth))
+
+
+def signs(truth: npt.NDArray[np.int32]) -> Floats:
+    """Return oracle vectors: 1 and -1 for each class, and a 1 for linear models that fit no intercept."""
+    return np.hstack([2 * truth - 1, np.ones((len(truth), 1))]).astype(np.float32)

@@ -1,0 +1,151 @@
+"""The recommendation user study: readers rate what two recommenders propose to them (SciMult 4.4, Table 7).
+
+    task                    planted                                                    ceiling (oracle)
+    scimult/recommendation  score 1-5 = 1 + one each for the same topic, family of     below 100: readers err by one point with
+                            methods, group of findings, two for the same problem, at   probability `noise`; 100 without noise
+                            most 5, and the reader's error
+
+File and columns as Kanakia et al. (2019): methods Content, Behavior and Both; `Similarity` is the recommender's own; about
+one row in four has no score, one in 250 stands there twice (then with another score, now and then), one in 600 has half a
+point. Low scores are commoner than in the real study. `papers.jsonl` has the texts, which the real study lacks.
+Query papers are from the evaluation split.
+
+Oracle: one-hot blocks of the four latents, so that the inner product is the sum of the weights of those that agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scirep_core.data.literature.emit.files import one_hot, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.scimult.labels import evaluation_papers
+from scirep_core.data.literature.latents import Ints, stream
+from scirep_core.data.literature.lexicon import Draw
+from scirep_core.data.literature.model import Literature
+from scirep_core.data.literature.text import draws
+from scirep_core.kit.store import atomic
+
+COLUMNS = (
+    "PaperId", "RecommendedPaperId", "Method", "StudyScore", "StudyRankByMethod", "StudyRankGlobal", "CooccurrenceCnt",
+    "Similarity", "EmbSimilarity", "TfIdfSimilarity", "ComputedRankByMethod", "ComputedRankGlobal",
+)  # fmt: skip
+AGREEING = {"topic": 1, "problem": 2, "family": 1, "group": 1}
+KINDS = (
+    "problem",
+    "topic",
+    "family",
+    "area",
+    "group",
+)  # what the content recommender matches, one proposal after another
+FEWEST, MOST = 12, 32  # proposals; those made twice count once
+
+
+class Shown(NamedTuple):
+    """A recommendation: papers, method, how often read together, similarity in 1/10,000, score in half points."""
+
+    query: int
+    cand: int
+    method: str
+    together: int
+    similarity: int | None
+    score: int | None
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write the study, the texts of its papers and the oracle."""
+    wanted = scaled(len(literature), 187, 5, 60)
+    suitable = literature.cited_by.counts() > 0
+    queries = evaluation_papers(literature, suitable, "recommendation", wanted)
+    draw, orders = draws(stream(literature.seed, "recommendation")), {kind: _order(literature, kind) for kind in KINDS}
+    shown = [row for i in queries.tolist() for row in _session(literature, i, draw, orders)]
+    if not shown:
+        return  # the first papers of a literature are not cited yet
+    folder = root / "recommendation"
+    with atomic(folder / "user_study_results.tsv") as study:
+        for line in (COLUMNS, *_lines(literature, shown)):
+            study.write(("\t".join(line) + "\n").encode())
+    papers = np.unique([i for row in shown for i in (row.query, row.cand)])
+    write_lines(
+        folder / "papers.jsonl",
+        ({"paper_id": p.paper_id, "title": p.title, "abstract": p.abstract} for p in literature.papers_at(papers)),
+    )
+    blocks = [one_hot(getattr(literature.latents, name)[papers], weight**0.5) for name, weight in AGREEING.items()]
+    ids = [literature.paper_id(i) for i in papers.tolist()]
+    write_oracle(root, "scimult/recommendation", ids, np.concatenate(blocks, axis=1))
+
+
+def agreement(literature: Literature, query: int, papers: Ints) -> Ints:
+    """Return in how much papers agree with a query: the sum of the weights of `AGREEING`, 0 to 5."""
+    values = [(getattr(literature.latents, name), weight) for name, weight in AGREEING.items()]
+    agreeing: Ints = np.stack([weight * (value[papers] == value[query]) for value, weight in values]).sum(axis=0)
+    return agreeing
+
+
+def _session(literature: Literature, query: int, draw: Draw, orders: dict[str, tuple[Ints, Ints]]) -> Iterator[Shown]:
+    """Yield what is shown to the author of one paper, with scores."""
+    noise, citing = round(literature.dials.noise * 65_536), literature.cited_by.of(query)
+    proposed = dict[int, str]()
+    for k in range(FEWEST + draw() % (MOST - FEWEST + 1)):
+        if draw() % 12 < 5:  # read by the same people: cited by the same papers
+            beside = literature.cites.of(int(citing[draw() % len(citing)]))
+            cand, method = int(beside[draw() % len(beside)]), "Behavior"
+        else:
+            kind = KINDS[k % len(KINDS)]
+            order, values = orders[kind]
+            value = getattr(literature.latents, kind)[query]
+            first, last = np.searchsorted(values, [value, value + 1]).tolist()
+            cand, method = int(order[first + (draw() << 16 | draw()) % (last - first)]), "Content"
+        if cand != query:
+            proposed[cand] = "Both" if proposed.get(cand, method) != method else method
+    cands = np.array(list(proposed), dtype=np.int64)
+    true = agreement(literature, query, cands).tolist()
+    for (cand, method), agreeing in zip(proposed.items(), true, strict=True):
+        together = 0 if method == "Content" else 1 + draw() % 30
+        # the recommender sees the agreement through a fog of its own
+        similarity = None if draw() % 24 == 0 else min(9_999, 5_000 + 500 * agreeing + draw() % 2_500)
+        for _ in range(2 if draw() % 256 == 0 else 1):
+            score = 2 * min(5, 1 + agreeing)
+            if draw() < noise:
+                score = min(10, max(2, score + (2 if draw() % 2 else -2)))
+            if draw() % 600 == 0 and noise:
+                score = min(9, score + 1)
+            yield Shown(query, cand, method, together, similarity, None if draw() % 25 < 6 else score)
+
+
+def _order(literature: Literature, kind: str) -> tuple[Ints, Ints]:
+    """Return the papers in the order of one latent, and its values in that order."""
+    values = getattr(literature.latents, kind)
+    order = np.argsort(values, kind="stable")
+    return order, values[order]
+
+
+def _lines(literature: Literature, shown: Sequence[Shown]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each row; ranks go by the readers' scores and by the recommender's similarity, equal ones share one."""
+    for _, rows in itertools.groupby(shown, key=lambda row: row.query):
+        session = list(rows)
+        for row in session:
+            same = [other for other in session if other.method == row.method]
+            better = [sum((o.score or 0) > (row.score or 0) for o in group) for group in (same, session)]
+            closer = [sum((o.similarity or 0) > (row.similarity or 0) for o in group) for group in (same, session)]
+            content = row.method != "Behavior" and row.similarity is not None
+            yield (
+                literature.paper_id(row.query),
+                literature.paper_id(row.cand),
+                row.method,
+                "" if row.score is None else f"{row.score / 2:g}",
+                *("" if row.score is None else str(rank + 1) for rank in better),
+                str(row.together),
+                _part(row.similarity),
+                _part(row.similarity) if content else "0",
+                _part(row.similarity and row.similarity // 3) if content else "0",
+                *(str(rank + 1) for rank in closer),
+            )
+
+
+def _part(number: int | None) -> str:
+    return "" if number is None else f"0.{number:04d}"

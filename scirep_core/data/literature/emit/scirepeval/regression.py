@@ -1,0 +1,250 @@
+"""Regression tasks of SciRepEval (section 3, appendix A.4), written from the latents.
+
+    task               target                                   latents                          chance              group
+    cite_count         ln(1 + citations), 4 decimals            quality, year, field             luck, who cites     in-train
+    pub_year           year scaled to 0..1, 4 decimals          year                             none                in-train
+    peer_review_score  mean of 3 to 5 reviewers' ratings 1..10  quality                          reviewers' errors   related
+    hIndex             highest h-index of the team              seniority of the authors         each one's luck     unrelated
+    tweet_mentions     mentions + retweets                      hype                             who happens by      unrelated
+
+The oracle of a paper is (expected target, 1): the target as a function of the latents, without chance. Kendall's tau of a
+linear model on it is the ceiling, 100 for pub_year alone. Texts show the latents in part: quality in 90 % of the abstracts,
+tone in 80 %, standing in 75 %, era in 60 % (plans.RATES), and by the year also which forms and methods are in use.
+
+Citations are those inside the literature plus those from outside: quality and habit of the field, times years since
+publication, times luck. Tweets are counted for papers of the last two fifths of the years, as there were none before; so the year
+is no latent of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit.files import write_oracle
+from scirep_core.data.literature.emit.split import FLAT, Parts, divide, write_labels, write_texts
+from scirep_core.data.literature.latents import LEVELS, NONE, WEIGHTS, Ints, bell, stream
+from scirep_core.data.literature.lexicon import FIELDS
+from scirep_core.data.literature.model import Literature
+from scirep_core.data.literature.people import TEAM
+from scirep_core.kit.records import Paper
+
+Reals = npt.NDArray[np.float64]
+COUNTED_IN = 1  # years after the last one: when citations are counted
+OUTSIDE = 18_000  # divides the product of merit, luck, age and habit
+REVIEWERS = (3, 5)
+ACCEPTED = 60  # tenths of a rating
+
+CITES: dict[str, Any] = FLAT | {"venue": "string", "n_citations": "int32", "log_citations": "float32"}
+YEAR: dict[str, Any] = FLAT | {"year": "int32", "venue": "string", "norm_year": "float32", "scaled_year": "float32",
+                               "n_authors": "int32", "norm_authors": "float32"}  # fmt: skip
+REVIEW: dict[str, Any] = FLAT | {"rating": ["int32"], "confidence": ["int32"], "authors": ["string"],
+                                 "decision": "string", "mean_rating": "float64", "hIndex": "int32"}  # fmt: skip
+TWEETS: dict[str, Any] = FLAT | {"index": "int32", "retweets": "int32", "count": "int32", "mentions": "int32"}
+
+
+class Reviews(NamedTuple):
+    """(papers, 5) ratings and confidences, NONE where there is no such reviewer; (papers,) sums and numbers of ratings."""
+
+    rating: Ints
+    confidence: Ints
+    total: Ints
+    number: Ints
+
+    def mean(self) -> Reals:
+        """Return the mean rating of each paper, rounded to 4 decimals."""
+        return _rounded(self.total / self.number)
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write texts, labels and oracle of the five tasks."""
+    counts = citations(literature)
+    _task(root, literature, "cite_count", 30_012, 35, log_citations(counts), expected_citations(literature), CITES,
+          cites_row(counts))  # fmt: skip
+    scaled_year = scaled_years(literature)
+    _task(root, literature, "pub_year", 30_000, 35, scaled_year, scaled_year, YEAR, year_row(literature))
+    _reviewed(root, literature)
+    _tweeted(root, literature)
+
+
+# --- citations and years ----------------------------------------------------------------------------------------------
+
+
+def citations(literature: Literature) -> Ints:
+    """Return (papers,) how often each paper is cited: within the literature, and from outside it."""
+    latents = literature.latents
+    merit = _merit(literature)
+    luck = np.sqrt(latents.fame // merit * 256).astype(np.int64)  # its root: half as wide, in logarithms
+    outside = merit * luck * _age(literature) * _habit(literature) // OUTSIDE
+    counted: Ints = literature.cited_by.counts() + outside
+    return counted
+
+
+def log_citations(counts: Ints) -> Reals:
+    """Return ln(1 + citations)."""
+    return _rounded(np.log1p(counts.astype(np.float64)))
+
+
+def expected_citations(literature: Literature) -> Reals:
+    """Return ln of what citations are proportional to when luck is left out."""
+    return _rounded(np.log(_merit(literature) * _age(literature) * _habit(literature)))
+
+
+def _merit(literature: Literature) -> Ints:
+    quality = literature.latents.quality
+    return 100 + quality * quality // 1500  # as in latents.fame, which is merit times luck
+
+
+def _age(literature: Literature) -> Ints:
+    return literature.dials.last_year + COUNTED_IN - literature.latents.year
+
+
+def _habit(literature: Literature) -> Ints:
+    """Return how much is cited in the paper's field: large fields cite more."""
+    return np.array([WEIGHTS.get(name, 3) for name in FIELDS])[literature.latents.field]
+
+
+def scaled_years(literature: Literature) -> Reals:
+    """Return the year of each paper on a scale from 0 (first) to 1 (last), rounded to 4 decimals."""
+    dials = literature.dials
+    return _rounded((literature.latents.year - dials.first_year) / (dials.last_year - dials.first_year))
+
+
+def cites_row(counts: Ints) -> Callable[[int, Paper], Mapping[str, Any]]:
+    """Return what gives a paper's columns in the configuration cite_count."""
+    logs = log_citations(counts)
+    return lambda i, p: {"venue": p.venue, "n_citations": int(counts[i]), "log_citations": float(logs[i])}
+
+
+def year_row(literature: Literature) -> Callable[[int, Paper], Mapping[str, Any]]:
+    """Return what gives a paper's columns in the configuration pub_year; `norm_year` is centred, from -1 to 1."""
+    years, authors = scaled_years(literature), literature.people.teams.counts()
+    return lambda i, p: {
+        "year": int(literature.latents.year[i]),
+        "venue": p.venue,
+        "norm_year": float(2 * years[i] - 1),
+        "scaled_year": float(years[i]),
+        "n_authors": int(authors[i]),
+        "norm_authors": float(authors[i] / TEAM),
+    }
+
+
+# --- reviews and h-indices --------------------------------------------------------------------------------------------
+
+
+def reviews(literature: Literature) -> Reviews:
+    """Return what three to five reviewers think: quality on a scale of 1 to 10, missed by up to a few points."""
+    rng, papers = stream(literature.seed, "reviews"), len(literature)
+    number = rng.integers(REVIEWERS[0], REVIEWERS[1] + 1, size=papers)
+    shape = (papers, REVIEWERS[1])
+    error = bell(rng, papers * REVIEWERS[1], round(literature.dials.noise * 60)).reshape(shape)  # tenths of a point
+    rating = np.clip((10 + 90 * literature.latents.quality[:, None] // LEVELS + error + 5) // 10, 1, 10)
+    confidence = np.clip(3 + bell(rng, papers * REVIEWERS[1], 10).reshape(shape) // 10, 1, 5)
+    absent = np.arange(REVIEWERS[1]) >= number[:, None]
+    total = np.where(absent, 0, rating).sum(axis=1)
+    return Reviews(np.where(absent, NONE, rating), np.where(absent, NONE, confidence), total, number)
+
+
+def author_indices(literature: Literature) -> Ints:
+    """Return (authors,) the h-index of each author: 1 to about 60, by seniority and some luck."""
+    seniority = literature.people.seniority
+    luck = bell(stream(literature.seed, "h-index"), len(seniority), round(literature.dials.noise * 50))
+    return 1 + seniority * seniority * (100 + np.clip(luck, -80, 80)) // 2_500_000
+
+
+def h_indices(literature: Literature) -> Ints:
+    """Return (papers,) the highest h-index of each paper's authors."""
+    teams = literature.people.teams
+    highest: Ints = np.maximum.reduceat(author_indices(literature)[teams.items], teams.starts[:-1])
+    return highest
+
+
+def _reviewed(root: Path, literature: Literature) -> None:
+    reviewed, highest, people = reviews(literature), h_indices(literature), literature.people
+    mean = reviewed.mean()
+    positions = [
+        _labels(root, literature, config, published, 35, label, oracle)
+        for config, published, label, oracle in (
+            ("peer_review_score", 10_210, mean, literature.latents.quality / LEVELS),
+            ("hIndex", 8_438, highest.astype(np.float64), (people.standing / LEVELS) ** 2),
+        )
+    ]
+
+    def row(i: int, _: Paper) -> Mapping[str, Any]:
+        here = slice(0, int(reviewed.number[i]))
+        return {
+            "rating": reviewed.rating[i, here].tolist(),
+            "confidence": reviewed.confidence[i, here].tolist(),
+            "authors": [people.name(a) for a in people.teams.of(i).tolist()],
+            "decision": "Accept" if 10 * reviewed.total[i] >= ACCEPTED * reviewed.number[i] else "Reject",
+            "mean_rating": float(mean[i]),
+            "hIndex": int(highest[i]),
+        }
+
+    chosen = np.unique(np.concatenate([part for parts in positions for part in parts]))
+    write_texts(root, literature, "peer_review_score_hIndex", REVIEW, chosen, row)
+
+
+# --- tweets -----------------------------------------------------------------------------------------------------------
+
+
+def tweets(literature: Literature) -> tuple[Ints, Ints]:
+    """Return (papers,) mentions and retweets: the louder a paper, the more of both, spread by chance."""
+    rng, papers = stream(literature.seed, "tweets"), len(literature)
+    spread = round(literature.dials.noise * 150)
+    loud = 20 + literature.latents.hype**2 // 4_000  # 20 to 269
+    mentions = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_000
+    retweets = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_500
+    return mentions, retweets
+
+
+def _tweeted(root: Path, literature: Literature) -> None:
+    mentions, retweets = tweets(literature)
+    count = mentions + retweets
+    dials = literature.dials
+    recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
+    _task(
+        root, literature, "tweet_mentions", 25_655, 35, count.astype(np.float64),
+        (literature.latents.hype / LEVELS) ** 2, TWEETS,
+        lambda i, _: {"index": i, "retweets": int(retweets[i]), "count": int(count[i]), "mentions": int(mentions[i])},
+        np.where(recent, 0, NONE),
+    )  # fmt: skip
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
+
+
+def _rounded(values: Reals) -> Reals:
+    """Return values to 4 decimals: the same on every machine, whatever its logarithm does in the last place."""
+    return np.asarray(np.round(values, 4), dtype=np.float64)
+
+
+def _task(
+    root: Path, literature: Literature, config: str, published: int, percent: float, label: Reals, oracle: Reals,
+    columns: Mapping[str, Any], row: Callable[[int, Paper], Mapping[str, Any]], among: Ints | None = None,
+) -> None:  # fmt: skip
+    parts = _labels(root, literature, config, published, percent, label, oracle, among)
+    if all(len(part) for part in parts):
+        write_texts(root, literature, config, columns, np.concatenate(parts), row)
+
+
+def _labels(
+    root: Path, literature: Literature, config: str, published: int, percent: float, label: Reals, oracle: Reals,
+    among: Ints | None = None,
+) -> Parts:  # fmt: skip
+    """Write labels and oracle; returns the papers. Nothing is written where a part would be empty."""
+    everything = np.zeros(len(literature), dtype=np.int64)
+    parts = divide(literature, config, everything if among is None else among, published, percent)
+    if all(len(part) for part in parts):
+        splits = {"train": (parts.train, label[parts.train]), "test": (parts.test, label[parts.test])}
+        ids = write_labels(root, literature, config, "float64", splits)
+        expected = oracle[np.concatenate(parts)]
+        write_oracle(root, f"scirepeval/{NAMES.get(config, config)}", ids, np.stack([expected, np.ones(len(ids))], 1))
+    return parts
+
+
+NAMES = {"hIndex": "hindex"}  # task names that are not their configuration's

@@ -1,0 +1,276 @@
+"""What makes one paper relevant to another, task by task, and how candidates are found: shared by the ranking tasks.
+
+A task has a profile, weights on latents. How alike a query q and a candidate c are is a whole number,
+
+    S(q, c) = sum over latents b of weight[b] * [x_b(q) = x_b(c)]
+
+and the tasks grade it, add what people do to it (raters, readers, clickers err), or draw from it. Oracle vectors are
+one-hot blocks, one per latent, of length sqrt(weight[b]); whatever no query asks for shares one place. So for every query
+
+    |v(q) - v(c)|^2 = constant - 2 S(q, c)
+
+holds exactly: the nearest candidate is the most alike. A latent that a text query leaves open is a block of zeros, which
+adds the same to all distances.
+
+Which profile is near which decides what can be learned for what. Tasks of one format disagree on purpose (SciRepEval
+section 6: formats compete, and so do tasks within proximity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit.files import Floats, one_hot, write_oracle
+from scirep_core.data.literature.emit.split import shuffled as scattered
+from scirep_core.data.literature.latents import NONE, Ints, chance
+from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.model import Literature
+
+Traits = Mapping[str, Ints]
+"""Latents by name: of all papers, or of queries; NONE where a query does not say."""
+Profile = Mapping[str, int]
+
+PROFILES: dict[str, Profile] = {
+    # in the order of how much likelier a reference gets with each match (citations.REASONS, over the size of the group)
+    "cite": {"problem": 4, "topic": 4, "area": 3, "method": 2, "field": 1},
+    "high_influence_cite": {"problem": 2, "family": 1, "group": 1},  # as mentions are counted
+    "mdcr": {"problem": 6, "family": 3, "group": 3, "topic": 2, "area": 1},  # likely to be cited, and often mentioned
+    "relish": {"topic": 4, "family": 2, "area": 1},
+    "view": {"problem": 5, "topic": 3, "obstacle": 1, "mode": 1, "area": 1},
+    "read": {"problem": 5, "topic": 3, "condition": 2, "obstacle": 1, "area": 1},
+    # readers of feeds: nothing that citations, mentions or authorship depend on
+    "feeds": {"mode": 3, "condition": 2, "polarity": 1},
+    "reviewing": {"topic": 3, "family": 3, "area": 1, "field": 1},
+    # queries
+    "search": {"problem": 4, "author": 3, "topic": 2, "method": 2, "venue": 2},
+    "nfcorpus": {"problem": 1, "topic": 1},
+    "trec_covid": {"problem": 4, "family": 2, "topic": 1},
+}  # fmt: skip
+
+
+class Pools(NamedTuple):
+    """Judged candidates. `table` (queries, width) holds paper positions, NONE where a list is shorter; `grades` fit it."""
+
+    queries: Ints
+    table: Ints
+    grades: Ints
+
+    def kept(self, rows: npt.NDArray[np.bool_], at_most: int) -> Pools:
+        """Return the first `at_most` of the queries in `rows`."""
+        chosen = np.flatnonzero(rows)[:at_most]
+        return Pools(self.queries[chosen], self.table[chosen], self.grades[chosen])
+
+    def candidates(self) -> Ints:
+        """Return the positions of all candidates, ascending, each once."""
+        return np.unique(self.table[self.table != NONE])
+
+
+def traits(literature: Literature) -> dict[str, Ints]:
+    """Return what profiles may weigh: the latents, the venue (one number for all fields), the first author."""
+    latents, people = literature.latents, literature.people
+    names = {name for profile in PROFILES.values() for name in profile} - {"venue", "author"}
+    venue = latents.field * (1 + int(latents.venue.max(initial=0))) + latents.venue
+    return {
+        **{name: getattr(latents, name) for name in sorted(names)},
+        "venue": venue,
+        "author": people.teams.items[people.teams.starts[:-1]],
+    }
+
+
+def at(papers: Traits, positions: Ints) -> dict[str, Ints]:
+    """Return the traits of some papers, as those of queries."""
+    return {name: values[positions] for name, values in papers.items()}
+
+
+def alike(profile: Profile, asked: Traits, papers: Traits, table: Ints) -> Ints:
+    """Return S for each entry of `table` (queries, width); 0 where there is none. `asked` has one value per query."""
+    total = np.zeros(table.shape, dtype=np.int64)
+    for name, weight in profile.items():
+        wanted = asked[name][:, None]
+        total += weight * ((papers[name][table] == wanted) & (wanted != NONE) & (table != NONE))
+    return total
+
+
+def vectors(profile: Profile, asked: Traits, rows: Traits) -> Floats:
+    """Return the oracle vectors of `rows` (papers, or the queries themselves) for queries that ask for `asked`."""
+    blocks = []
+    for name, weight in profile.items():
+        known = np.unique(asked[name][asked[name] != NONE])
+        if not len(known):
+            continue
+        values = rows[name]
+        place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        place = np.where(known[place] == values, place, np.where(values == NONE, NONE, len(known)))
+        # the extra row makes the place of what nobody asks for exist in every call
+        blocks.append(one_hot(np.append(place, np.arange(len(known) + 1)), np.sqrt(weight))[: len(values)])
+    return np.concatenate(blocks, axis=1)
+
+
+def code(numbers: Ints) -> Floats:
+    """Return +-1 vectors that are equal for equal numbers (below 2^24) and different for different ones."""
+    bits = (numbers[:, None] >> np.arange(24)) & 1
+    return (2 * bits - 1).astype(np.float32)
+
+
+def write_paper_oracle(
+    root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools, fame: float = 0.0
+) -> None:
+    """Write the oracle of tasks whose queries are papers.
+
+    Args:
+        fame: weight of one more coordinate, how famous a paper is (its rank, 0 to 1); queries have the highest, so that of
+            equally likely candidates the more famous lies nearer.
+    """
+    papers = {name: traits(literature)[name] for name in profile}
+    positions = np.union1d(pools.queries, pools.candidates())
+    found = vectors(profile, at(papers, pools.queries), at(papers, positions))
+    if fame:
+        rank = np.empty(len(positions), dtype=np.int64)
+        rank[np.argsort(literature.latents.fame[positions], kind="stable")] = np.arange(len(positions))
+        rank[np.isin(positions, pools.queries)] = len(positions) - 1
+        found = np.column_stack([found, (np.sqrt(fame) * rank / max(1, len(positions) - 1)).astype(np.float32)])
+    for task in tasks:
+        write_oracle(root, task, ids_of(literature, positions), found)
+
+
+def write_text_oracle(
+    root: Path, literature: Literature, task: str, profile: Profile, pools: Pools, ids: Sequence[str], asked: Traits
+) -> None:
+    """Write the oracle of a task whose queries are texts: `ids` and `asked`, one per query."""
+    positions = pools.candidates()
+    papers = at({name: traits(literature)[name] for name in profile}, positions)
+    found = np.concatenate([vectors(profile, asked, asked), vectors(profile, asked, papers)])
+    write_oracle(root, task, [*ids, *ids_of(literature, positions)], found)
+
+
+def ids_of(literature: Literature, positions: Ints) -> list[str]:
+    """Return the ids of papers."""
+    return [literature.paper_id(int(i)) for i in positions]
+
+
+def graded(likeness: Ints, *edges: int) -> Ints:
+    """Return how many of the ascending `edges` each value reaches: the grade."""
+    return np.searchsorted(np.array(edges), likeness, side="right").astype(np.int64)
+
+
+def rated(rng: np.random.Generator, grades: Ints, noise: float, raters: int, highest: int) -> Ints:
+    """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
+    size = raters * grades.size
+    steps = chance(rng, noise, size) * (2 * rng.integers(0, 2, size=size) - 1)
+    said = np.sort(np.clip(grades + steps.reshape(raters, *grades.shape), 0, highest), axis=0)
+    middle: Ints = said[raters // 2]
+    return middle
+
+
+# --- finding candidates ---------------------------------------------------------------------------------------------------
+
+
+def key_of(papers: Traits, *names: str) -> Ints:
+    """Return one number per paper that is equal where all the named latents are."""
+    key = np.zeros(len(papers[names[0]]), dtype=np.int64)
+    for name in names:
+        key = key * (2 + int(papers[name].max(initial=0))) + papers[name] + 1
+    return key
+
+
+def partners(
+    rng: np.random.Generator, key: Ints, wanted: Ints, width: int, allowed: npt.NDArray[np.bool_] | None = None
+) -> Ints:
+    """Draw for each entry of `wanted` up to `width` papers whose key it is (with repetition); NONE where there is none.
+
+    Args:
+        key: (papers,) what the papers are grouped by.
+        allowed: (papers,) mask of those that may be drawn.
+    """
+    pool = np.arange(len(key)) if allowed is None else np.flatnonzero(allowed)
+    order = pool[np.argsort(key[pool], kind="stable")]
+    first = np.searchsorted(key[order], wanted)
+    count = np.searchsorted(key[order], wanted, side="right") - first
+    drawn = first[:, None] + rng.integers(0, np.maximum(count, 1)[:, None], size=(len(wanted), width))
+    if not len(order):
+        return np.full((len(wanted), width), NONE)
+    return np.where(count[:, None] > 0, order[np.minimum(drawn, len(order) - 1)], NONE)
+
+
+def anyone(rng: np.random.Generator, pool: Ints, rows: int, width: int) -> Ints:
+    """Draw (rows, width) papers from a pool, with repetition."""
+    return pool[rng.integers(0, len(pool), size=(rows, width))] if len(pool) else np.full((rows, width), NONE)
+
+
+def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
+    """Return up to `width` items and values of some rows of links, as tables."""
+    count = np.minimum(links.counts()[rows], width)
+    columns = np.arange(width)
+    place = np.minimum(links.starts[rows][:, None] + columns, max(len(links.items) - 1, 0))
+    present = columns < count[:, None]
+    values = links.items if links.values is None else links.values
+    return np.where(present, links.items[place], NONE), np.where(present, values[place], 0)
+
+
+def distinct(table: Ints, queries: Ints) -> Ints:
+    """Return the table with NONE for the query itself and for every repetition within a row."""
+    table = np.where(table == queries[:, None], NONE, table)
+    order = np.argsort(table, axis=1, kind="stable")
+    ordered = np.take_along_axis(table, order, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
+    cleaned = np.empty_like(table)
+    np.put_along_axis(cleaned, order, ordered, axis=1)
+    return cleaned
+
+
+def without(table: Ints, unwanted: Ints) -> Ints:
+    """Return the table with NONE for what the same row of `unwanted` holds."""
+    offset = np.arange(len(table))[:, None] * (1 + int(max(table.max(initial=0), unwanted.max(initial=0))))
+    return np.where(np.isin(table + offset, (unwanted + offset)[unwanted != NONE]), NONE, table)
+
+
+def first(table: Ints, width: int) -> Ints:
+    """Return the first `width` candidates of each row, in order, NONE behind them."""
+    order = np.argsort(table == NONE, axis=1, kind="stable")[:, :width]
+    return np.take_along_axis(table, order, axis=1)
+
+
+def shuffled(rng: np.random.Generator, table: Ints) -> Ints:
+    """Return each row in random order."""
+    return np.take_along_axis(
+        table, np.argsort(rng.integers(0, 1 << 40, size=table.shape), axis=1, kind="stable"), axis=1
+    )
+
+
+def judged(
+    rng: np.random.Generator,
+    queries: Ints,
+    positives: Ints,
+    negatives: Ints,
+    wanted: tuple[int, int],
+    all_positives: bool,
+) -> Pools:
+    """Return binary pools: the first positives (1) and negatives (0) of each row, shuffled; others are left out.
+
+    Args:
+        wanted: how many of each.
+        all_positives: drop queries with fewer positives than that; otherwise one of each is enough.
+    """
+    good = first(distinct(positives, queries), wanted[0])
+    bad = first(without(distinct(negatives, queries), good), wanted[1])
+    table = shuffled(rng, np.concatenate([good, bad], axis=1))
+    offset = np.arange(len(table))[:, None] * (1 + int(table.max(initial=0)))
+    grades = np.isin(table + offset, (good + offset)[good != NONE]).astype(np.int64) * (table != NONE)
+    enough = (good != NONE).sum(axis=1) >= (wanted[0] if all_positives else 1)
+    return Pools(queries, table, grades).kept(enough & (bad != NONE).any(axis=1), len(queries))
+
+
+def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:
+    """Return up to `at_most` papers of a mask in scattered order: those a task may ask about."""
+    return scattered(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
+
+
+def groups_of(values: Ints, size: int) -> Iterator[Ints]:
+    """Yield slices of `values`."""
+    for begin in range(0, len(values), size):
+        yield values[begin : begin + size]

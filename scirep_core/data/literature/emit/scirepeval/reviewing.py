@@ -1,0 +1,131 @@
+"""Paper-reviewer matching (SciRepEval A.2): which reviewers are experts on a submission?
+
+| task | judgements | what decides | exact? | relation |
+|---|---|---|---|---|
+| paper_reviewer_matching | expertise 3 (hard), 2 or 3 (soft) | topic, family, area, field of papers; doubt | no | related |
+
+A reviewer is an author of at least three papers, known by up to `KNOWN` of them, never by the submission itself, and
+never one of its authors. Expertise is planted in the evaluator's own form, the mean of the three papers nearest to the
+submission,
+
+    E(s, r) = sum of the three largest S(s, p) over the papers p of r            (relevance.py, profile "reviewing")
+
+and graded by `EDGES` after a doubt of the dial `noise` is added: the oracle ranks by E. P@10 cannot reach 100 even so,
+as few submissions have ten experts among their reviewers.
+
+The task shares `topic` and `family` with training tasks of proximity; what is new is the aggregation over a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
+from scirep_core.data.literature.emit.judged import write_flat
+from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, alike, anyone, askers, at, distinct, first, graded, ids_of, linked, partners, traits, vectors  # fmt: skip
+from scirep_core.data.literature.emit.split import EVALUATION, held_out, schema, table
+from scirep_core.data.literature.latents import NONE, Ints, bell, stream
+from scirep_core.data.literature.lexicon import lexicon
+from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.model import Literature
+
+KNOWN = 12
+FEWEST = 3
+"""Papers of a reviewer; the evaluator takes the three nearest."""
+OF_TOPIC, OF_AREA, OF_FIELD = 7, 6, 1
+PER_SUBMISSION = 16
+EDGES = (5, 9, 13)
+"""E from which on expertise is 1, 2, 3. Three papers of the same topic make 15, of the same area 6, each shared family 3."""
+DOUBT = 8
+"""Standard deviation of the judges' doubt about E, where `noise` is 1."""
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write texts, both judgements and the reviewers."""
+    people, rng = literature.people, stream(literature.seed, "reviewers")
+    written = people.teams.reverse(len(people))
+    eligible = written.counts() >= FEWEST
+    submissions = askers(
+        literature, "submissions", held_out(literature) == EVALUATION, scaled(len(literature), 107, 1.5, 40)
+    )
+    reviewers = _invited(rng, literature, submissions, eligible)
+    invited = np.unique(reviewers[reviewers != NONE])
+    known = _known(rng, written, invited)
+    rows = {author: k for k, author in enumerate(invited.tolist())}
+    theirs = np.full((*reviewers.shape, KNOWN), NONE)
+    for place in zip(*np.nonzero(reviewers != NONE), strict=True):
+        theirs[place] = known[rows[int(reviewers[place])]]
+    theirs = np.where(theirs == submissions[:, None, None], NONE, theirs)
+    expertise = _expertise(literature, submissions, theirs)
+    doubt = bell(rng, expertise.size, round(DOUBT * literature.dials.noise)).reshape(expertise.shape)
+    grades = np.where(reviewers == NONE, 0, graded(expertise + doubt, *EDGES))
+    for split, least in (("test_hard", 3), ("test_soft", 2)):
+        kinds = schema({"query_id": "string", "cand_id": "string", "score": "int32"})
+        path = table(root, "scirepeval_test", "paper_reviewer_matching", split)
+        write_parquet(
+            path, _pairs(literature, Pools(submissions, reviewers, (grades >= least).astype(np.int64))), kinds
+        )
+    listed = ({"r_id": reviewer_id(author), "papers": ids_of(literature, row[row != NONE])}
+              for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
+    kinds = schema({"r_id": "string", "papers": ["string"]})
+    write_parquet(table(root, "scirepeval_test", "reviewers", "metadata"), listed, kinds)
+    positions = np.union1d(submissions, known[known != NONE])
+    write_flat(root, literature, "paper_reviewer_matching", positions)
+    papers = {name: traits(literature)[name] for name in PROFILES["reviewing"]}
+    found = vectors(PROFILES["reviewing"], at(papers, submissions), at(papers, positions))
+    write_oracle(root, "scirepeval/paper_reviewer_matching", ids_of(literature, positions), found)
+
+
+def reviewer_id(author: int) -> str:
+    """Return the id of a reviewer."""
+    return f"r{author}"
+
+
+def _invited(
+    rng: np.random.Generator, literature: Literature, submissions: Ints, eligible: npt.NDArray[np.bool_]
+) -> Ints:
+    """Return up to 16 reviewers of each submission: authors of its topic, area and field, and any others."""
+    people, latents = literature.people, literature.latents
+    area = np.array([t.area for t in lexicon().topics])[people.topic]
+    field = np.array([t.field for t in lexicon().topics])[people.topic]
+    near = ((people.topic, latents.topic, OF_TOPIC), (area, latents.area, OF_AREA), (field, latents.field, OF_FIELD))
+    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible), submissions * 0 - 2), count)
+             for of_author, of_paper, count in near]  # fmt: skip
+    drawn.append(anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
+    authors, _ = linked(people.teams, submissions, 5)
+    invited = distinct(np.concatenate(drawn, axis=1), submissions * 0 - 2)
+    own = (invited[:, :, None] == authors[:, None, :]).any(axis=2)
+    return first(np.where(own, NONE, invited), PER_SUBMISSION)
+
+
+def _known(rng: np.random.Generator, written: Links, invited: Ints) -> Ints:
+    """Return (invited, KNOWN): papers each reviewer is known by."""
+    known = np.full((len(invited), KNOWN), NONE)
+    for k, author in enumerate(invited.tolist()):
+        papers = written.of(author)
+        chosen = np.sort(rng.permutation(len(papers))[:KNOWN])
+        known[k, : len(chosen)] = papers[chosen]
+    return known
+
+
+def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
+    """Return E for each submission and reviewer from (submissions, reviewers, KNOWN) papers."""
+    papers = traits(literature)
+    flat = theirs.reshape(len(submissions), -1)
+    likeness = alike(PROFILES["reviewing"], at(papers, submissions), papers, flat).reshape(theirs.shape)
+    best: Ints = np.sort(likeness, axis=2)[:, :, -3:].sum(axis=2)
+    return best
+
+
+def _pairs(literature: Literature, pools: Pools) -> Iterator[dict[str, Any]]:
+    for k, submission in enumerate(pools.queries.tolist()):
+        for author, grade in zip(pools.table[k].tolist(), pools.grades[k].tolist(), strict=True):
+            if author != NONE:
+                yield {
+                    "query_id": literature.paper_id(submission), "cand_id": reviewer_id(author), "score": grade
+                }  # fmt: skip

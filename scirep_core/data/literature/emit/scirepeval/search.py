@@ -1,0 +1,264 @@
+"""Ad-hoc search with bare queries (SciRepEval A.1): clicks, lay questions about health, topics with a narrative.
+
+| task | a candidate scores | what decides | exact? | relation |
+|---|---|---|---|---|
+| search | number of clicks | problem, topic; method, author, venue where named; position, chance | no | in-train |
+| nfcorpus | 2: same disease; 1: same group of diseases; 0 | problem, topic, asked for in a layman's words | yes: 100 | related |
+| trec_covid | 2: same problem, same family of methods; 1: either, in the topic; 0 | the same; one assessor errs | no | related |
+
+nfcorpus shares the latents `problem` and `topic` with search, but not its words: two questions in three call a disease
+what laymen call it, which stands in no paper and in no training query; the third has its name from a paper.
+
+A query is written for a paper, whose latents are what is meant: the query of a problem, or a problem with a method, an author
+with a topic, a venue with a topic. The engine shows ten papers in an order that is half likeness, half its own opinion.
+A user looks at the first, at lower places less and less often, clicks on what looks right, and leaves; queries without
+a click are dropped, as from a log. Where the dials leave out medicine, the health queries are about the fields there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.citations import INFLUENTIAL
+from scirep_core.data.literature.emit.files import scaled
+from scirep_core.data.literature.emit.judged import write_judgements, write_texts
+from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, Traits, alike, anyone, askers, at, distinct, first, graded, key_of, partners, rated, shuffled, traits, write_text_oracle  # fmt: skip
+from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
+from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
+from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell
+from scirep_core.data.literature.model import Literature
+from scirep_core.data.literature.text import any_of, draws
+
+KINDS = (("problem", 60), ("method", 18), ("venue", 11), ("author", 11))
+"""What a query names, in per cent: the problem alone, a method with it; a topic with a venue, with an author."""
+NAMED = {"problem": ("problem", "topic"), "method": ("problem", "topic", "method"), "venue": ("topic", "venue"),
+         "author": ("topic", "author")}  # fmt: skip
+SHOWN = (("problem",), 1), (("topic",), 4), (("topic", "method"), 2), (("topic", "author"), 2), (("venue",), 2)
+SKIPPED = np.array([0, 120, 250, 360, 450, 530, 600, 660, 710, 750])
+"""How often, of 1,000, a user does not look at the ten places (where `noise` is 0.5 or more)."""
+OUTBREAK = ("infectious diseases", "respiratory diseases")
+CANDIDATE = {"venue": "string", "year": "double", "author_names": ["string"], "n_citations": "int32",
+             "n_key_citations": "int32"}  # fmt: skip
+TREC = {"date": "string", "doi": "string", "iscovid": "bool"}
+BARE = {"query": "string", "doc_id": "string"}
+Fill = Mapping[str, Callable[[], str]]
+
+
+def write(root: Path, literature: Literature) -> None:
+    """Write the three tasks, of `search` also the training sets."""
+    _search(root, literature)
+    _nfcorpus(root, literature)
+    _trec_covid(root, literature)
+
+
+def _asked(queries: Sequence[str], name: str) -> list[dict[str, str]]:
+    return [{"query": query, "doc_id": f"{name}-{number}"} for number, query in enumerate(queries)]
+
+
+# --- clicks -----------------------------------------------------------------------------------------------------------
+
+
+def _search(root: Path, literature: Literature) -> None:
+    part, papers = held_out(literature), len(literature)
+    facts = _bibliography(literature)
+    plan = (
+        ("train", TRAIN, scaled(papers, 528_497, 15, 60)),
+        ("validation", VALIDATION, scaled(papers, 528_497, 1.5, 20)),
+        ("evaluation", EVALUATION, scaled(papers, 2_585, 4, 60)),
+    )
+    for split, number, size in plan:
+        rng = stream(literature.seed, "clicks", number)
+        targets = askers(literature, f"search {split}", part == number, 2 * size)
+        kind = weighted(rng, np.array([share for _, share in KINDS]), len(targets))
+        allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
+        pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
+        clicked = np.flatnonzero(pools.grades.any(axis=1))[:size]
+        pools = pools.kept(np.isin(np.arange(len(targets)), clicked), size)
+        draw = draws(stream(literature.seed, "search queries", number))
+        queries = [_spelled(literature, i, KINDS[k][0], draw) for i, k in
+                   zip(targets[clicked].tolist(), kind[clicked].tolist(), strict=True)]  # fmt: skip
+        asked = _asked(queries, f"search-{split}")
+        write_texts(root, literature, "search", split, pools, asked, CANDIDATE, facts, BARE)
+    ids = [row["doc_id"] for row in asked]
+    write_judgements(root, literature, "search", pools, ids)
+    wanted = _meant(literature, targets[clicked], kind[clicked])
+    for task in ("scirepeval/search", "scimult/search"):
+        write_text_oracle(root, literature, task, PROFILES["search"], pools, ids, wanted)
+
+
+def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
+    """Return the traits the queries name, NONE for those they leave open."""
+    found = at(traits(literature), targets)
+    said = {name: np.isin(kind, [k for k, (n, _) in enumerate(KINDS) if name in NAMED[n]]) for name in found}
+    return {name: np.where(said[name], values, NONE) for name, values in found.items()}
+
+
+def _clicked(
+    literature: Literature,
+    rng: np.random.Generator,
+    targets: Ints,
+    wanted: Traits,
+    allowed: npt.NDArray[np.bool_],
+) -> Pools:
+    """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
+    papers, noise = traits(literature), literature.dials.noise
+    drawn = [targets[:, None]]
+    for names, count in SHOWN:
+        key = key_of(papers, *names)
+        drawn.append(partners(rng, key, key[targets], count, allowed))
+    drawn.append(anyone(rng, np.flatnonzero(allowed), len(targets), 14))
+    table = first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), 10)
+    likeness = alike(PROFILES["search"], wanted, papers, table)
+    most = sum(weight * (wanted[name] != NONE) for name, weight in PROFILES["search"].items())
+    share = likeness * 100 // np.maximum(most, 1)[:, None]
+    order = np.argsort(
+        np.where(table == NONE, 1_000, -share - rng.integers(0, 100, size=table.shape)), axis=1, kind="stable"
+    )
+    table, share = np.take_along_axis(table, order, axis=1), np.take_along_axis(share, order, axis=1)
+    fit = graded(share, 25, 76)
+    # per thousand: what fits, half fits, does not fit
+    willing = np.array([round(120 * noise), round(600 * noise), 1_000 - round(500 * noise)])[fit]
+    skipped = (SKIPPED * min(1_000, round(2_000 * noise)) // 1_000)[: table.shape[1]]
+    clicks = np.zeros(table.shape, dtype=np.int64)
+    users = weighted(rng, np.array([80, 15, 5]), len(targets)) + 1
+    for user in range(3):
+        looks = rng.integers(0, 1_000, size=table.shape) >= skipped
+        clicked = looks & (rng.integers(0, 1_000, size=table.shape) < willing) & (user < users)[:, None]
+        clicks += clicked & (np.cumsum(clicked, axis=1) == 1)
+    return Pools(targets, table, np.where(table == NONE, 0, clicks))
+
+
+def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
+    """Write a query for a paper."""
+    words, latents, people = lexicon(), literature.latents, literature.people
+    problem = words.problems[latents.problem[target]]
+    if kind == "problem":
+        return spell(any_of(problem.query if draw() % 4 else problem.what, draw), draw, {})
+    if kind == "method":
+        method = spell(any_of(words.methods[latents.method[target]].np, draw), draw, {})
+        what = spell(any_of(problem.query if draw() % 2 else problem.what, draw), draw, {})
+        return f"{what} {method}" if draw() % 2 else f"{method} {what}"
+    topic = spell(any_of(words.topics[latents.topic[target]].context, draw), draw, {})
+    if kind == "venue":
+        return f"{topic} {words.fields[latents.field[target]].venues[latents.venue[target]]}"
+    given, _, family = people.parts(int(people.teams.of(target)[0]))
+    return f"{family} {topic}" if draw() % 2 else f"{given} {family} {topic}"
+
+
+def _bibliography(literature: Literature) -> Callable[[int], dict[str, Any]]:
+    """Return a function that gives the further columns of a search candidate."""
+    people, cited_by = literature.people, literature.cited_by
+    assert cited_by.values is not None
+    total = cited_by.counts()
+    sums = np.concatenate([[0], np.cumsum(cited_by.values >= INFLUENTIAL)])
+    key = sums[cited_by.starts[1:]] - sums[cited_by.starts[:-1]]
+
+    def facts(i: int) -> dict[str, Any]:
+        paper = literature.paper(i)
+        return {
+            "venue": paper.venue,
+            "year": float(paper.year or 0),
+            "author_names": [people.name(int(a)) for a in people.teams.of(i)],
+            "n_citations": int(total[i]),
+            "n_key_citations": int(key[i]),
+        }
+
+    return facts
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def _of_medicine(literature: Literature) -> npt.NDArray[np.bool_]:
+    """Return the papers of medicine; all papers where there are none."""
+    found: npt.NDArray[np.bool_] = literature.latents.field == FIELDS.index("Medicine")
+    return found if found.sum() > 20 else np.ones(len(literature), dtype=np.bool_)
+
+
+def _nfcorpus(root: Path, literature: Literature) -> None:
+    words, papers, everybody = lexicon(), traits(literature), len(literature)
+    rng, medicine = stream(literature.seed, "nfcorpus"), _of_medicine(literature)
+    targets = askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
+    targets = targets[: scaled(everybody, 323, 1.5, 40)]
+    width = scaled(everybody, 138, 4, 60)
+    drawn = [partners(rng, papers[name], papers[name][targets], count, medicine)
+             for name, count in (("problem", 1 + width // 6), ("topic", 1 + width // 4))]  # fmt: skip
+    drawn += [targets[:, None], anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width)]
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    wanted = at(papers, targets)
+    pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
+    draw = draws(stream(literature.seed, "health queries"))
+    asked = _asked([_health_query(words.problems[p], draw) for p in papers["problem"][targets]], "nfcorpus")
+    _write_queries(root, literature, "nfcorpus", pools, asked, wanted, ("scirepeval/nfcorpus",), {}, None)
+
+
+def _health_query(problem: Any, draw: Draw) -> str:
+    names = problem.lay if problem.lay and draw() % 3 else problem.what
+    lay = spell(any_of(names, draw), draw, {})
+    return spell(any_of(lexicon().phrases["health_query"], draw), draw, {"lay": lambda: lay})
+
+
+def _trec_covid(root: Path, literature: Literature) -> None:
+    words, papers, everybody = lexicon(), traits(literature), len(literature)
+    rng, medicine = stream(literature.seed, "trec_covid"), _of_medicine(literature)
+    outbreak = np.isin(papers["topic"], [k for k, t in enumerate(words.topics) if t.name in OUTBREAK])
+    targets = _topics(literature, outbreak, medicine)
+    width = scaled(everybody, 1_386, 4, 60)
+    drawn = [targets[:, None]]
+    for names, share in ((("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)):
+        key = key_of(papers, *names)
+        drawn.append(partners(rng, key, key[targets], 1 + width * share // 100))
+    drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    wanted = at(papers, targets)
+    # problem and topic 5, family 2: all 7; the problem alone 5, or topic and family 3
+    planted = graded(alike(PROFILES["trec_covid"], wanted, papers, table), 3, 7)
+    judged = rated(rng, planted, literature.dials.noise / 2, 1, 2)
+    pools = Pools(targets, table, np.where(table == NONE, 0, judged))
+    draw = draws(stream(literature.seed, "topic queries"))
+    asked = _asked([_topic_query(literature, i, draw) for i in targets.tolist()], "trec-covid")
+
+    def facts(i: int) -> dict[str, Any]:
+        date, doi = f"{literature.latents.year[i]}-01-01", f"10.5555/{literature.paper_id(i)}"
+        return {"date": date, "doi": doi, "iscovid": bool(outbreak[i])}
+
+    tasks = ("scirepeval/trec_covid", "scimult/trec_covid")
+    _write_queries(root, literature, "trec_covid", pools, asked, wanted, tasks, TREC, facts)
+
+
+def _topics(literature: Literature, outbreak: npt.NDArray[np.bool_], medicine: npt.NDArray[np.bool_]) -> Ints:
+    """Return the papers behind up to 50 topics: outbreaks first, then medicine, then any; each problem and family once."""
+    candidates = askers(literature, "trec_covid", held_out(literature) == EVALUATION, len(literature))
+    key = key_of(traits(literature), "problem", "family")
+    once = candidates[np.sort(np.unique(key[candidates], return_index=True)[1])]
+    order = np.argsort(2 - outbreak[once].astype(np.int64) - medicine[once], kind="stable")
+    return once[order][:50]
+
+
+def _topic_query(literature: Literature, target: int, draw: Draw) -> str:
+    """Write query, question and narrative of a topic, joined as on the hub."""
+    problem = lexicon().problems[literature.latents.problem[target]]
+    paper: Fill = literature.writer.fill(target, draw)
+    fill = {
+        **paper,
+        "query": lambda: spell(any_of(problem.query, draw), draw, {}),
+        "lay_or_task": lambda: spell(any_of(problem.lay, draw), draw, {}) if problem.lay else paper["task"](),
+    }
+    forms = lexicon().phrases["topic_query"]
+    return " [SEP] ".join(spell(any_of(forms[part], draw), draw, fill) for part in ("query", "question", "narrative"))
+
+
+def _write_queries(
+    root: Path, literature: Literature, config: str, pools: Pools, asked: list[dict[str, str]], wanted: Traits,
+    tasks: Sequence[str], columns: Mapping[str, Any], facts: Callable[[int], Mapping[str, Any]] | None,
+) -> None:  # fmt: skip
+    ids = [row["doc_id"] for row in asked]
+    write_texts(root, literature, config, "evaluation", pools, asked, columns, facts, BARE)
+    write_judgements(root, literature, config, pools, ids)
+    for task in tasks:
+        write_text_oracle(root, literature, task, PROFILES[config], pools, ids, wanted)

@@ -1,0 +1,185 @@
+"""Which papers are kept for evaluation, and what all writers of labelled papers share.
+
+Every paper belongs to one split, decided by a hash of its number alone: no paper of the evaluation split is a query, a
+labelled row, or (in cite_prediction) a text of a training set. Two kinds of paper are scarce and go to evaluation more often, so
+that their tasks can be scored at 3,000 papers: papers of medicine (DRSM, MeSH diseases), and papers about organisms or
+nature-inspired designs (Biomimicry).
+
+    split            most papers   scarce papers
+    0  train              42 %          20 %
+    1  validation          8 %           5 %
+    2  evaluation         50 %          75 %
+
+A labelled task of the hub is two tables joined by id: texts (`scirepeval/<config>/evaluation`) and labels
+(`scirepeval_test/<config>/{train,test}`). Texts are written in order of time, labels in a shuffled order, because SciRepEval's
+cross-validation takes folds as they come.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.data.literature.emit.files import scaled, write_parquet
+from scirep_core.data.literature.latents import NONE, Ints
+from scirep_core.data.literature.lexicon import FIELDS
+from scirep_core.data.literature.model import Literature
+from scirep_core.kit.records import Paper
+
+TRAIN, VALIDATION, EVALUATION = 0, 1, 2
+SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
+CHUNK = 40_000  # texts in memory at once, about 4 kB each
+LEAST = 60  # labelled papers of a small task, where the literature has them
+
+FLAT: dict[str, Any] = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
+Row = Callable[[int, Paper], Mapping[str, Any]]
+"""Builds the row of a paper: position and text in, columns out."""
+
+
+class Parts(NamedTuple):
+    """Positions of the labelled papers of a task, shuffled; train and test share none."""
+
+    train: Ints
+    test: Ints
+
+
+def held_out(literature: Literature) -> Ints:
+    """Return (papers,) the split of each paper: TRAIN, VALIDATION or EVALUATION."""
+    latents = literature.latents
+    scarce = (latents.field == FIELDS.index("Medicine")) | (latents.biomimetic != NONE)
+    place = (_mixed(latents.paper_number, "held out") % np.uint64(100)).astype(np.int64)
+    train, validation = (np.where(scarce, few, many) for many, few in zip(SHARES, SCARCE, strict=True))
+    return np.where(place < train, TRAIN, np.where(place < train + validation, VALIDATION, EVALUATION))
+
+
+FEWEST = 3
+
+
+def shuffled(literature: Literature, purpose: str, positions: Ints) -> Ints:
+    """Return positions in an order that depends on the papers' numbers and the purpose, not on the other papers."""
+    drawn: Ints = positions[np.argsort(_mixed(literature.latents.paper_number[positions], purpose), kind="stable")]
+    return drawn
+
+
+def divide(literature: Literature, purpose: str, label: Ints, published: int, percent: float,
+           tested: npt.NDArray[np.bool_] | None = None) -> Parts:  # fmt: skip
+    """Choose the labelled papers of a task among those of the evaluation split and divide them, two thirds to train.
+
+    Args:
+        label: (papers,) the class of each paper, negative where the paper is no part of the task; train and test have
+            the classes in equal shares. A target in place of a class: pass zeros.
+        published: size of the published task, never exceeded.
+        percent: size of the task, of all papers.
+        tested: (papers,) where given, which papers are for testing, in place of a third of each class.
+
+    A class needs `FEWEST` training papers (one for each fold of a grid search): in a small literature it gets them from its
+    papers for testing, or is left out where it has no more.
+    """
+    candidates = np.flatnonzero((label >= 0) & (held_out(literature) == EVALUATION))
+    chosen = shuffled(literature, purpose, candidates)[: scaled(len(literature), published, percent, LEAST)]
+    test, kept = np.zeros(len(literature), dtype=np.bool_), np.ones(len(literature), dtype=np.bool_)
+    for value in np.unique(label[chosen]):
+        of_class = chosen[label[chosen] == value]
+        for_test = of_class[: (len(of_class) + 1) // 3] if tested is None else of_class[tested[of_class]]
+        needed = max(0, FEWEST - (len(of_class) - len(for_test)))
+        test[for_test[needed:]] = True
+        kept[of_class] = needed < len(for_test)
+    chosen = chosen[kept[chosen]]
+    return Parts(chosen[~test[chosen]], chosen[test[chosen]])
+
+
+def texts(literature: Literature, table: Ints) -> Iterator[tuple[Paper, ...]]:
+    """Yield the papers of each row of a (rows, width) table of positions, in any order, in linear time and constant memory.
+
+    A chunk at a time, so that a paper that stands in several rows is written once.
+    """
+    rows = max(1, CHUNK // table.shape[1])
+    for start in range(0, len(table), rows):
+        chunk = table[start : start + rows]
+        needed = np.unique(chunk)
+        papers = dict(zip(needed.tolist(), literature.papers_at(needed), strict=True))
+        for row in chunk.tolist():
+            yield tuple(papers[i] for i in row)
+
+
+def flat(literature: Literature, positions: Ints, row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the text rows of papers: the four columns of every configuration, then those of `row`."""
+    for i, (paper,) in zip(positions.tolist(), texts(literature, positions[:, None]), strict=True):
+        yield identified(paper) | dict(row(i, paper))
+
+
+def identified(paper: Paper) -> dict[str, Any]:
+    """Return doc_id, corpus_id, title and abstract of a paper, as every configuration has them."""
+    return {
+        "doc_id": paper.paper_id,
+        "corpus_id": int(paper.paper_id),
+        "title": paper.title,
+        "abstract": paper.abstract,
+    }
+
+
+def table(root: Path, collection: str, config: str, split: str) -> Path:
+    """Return where the hub keeps a split of a configuration."""
+    return root / collection / config / split / "0000.parquet"
+
+
+def write_rows(
+    root: Path, collection: str, config: str, split: str, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
+) -> int:
+    """Write one split of a configuration, streamed. Returns how many rows. `columns`: as in `schema`."""
+    return write_parquet(table(root, collection, config, split), rows, schema(columns))
+
+
+def write_texts(
+    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints, row: Row
+) -> None:
+    """Write the `evaluation` texts of a configuration, in order of time."""
+    write_rows(root, "scirepeval", config, "evaluation", columns, flat(literature, np.sort(positions), row))
+
+
+def write_labels(
+    root: Path, literature: Literature, config: str, kind: Any, splits: Mapping[str, tuple[Ints, Iterable[Any]]]
+) -> list[str]:
+    """Write the labels of a configuration. Returns the ids in file order.
+
+    Args:
+        kind: column type of the label.
+        splits: name -> positions and their labels.
+    """
+    ids: list[str] = []
+    for split, (positions, labels) in splits.items():
+        here = [literature.paper_id(i) for i in positions.tolist()]
+        rows = ({"paper_id": paper_id, "label": label} for paper_id, label in zip(here, labels, strict=True))
+        write_rows(root, "scirepeval_test", config, split, {"paper_id": "string", "label": kind}, rows)
+        ids += here
+    return ids
+
+
+def schema(columns: Mapping[str, Any]) -> Any:
+    """Return a pyarrow schema. A column's type is a name, [type] for a list, or a mapping for a struct."""
+    import pyarrow
+
+    return pyarrow.schema([(name, _arrow(kind)) for name, kind in columns.items()])
+
+
+def _arrow(kind: Any) -> Any:
+    import pyarrow
+
+    if isinstance(kind, str):
+        return pyarrow.type_for_alias(kind)
+    if isinstance(kind, Sequence):
+        return pyarrow.list_(_arrow(kind[0]))
+    return pyarrow.struct([(name, _arrow(inner)) for name, inner in kind.items()])
+
+
+def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:
+    """Return the numbers scattered over 64 bits (SplitMix64's finaliser: a permutation, so no two are equal)."""
+    x = numbers.astype(np.uint64) + np.uint64(zlib.crc32(purpose.encode()) << 32)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,371 @@
+"""What a paper of the embedded literature IS, before any word is written.
+
+Each paper draws, SEPARATELY, what its three facets are about (CSFCube section 3):
+  background   problem (a leaf of field > area > topic > problem), obstacle (why the problem is hard), sometimes a second
+               field in which the same question arises
+  method       main method (in a family), the mode it is used in, sometimes a second method of another family
+  result       main finding = aspect x polarity x condition, sometimes a second finding
+plus a year, a paper type, a venue, quality (how solid), hype (how loud), fame (how much cited), and, for papers of
+medicine, the purpose of the study (DRSM). Methods and findings are shared by all fields; a field has its usual ones, and
+each topic its fashions among them: with probability `method_topicality` the method, with `result_topicality` the finding,
+comes from a short list that belongs to the topic (finding: also to the method's family, or the paper type). This is what
+lets topical systems score above chance on the method and result facets, as they do on real papers, and no more.
+
+All arrays are integers and every draw is an integer draw from PCG64: no logarithm, no floating-point sum, hence the
+same numbers on every machine. Each purpose has its own stream (`stream`), so that adding a purpose moves no other.
+Cost is linear in the number of papers.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.data.literature.lexicon import FIELDS, Lexicon, lexicon
+
+Ints = npt.NDArray[np.int64]
+
+KINDS = ("data-driven approach", "resources/evaluation", "theoretical")  # the paper types of CSFCube's query list
+KIND_SHARES = (66, 24, 10)  # per cent, after the 33, 12 and 5 of the 50 real queries
+WEIGHTS = {"Medicine": 15, "Computer science": 8, "Biology": 8, "Engineering": 5, "Chemistry": 5, "Physics": 5,
+           "Psychology": 5, "Materials science": 4, "Mathematics": 4, "Economics": 4}  # every other field: 3  # fmt: skip
+NONE = -1
+LEVELS = 1000
+"""Quality, hype and seniority are whole numbers in [0, LEVELS)."""
+
+
+@dataclass(frozen=True)
+class Dials:
+    """The strengths a user may turn; probabilities are in [0, 1].
+
+    Attributes:
+        fields: fields of study the papers come from; () means all 23.
+        drift: how far the year decides which form of a concept is written (0: not at all, 1: entirely).
+        synonymy: share of each concept's forms in use (1: all, 0: one form per concept).
+        filler: probability that a sentence carries a generic opener or tail.
+        style: how often a first author's own habits decide between equivalent wordings.
+        noise: how noisy people are: annotators, reviewers, readers, clickers (0: never wrong).
+        interdisciplinary: share of papers with a second field.
+        ambiguity: share of authors who have a namesake by construction, beyond those chance makes.
+    """
+
+    first_year: int = 1995
+    last_year: int = 2019
+    fields: tuple[str, ...] = ()
+    drift: float = 0.4
+    synonymy: float = 1.0
+    filler: float = 0.15
+    style: float = 0.5
+    noise: float = 0.3
+    interdisciplinary: float = 0.25
+    ambiguity: float = 0.2
+    method_topicality: float = 0.6
+    result_topicality: float = 0.9
+    second_method: float = 0.6
+    second_finding: float = 0.55
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, float):
+                if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value <= 1.0:
+                    raise ConfigError(f"dial {field.name!r} must be a number in [0, 1], found {value!r}")
+            elif isinstance(field.default, int) and (not isinstance(value, int) or isinstance(value, bool)):
+                raise ConfigError(f"dial {field.name!r} must be a year, found {value!r}")
+        if not 1900 <= self.first_year < self.last_year <= 2100:
+            raise ConfigError(
+                f"dials first_year and last_year must satisfy 1900 <= first_year < last_year <= 2100, "
+                f"found {self.first_year} and {self.last_year}"
+            )
+        for name in self.fields:
+            if name not in FIELDS:
+                raise ConfigError(f"dial 'fields': unknown field of study {name!r}; {nearest(name, FIELDS)}")
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Dials:
+        """Build from a mapping; an unknown name raises ConfigError with the nearest valid one."""
+        known = [f.name for f in fields(cls)]
+        for name in params:
+            if name not in known:
+                raise ConfigError(f"unknown dial {name!r}: {nearest(name, known)}")
+        given: dict[str, Any] = {name: tuple(value) if name == "fields" else value for name, value in params.items()}
+        return replace(cls(), **given)
+
+
+@dataclass(frozen=True)
+class Latents:
+    """Integer arrays of shape (papers,), in order of time; `NONE` (-1) stands for no second field, method or finding.
+
+    `field`, `area`, `topic`, `problem`, `method` ... are positions in the lexicon's tuples; `venue` counts within the field;
+    `quality` and `hype` run from 0 to 999; `purpose` is NONE outside medicine; `biomimetic` is 1 where a design copies
+    an organism, 0 where organisms or designs are only spoken of, NONE elsewhere.
+    """
+
+    year: Ints
+    kind: Ints
+    field: Ints
+    area: Ints
+    topic: Ints
+    problem: Ints
+    obstacle: Ints
+    second_field: Ints
+    second_problem: Ints
+    method: Ints
+    family: Ints
+    mode: Ints
+    second_method: Ints
+    second_family: Ints
+    aspect: Ints
+    group: Ints
+    polarity: Ints
+    condition: Ints
+    second_aspect: Ints
+    second_group: Ints
+    second_polarity: Ints
+    second_condition: Ints
+    quality: Ints
+    hype: Ints
+    fame: Ints
+    venue: Ints
+    purpose: Ints
+    biomimetic: Ints
+    paper_number: Ints
+
+    def __len__(self) -> int:
+        """Return the number of papers."""
+        return len(self.year)
+
+
+def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
+    """Return the random generator of one purpose (and part of it); different purposes have independent streams."""
+    key = (zlib.crc32(purpose.encode()), part)
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=key)))
+
+
+def weighted(rng: np.random.Generator, weights: Ints, size: int) -> Ints:
+    """Draw `size` indices with integer `weights` (exact: integers only)."""
+    edges = np.cumsum(weights)
+    return np.searchsorted(edges, rng.integers(0, int(edges[-1]), size=size), side="right").astype(np.int64)
+
+
+def chance(rng: np.random.Generator, probability: float, size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask that is true with `probability`, to one part in a million."""
+    return rng.integers(0, 1_000_000, size=size) < round(probability * 1_000_000)
+
+
+def bell(rng: np.random.Generator, size: int, spread: int) -> Ints:
+    """Return bell-shaped integers around 0 with standard deviation `spread`: a sum of 12 uniform numbers."""
+    drawn: Ints = (rng.integers(0, 1001, size=(12, size)).sum(axis=0) - 6000) * spread // 1001
+    return drawn
+
+
+def _fashions(rng: np.random.Generator, rows: int, options: int, length: int) -> Ints:
+    """Return (rows, length): for each row, `length` different options it prefers."""
+    return np.stack([rng.permutation(options)[:length] for _ in range(rows)]).astype(np.int64)
+
+
+def _fashions_of(rng: np.random.Generator, usual: list[tuple[int, ...]], length: int) -> Ints:
+    """Return (rows, length): for each row, `length` of the options usual there, repeated where there are fewer."""
+    return np.stack([np.resize(rng.permutation(np.array(row)), length) for row in usual]).astype(np.int64)
+
+
+def _pick(rng: np.random.Generator, lists: Ints, row: Ints) -> Ints:
+    """Return one entry of lists[row] for each paper."""
+    return lists[row, rng.integers(0, lists.shape[1], size=len(row))]
+
+
+def draw_latents(papers: int, seed: int, dials: Dials) -> Latents:
+    """Draw the latents of `papers` papers, sorted by year. Linear in `papers`."""
+    words = lexicon()
+    science, rng = stream(seed, "science"), stream(seed, "papers")
+    span = dials.last_year - dials.first_year + 1
+    year = np.sort(weighted(rng, np.arange(span, 4 * span, 3), papers)) + dials.first_year  # science grows fourfold
+    kind = weighted(rng, np.array(KIND_SHARES), papers)
+    background = _background(words, science, rng, dials, papers)
+    method = _methods(words, science, rng, dials, background, year)
+    result = _findings(words, science, rng, dials, background, method, kind)
+    return Latents(
+        year=year,
+        kind=kind,
+        **background,
+        **method,
+        **result,
+        **_standing(words, seed, background, method),
+        paper_number=_numbers(seed, papers),
+    )
+
+
+def _background(
+    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, papers: int
+) -> dict[str, Ints]:
+    topic_of, area_of = np.array([p.topic for p in words.problems]), np.array([t.area for t in words.topics])
+    field_of = np.array([t.field for t in words.topics])
+    wanted = [FIELDS.index(name) for name in dials.fields] or list(range(len(FIELDS)))
+    share = np.array([WEIGHTS.get(name, 3) if k in wanted else 0 for k, name in enumerate(FIELDS)])
+    per_field = np.bincount(field_of[topic_of], minlength=len(FIELDS))
+    # problems of a field share its weight: a field with more topics has no more papers
+    weight = science.integers(3, 6, size=len(topic_of)) * (share * 10_000 // per_field)[field_of[topic_of]]
+    problem = weighted(rng, weight, papers)
+    topic = topic_of[problem]
+    field = field_of[topic]
+    usual = _usual(words, "obstacles")
+    obstacle = np.where(
+        chance(rng, 0.6, papers),
+        _pick(rng, _fashions_of(science, [usual[t.field] for t in words.topics], 3), topic),
+        _any_usual(rng, usual, field),
+    )
+    # a field has two or three neighbours; a second problem comes from one of them
+    neighbours = _fashions_of(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
+    second_field = _pick(rng, neighbours, field)
+    first, many = _first_of(field_of[topic_of]), per_field
+    second_problem = first[second_field] + rng.integers(0, many[second_field])
+    has_second = chance(rng, dials.interdisciplinary, papers) & (second_field != field)
+    return {
+        "problem": problem,
+        "topic": topic,
+        "area": area_of[topic],
+        "field": field,
+        "obstacle": obstacle,
+        "second_field": np.where(has_second, second_field, NONE),
+        "second_problem": np.where(has_second, second_problem, NONE),
+    }
+
+
+def _usual(words: Lexicon, name: str) -> list[tuple[int, ...]]:
+    """Return for each field the obstacles, modes or conditions one meets there: computing has its own."""
+    computing, other = words.usual[name]
+    return [computing if field == "Computer science" else other for field in FIELDS]
+
+
+def _any_usual(rng: np.random.Generator, usual: list[tuple[int, ...]], row: Ints) -> Ints:
+    """Return for each paper one of usual[row], all equally likely."""
+    sizes = np.array([len(options) for options in usual])
+    table = np.array([np.resize(options, sizes.max()) for options in usual])
+    drawn: Ints = table[row, rng.integers(0, sizes[row])]
+    return drawn
+
+
+def _first_of(groups: Ints) -> Ints:
+    """Return the position at which each group of a sorted array begins."""
+    return np.searchsorted(groups, np.arange(int(groups.max()) + 1))
+
+
+def _methods(
+    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, background: dict[str, Ints],
+    year: Ints,
+) -> dict[str, Ints]:  # fmt: skip
+    papers, topic = len(year), background["topic"]
+    family_of = np.array([m.family for m in words.methods])
+    members = np.stack([np.flatnonzero(family_of == f) for f in range(len(words.families))])
+    usual = [words.fields[t.field].families for t in words.topics]
+    fashion = members[_fashions_of(science, usual, 2)].reshape(len(usual), -1)
+    longest = max(len(u) for u in usual)
+    anywhere = members[_fashions_of(science, usual, longest)].reshape(len(usual), -1)
+
+    def usual_method() -> Ints:
+        """Return a method usual in the field, now and then one from anywhere."""
+        any_method = rng.integers(0, len(words.methods), size=papers)
+        return np.where(chance(rng, 0.9, papers), _pick(rng, anywhere, topic), any_method)
+
+    method = np.where(chance(rng, dials.method_topicality, papers), _pick(rng, fashion, topic), usual_method())
+    method = _already_invented(words, method, year)
+    second = _already_invented(words, usual_method(), year)
+    has_second = chance(rng, dials.second_method, papers) & (family_of[second] != family_of[method])
+    second = np.where(has_second, second, NONE)
+    return {
+        "method": method,
+        "family": family_of[method],
+        "mode": _any_usual(rng, _usual(words, "modes"), background["field"]),
+        "second_method": second,
+        "second_family": np.where(second == NONE, NONE, family_of[second]),
+    }
+
+
+def _already_invented(words: Lexicon, method: Ints, year: Ints) -> Ints:
+    """Replace a method that did not exist yet by the oldest of its family."""
+    since = np.array([m.since for m in words.methods])
+    family = np.array([m.family for m in words.methods])
+    oldest = np.array([min(np.flatnonzero(family == f), key=lambda m: (since[m], m)) for f in family])
+    return np.where(since[method] > year, oldest[method], method)
+
+
+def _findings(
+    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, background: dict[str, Ints],
+    method: dict[str, Ints], kind: Ints,
+) -> dict[str, Ints]:  # fmt: skip
+    papers, topic = len(kind), background["topic"]
+    group_of = np.array([a.group for a in words.aspects])
+    of_field = [
+        tuple(k for k, a in enumerate(words.aspects) if a.group in row.groups or a.group in (0, 6))
+        for row in words.fields
+    ]
+    reported = np.zeros((len(words.fields), len(words.groups)), dtype=np.bool_)
+    for number, row in enumerate(words.fields):
+        reported[number, [*row.groups, 0, 6]] = True
+    by_area = _fashions_of(science, [of_field[a.field] for a in words.areas], 5)
+    area_of = np.array([t.area for t in words.topics])
+    by_topic = np.take_along_axis(by_area[area_of], _fashions(science, len(words.topics), 5, 2), axis=1)
+    by_family = _fashions(science, len(words.families), len(words.aspects), 3)
+    by_kind = np.stack([np.flatnonzero(group_of == g) for g in (0, 6, 7)])  # accuracy, measurement, theory
+    lists = ((by_topic, topic), (by_family, method["family"]), (by_kind, kind))
+    usual = _fashions_of(science, of_field, max(map(len, of_field)))
+    usual_conditions = _usual(words, "conditions")
+    conditions = _fashions_of(science, [usual_conditions[t.field] for t in words.topics], 3)
+
+    def aspect() -> Ints:
+        """Draw what a finding is about: from the topic's, the family's or the paper type's list, else the field's."""
+        source = weighted(rng, np.array([72, 14, 14]), papers)
+        listed = np.choose(source, [_pick(rng, *row) for row in lists])
+        plausible = reported[background["field"], group_of[listed]]  # a metallurgist reports no unemployment
+        from_list = chance(rng, dials.result_topicality, papers) & plausible
+        return np.where(from_list, listed, _pick(rng, usual, background["field"]))
+
+    def condition() -> Ints:
+        any_condition = _any_usual(rng, usual_conditions, background["field"])
+        return np.where(chance(rng, dials.result_topicality, papers), _pick(rng, conditions, topic), any_condition)
+
+    first, second = aspect(), aspect()
+    has_second = chance(rng, dials.second_finding, papers) & (first != second)
+    drawn = {
+        "aspect": (first, second),
+        "group": (group_of[first], group_of[second]),
+        "polarity": tuple(weighted(rng, np.array([66, 16, 18]), papers) for _ in "12"),
+        "condition": (condition(), condition()),
+    }
+    return {name: pair[0] for name, pair in drawn.items()} | {
+        f"second_{name}": np.where(has_second, pair[1], NONE) for name, pair in drawn.items()
+    }
+
+
+def _standing(words: Lexicon, seed: int, background: dict[str, Ints], method: dict[str, Ints]) -> dict[str, Ints]:
+    """Draw quality, hype, fame, venue, and the two special labels (DRSM purpose, biomimicry)."""
+    rng, field = stream(seed, "standing"), background["field"]
+    papers = len(field)
+    quality = rng.integers(0, LEVELS, size=papers)
+    hype = rng.integers(0, LEVELS, size=papers)
+    luck = (1 << 16) // rng.integers(1 << 4, 1 << 16, size=papers)  # doubling it halves the papers
+    venues = np.array([len(row.venues) for row in words.fields])
+    medicine, copying = FIELDS.index("Medicine"), [c.name for c in words.families].index("nature-inspired design")
+    about_nature = (method["family"] == copying) | (method["second_family"] == copying)
+    return {
+        "quality": quality,
+        "hype": hype,
+        # good papers are cited several times as often as weak ones, and luck spreads them further
+        "fame": (100 + quality * quality // 1500) * luck,
+        "venue": rng.integers(0, venues[field]),
+        "purpose": np.where(field == medicine, weighted(rng, np.array([26, 20, 18, 12, 14, 10]), papers), NONE),
+        "biomimetic": np.where(about_nature, (rng.integers(0, 100, size=papers) < 45).astype(np.int64), NONE),
+    }
+
+
+def _numbers(seed: int, papers: int) -> Ints:
+    """Return different, scattered paper numbers of 4 to 9 digits that do not betray the order of time."""
+    prime, multiplier = 299_999_977, 185_410_169  # multiplication modulo a prime is a permutation of 1..prime-1
+    start = int(stream(seed, "ids").integers(1, 1 << 24))
+    return (np.arange(start, start + papers, dtype=np.int64) * multiplier) % prime

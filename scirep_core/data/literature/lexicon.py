@@ -1,0 +1,340 @@
+"""The words of the embedded literature: concepts, their surface forms, sentence templates.
+
+The JSON files beside this one hold everything that is language; the code holds none:
+    fields/<field>.json     the 23 fields of study: areas > topics > problems, venues, habits of method and finding
+    lexicon_methods.json    families of methods, modes, obstacles, acts: shared by all fields
+    lexicon_findings.json   groups of aspects, polarity, conditions: shared by all fields
+    lexicon_phrases.json    sentences that betray quality, tone, seniority and era; patients, queries, reviews
+    templates.json          sentence templates by kind of sentence
+
+A string in them may contain choices `[a|b|c]` (nested choices allowed) and slots `{name}`; `parse` turns it into a tree,
+`spell` writes one of its spellings, `count` says how many there are. A concept is a list of such strings, ordered from
+old to new usage (the order carries vocabulary drift), so few words give many forms: "[noisy|corrupted] input" is two
+forms of one concept. Every choice has a number, so that an author can have a habit at it.
+
+The tree of background concepts is field > area > topic > problem; a problem is an act ("detecting"), an object
+("sarcasm", "ironic remarks") and a place ("in forum posts"), each with several spellings. Methods come in families and
+results in groups of aspects; neither belongs to a field, but a field has its favourites.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scirep_core.kit.records import read_json
+
+Tree = tuple["str | Slot | Choice", ...]
+Draw = Callable[[], int]  # the next random number in 0..65535
+Fill = Mapping[str, Callable[[], str]]  # slot name -> text
+
+FIELDS = (
+    "Agricultural and Food sciences", "Art", "Biology", "Business", "Chemistry", "Computer science", "Economics",
+    "Education", "Engineering", "Environmental science", "Geography", "Geology", "History", "Law", "Linguistics",
+    "Materials science", "Mathematics", "Medicine", "Philosophy", "Physics", "Political science", "Psychology",
+    "Sociology",
+)  # fmt: skip
+"""The 23 fields of study, in the order of SciRepEval's label file."""
+MAG = tuple(f for f in FIELDS if f not in ("Agricultural and Food sciences", "Education", "Law", "Linguistics"))
+"""The 19 fields of the Microsoft Academic Graph (SciDocs, MAPLE, MDCR), in their alphabetical order."""
+
+
+class Slot(NamedTuple):
+    """A hole in a template, filled by the paper's latents."""
+
+    name: str
+
+
+class Choice(NamedTuple):
+    """Alternatives of which one is written; `number`, a checksum of the text, tells choices apart."""
+
+    options: tuple[Tree, ...]
+    number: int = 0
+
+
+class Template(NamedTuple):
+    """A sentence: its number among all templates, its tree, and whether an opener ("Moreover, ") may precede it."""
+
+    number: int
+    tree: Tree
+    opens: bool
+
+
+class Field(NamedTuple):
+    """A field of study; `families` and `groups` are the methods and findings usual in it."""
+
+    name: str
+    context: tuple[Tree, ...]
+    venues: tuple[str, ...]
+    families: tuple[int, ...]
+    groups: tuple[int, ...]
+
+
+class Area(NamedTuple):
+    """The first level of a field's tree."""
+
+    name: str
+    definition: str
+    context: tuple[Tree, ...]
+    field: int
+
+
+class Topic(NamedTuple):
+    """The second level: names of the topic (`context`), of what one studies in it (`data`); medicine: patients' signs."""
+
+    name: str
+    definition: str
+    context: tuple[Tree, ...]
+    data: tuple[Tree, ...]
+    patient: tuple[Tree, ...]
+    area: int
+    field: int
+
+
+class Problem(NamedTuple):
+    """The third level; `acts` are (gerund, noun with preposition) pairs; medicine: `lay` names of it."""
+
+    name: str
+    definition: str
+    acts: tuple[tuple[Tree, Tree], ...]
+    what: tuple[Tree, ...]
+    where: tuple[Tree, ...]
+    query: tuple[Tree, ...]
+    lay: tuple[Tree, ...]
+    topic: int
+
+
+class Concept(NamedTuple):
+    """The name and definition of a group of concepts (family of methods, group of aspects)."""
+
+    name: str
+    definition: str
+
+
+class Method(NamedTuple):
+    """A method: noun phrases, clauses that say how it works, and the first year in which it may be used."""
+
+    name: str
+    definition: str
+    np: tuple[Tree, ...]
+    step: tuple[Tree, ...]
+    family: int
+    since: int
+
+
+class Aspect(NamedTuple):
+    """What a finding is about; `rising_is_good` decides which verbs mean that it got better."""
+
+    name: str
+    definition: str
+    np: tuple[Tree, ...]
+    group: int
+    rising_is_good: bool
+
+
+class Lexicon(NamedTuple):
+    """All words, parsed. `polarity[p][r]` = (verbs, gains) for better/same/worse and rising_is_good 0/1."""
+
+    fields: tuple[Field, ...]
+    areas: tuple[Area, ...]
+    topics: tuple[Topic, ...]
+    problems: tuple[Problem, ...]
+    obstacles: tuple[tuple[tuple[Tree, ...], tuple[Tree, ...]], ...]  # (noun phrases, clauses)
+    usual: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]  # obstacles, modes, conditions: of computing, of the rest
+    families: tuple[Concept, ...]
+    methods: tuple[Method, ...]
+    modes: tuple[tuple[Tree, ...], ...]
+    groups: tuple[Concept, ...]
+    aspects: tuple[Aspect, ...]
+    polarity: tuple[tuple[tuple[tuple[Tree, ...], tuple[Tree, ...]], ...], ...]
+    conditions: tuple[tuple[Tree, ...], ...]
+    templates: dict[str, tuple[Template, ...]]
+    phrases: dict[str, Any]  # lexicon_phrases.json with every string parsed
+    given_names: tuple[str, ...]
+    family_names: tuple[str, ...]
+
+
+TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
+OPENS = re.compile(r"\[?(we|our|the|a|an|this|these|\{\w+\})\b|\{")
+
+
+def parse(text: str) -> Tree:
+    """Parse `[a|b]` and `{slot}` into a tree. Raises ValueError on unbalanced brackets.
+
+    >>> spell(parse("[noisy|dirty] {thing}"), lambda: 65535, {"thing": lambda: "input"})
+    'dirty input'
+    """
+    tokens = TOKEN.findall(text)
+    if "".join(tokens) != text:
+        raise ValueError(f"stray brace in {text!r}")
+    tree, rest = _sequence(tokens, 0, inside=False)
+    if rest != len(tokens):
+        raise ValueError(f"unbalanced bracket in {text!r}")
+    return tree
+
+
+def _sequence(tokens: list[str], at: int, inside: bool) -> tuple[Tree, int]:
+    parts: list[str | Slot | Choice] = []
+    while at < len(tokens) and not (inside and tokens[at] in "|]"):
+        token = tokens[at]
+        if token == "[":
+            options, closing, start = [], "|", at
+            while closing == "|":
+                option, at = _sequence(tokens, at + 1, inside=True)
+                if at == len(tokens):
+                    raise ValueError("bracket is never closed")
+                options.append(option)
+                closing = tokens[at]
+            parts.append(Choice(tuple(options), zlib.crc32("".join(tokens[start : at + 1]).encode())))
+        elif token in "]|":
+            raise ValueError(f"stray {token!r}")
+        else:
+            parts.append(Slot(token[1:-1]) if token.startswith("{") else token)
+        at += 1
+    return tuple(parts), at
+
+
+def spell(tree: Tree, draw: Draw, fill: Fill, habit: int = -1, strength: int = 0) -> str:
+    """Write one spelling of `tree`: slots by `fill`, choices by `draw` or, where `draw` < `strength`, by habit.
+
+    Args:
+        habit: a number that stands for the writer (-1: none): the same writer tends to the same alternative.
+        strength: how often, of 65,536, habit decides.
+    """
+    out = []
+    for part in tree:
+        if isinstance(part, str):
+            out.append(part)
+        elif isinstance(part, Choice):
+            drawn = draw()
+            if habit >= 0 and drawn < strength:
+                drawn = ((habit + 1) * 2_654_435_761 + part.number * 40_503) >> 9
+            out.append(spell(part.options[drawn % len(part.options)], draw, fill, habit, strength))
+        else:
+            out.append(fill[part.name]())
+    return "".join(out)
+
+
+def count(tree: Tree) -> int:
+    """Return how many spellings a tree without slots has."""
+    return math.prod(sum(count(o) for o in p.options) if isinstance(p, Choice) else 1 for p in tree)
+
+
+def _trees(strings: list[str]) -> tuple[Tree, ...]:
+    return tuple(parse(s) for s in strings)
+
+
+@functools.cache
+def lexicon() -> Lexicon:
+    """Read and parse the word files (once per process)."""
+    folder = Path(__file__).parent
+    templates = _templates(read_json(folder / "templates.json"))
+    words = read_json(folder / "lexicon_methods.json")
+    findings = read_json(folder / "lexicon_findings.json")
+    names = read_json(folder / "lexicon_names.json")
+    families = {row["name"]: number for number, row in enumerate(words["families"])}
+    groups = {row["name"]: number for number, row in enumerate(findings["aspects"])}
+    acts = {name: tuple((parse(g), parse(n)) for g, n in pairs) for name, pairs in words["acts"].items()}
+    return Lexicon(
+        **_background([read_json(folder / "fields" / f"{slug(name)}.json") for name in FIELDS], acts, families, groups),
+        obstacles=tuple((_trees(o["np"]), _trees(o["clause"])) for o in words["obstacles"]),
+        usual={
+            name: (
+                tuple(k for k, row in enumerate(rows) if row["for"] in ("computing", "all")),
+                tuple(k for k, row in enumerate(rows) if row["for"] in ("other", "all")),
+            )
+            for name, rows in (
+                ("obstacles", words["obstacles"]),
+                ("modes", words["modes"]),
+                ("conditions", findings["conditions"]),
+            )
+        },
+        families=tuple(Concept(row["name"], row["definition"]) for row in words["families"]),
+        methods=tuple(
+            Method(m["name"], m["definition"], _named(m), _trees(m["step"]), family, m.get("since", 0))
+            for family, row in enumerate(words["families"])
+            for m in row["methods"]
+        ),
+        modes=tuple(_trees(m["adverb"]) for m in words["modes"]),
+        groups=tuple(Concept(row["name"], row["definition"]) for row in findings["aspects"]),
+        aspects=tuple(
+            Aspect(a["name"], a["definition"], _trees(a["np"]), group, a["good"] == "up")
+            for group, row in enumerate(findings["aspects"])
+            for a in row["members"]
+        ),
+        polarity=tuple(
+            tuple(
+                (_trees(findings["polarity"][p][d]["verb"]), _trees(findings["polarity"][p][d]["gain"]))
+                for d in DIRECTIONS
+            )
+            for p in POLARITIES
+        ),
+        conditions=tuple(_trees(c["adverb"]) for c in findings["conditions"]),
+        templates=templates,
+        phrases=_phrases(read_json(folder / "lexicon_phrases.json")),
+        given_names=tuple(names["given_names"]),
+        family_names=tuple(names["family_names"]),
+    )
+
+
+def _named(concept: dict[str, Any]) -> tuple[Tree, ...]:
+    """Return the forms of a method, its name among them: label names must occur in texts (SciMult 4.2)."""
+    forms = list(concept["np"])
+    if concept["name"] not in forms:
+        forms.insert(len(forms) // 2, concept["name"])
+    return _trees(forms)
+
+
+def slug(name: str) -> str:
+    """Return the file stem of a field's name."""
+    return name.lower().replace(" ", "_")
+
+
+def _background(
+    rows: list[dict[str, Any]],
+    acts: dict[str, tuple[tuple[Tree, Tree], ...]],
+    families: dict[str, int],
+    groups: dict[str, int],
+) -> dict[str, Any]:
+    fields, areas, topics, problems = list[Field](), list[Area](), list[Topic](), list[Problem]()
+    for row in rows:
+        for area in row["areas"]:
+            for topic in area["topics"]:
+                for p in topic["problems"]:
+                    what, where, query, lay = (_trees(p.get(k, [])) for k in ("what", "where", "query", "lay"))
+                    forms = (acts[p["act"]], what, where, query, lay)
+                    problems.append(Problem(p["name"], p["definition"], *forms, len(topics)))
+                context, data, patient = (_trees(topic.get(k, [])) for k in ("context", "data", "patient"))
+                place = (len(areas), len(fields))
+                topics.append(Topic(topic["name"], topic["definition"], context, data, patient, *place))
+            areas.append(Area(area["name"], area["definition"], _trees(area.get("context", [])), len(fields)))
+        usual = tuple(families[n] for n in row["families"]), tuple(groups[n] for n in row["findings"])
+        fields.append(Field(row["name"], _trees(row["context"]), tuple(row["venues"]), *usual))
+    return {"fields": tuple(fields), "areas": tuple(areas), "topics": tuple(topics), "problems": tuple(problems)}
+
+
+def _phrases(value: Any) -> Any:
+    """Parse every string of nested lists and objects, but names and definitions."""
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, list):
+        return tuple(_phrases(v) for v in value)
+    return {key: v if key in ("name", "definition", "place") else _phrases(v) for key, v in value.items()}
+
+
+def _templates(groups: dict[str, list[str]]) -> dict[str, tuple[Template, ...]]:
+    numbers = itertools.count()
+    return {
+        name: tuple(Template(next(numbers), parse(s), OPENS.match(s) is not None) for s in strings)
+        for name, strings in groups.items()
+    }
+
+
+DIRECTIONS = ("down", "up")
+POLARITIES = ("better", "same", "worse")

@@ -1,0 +1,100 @@
+"""The collection as a whole: latents, authors, citations and texts of one generated literature.
+
+    latents (latents.py) -> authors (people.py) -> citations (citations.py)
+                         -> plans (plans.py) -> titles and abstracts (text.py, lexicon.py), written when asked for
+
+Cost is linear in the number of papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from scirep_core.kit.errors import ConfigError
+from scirep_core.data.literature.citations import draw_citations
+from scirep_core.data.literature.latents import Dials, Latents, draw_latents
+from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.people import People, draw_people
+from scirep_core.data.literature.plans import draw_plans
+from scirep_core.data.literature.text import Writer
+from scirep_core.kit.records import Paper
+
+KEPT = 120_000
+"""Texts kept in memory once written, about 4 kB each: tasks share papers, and writing one takes longer than storing it."""
+
+
+@dataclass(frozen=True)
+class Literature:
+    """A generated collection; everything runs over the papers in order of time.
+
+    Attributes:
+        cites: paper -> positions of papers of strictly earlier years; values: mentions in the text.
+        people: authors and teams.
+        writer: writes any paper.
+    """
+
+    seed: int
+    dials: Dials
+    latents: Latents
+    people: People
+    cites: Links
+    writer: Writer
+
+    def __len__(self) -> int:
+        """Return the number of papers."""
+        return len(self.latents)
+
+    @cached_property
+    def cited_by(self) -> Links:
+        """The citations backwards: paper -> papers that cite it."""
+        return self.cites.reverse(len(self))
+
+    @cached_property
+    def _kept(self) -> dict[int, Paper]:
+        return {}
+
+    def paper(self, i: int) -> Paper:
+        """Return paper i with its text."""
+        found = self._kept.get(i)
+        if found is None:
+            found = self.writer.paper(i)
+            if len(self._kept) < KEPT:
+                self._kept[i] = found
+        return found
+
+    def papers_at(self, positions: Iterable[int]) -> Iterator[Paper]:
+        """Yield papers one by one."""
+        for i in positions:
+            yield self.paper(int(i))
+
+    @cached_property
+    def papers(self) -> tuple[Paper, ...]:
+        """All papers; for a large literature stream `papers_at(range(len(literature)))` instead."""
+        return tuple(self.papers_at(range(len(self))))
+
+    def paper_id(self, i: int) -> str:
+        """Return the id of paper i without writing it."""
+        return str(self.latents.paper_number[i])
+
+
+def generate(papers: int, seed: int = 0, dials: Dials | None = None) -> Literature:
+    """Generate `papers` papers; the same arguments give the same bytes on any machine. Linear in `papers`.
+
+    Raises ConfigError for a count below 1 or above 10 million, or a negative seed.
+    """
+    for name, value in (("papers", papers), ("seed", seed)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigError(f"{name} must be a whole number, found {value!r}. Write it without quotes or decimals")
+    if not 1 <= papers <= 10_000_000:
+        raise ConfigError(
+            f"papers must lie between 1 and 10000000, found {papers!r}. The default of 1200 is a good start"
+        )
+    if seed < 0:
+        raise ConfigError(f"seed must not be negative, found {seed!r}. Use 0, 1, 2 ...")
+    chosen = dials or Dials()
+    latents = draw_latents(papers, seed, chosen)
+    people = draw_people(latents, seed, chosen)
+    writer = Writer(latents, people, draw_plans(latents, seed), seed, chosen)
+    return Literature(seed, chosen, latents, people, draw_citations(latents, seed, chosen), writer)

@@ -1,0 +1,58 @@
+"""Plain collections for short-query retrieval and the textual neighbours (Singh and Singh 2022, sections 3-4, Table 2).
+
+Seven collections of titles and abstracts. The task is asked by the papers themselves: find a paper by its own title
+(task I: among all title + abstract vectors; task II: also among the other titles), by cosine. Files are gzipped JSON
+lines {paper_id, title, abstract, year, venue}; what else they hold, such as reviewers' `ratings`, is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, id_of, json_lines
+from scirep_core.data.task import Collection, Task
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import Paper, field
+
+
+def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+    """Read `<root>/<manifest>/<config>.jsonl.gz` (or `.jsonl`) as a task of type alternative_self.
+
+    Papers without an abstract stay, for their title is still a query; the notes count them. Raises DataError for
+    malformed lines, an id twice, a paper without a title.
+    """
+    folder = folder_of(root, spec.manifest)
+    path = first_of(folder / f"{spec.config}.jsonl.gz", folder / f"{spec.config}.jsonl")
+    lines, bare, texts = Lines(), 0, set()
+    for line, paper in numbered(path):
+        lines.add(paper.paper_id, path, line, "paper")
+        bare += not paper.abstract.strip()
+        texts.add(hash((paper.title, paper.abstract)))
+    notes = (
+        counted(bare, "papers without an abstract"),
+        counted(
+            len(lines) - len(texts), "papers repeat another's title and abstract: only one of a pair can come first"
+        ),
+    )
+    found = Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes)
+    return as_task(spec, name, root, source, found, "cosine")
+
+
+def papers(path: Path) -> Iterator[Paper]:
+    """Yield the papers of a collection, streamed."""
+    for _, paper in numbered(path):
+        yield paper
+
+
+def numbered(path: Path) -> Iterator[tuple[int, Paper]]:
+    """Yield (line, paper) of a collection; see `papers`."""
+    for line, row in json_lines(path):
+        key, title = id_of(row, "paper_id", path, line), field(row, "title", str, path, line)
+        if not title.strip():
+            raise DataError(path, line, f"paper {key} has no title", "Its title is the query: leave the paper out")
+        abstract = field(row, "abstract", (str, type(None)), path, line) if "abstract" in row else ""
+        year = field(row, "year", (int, type(None)), path, line) if "year" in row else None
+        venue = field(row, "venue", (str, type(None)), path, line) if "venue" in row else ""
+        yield line, Paper(key, title, abstract or "", year, venue=venue or "")

@@ -1,0 +1,425 @@
+"""Leak check: which evaluation papers a training set has shown (SciMult 4.5 quotes 40.5 % for SciDocs).
+
+    seen        a paper whose id stands in a training row, or whose title does; titles are compared by their letters and
+                digits alone, without case, accents, punctuation and white space
+    both seen   a judged pair whose query and candidate were both shown, whether or not together
+    trained on  a judged pair that is itself a training pair, in either direction; `as positive` where the pair is judged
+                relevant and was a positive one
+
+Equal ids under different titles are of different collections: they are counted on their own (`other_title`) and are not
+seen. Titles of fewer than `LEAST` letters and digits (Editorial, Introduction) say nothing: such papers go by id alone.
+Training rows are streamed, only the evaluation side is held, so millions of rows need no more memory than a few.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import NoneType
+from typing import Any, NamedTuple
+
+from scirep_core.data import hub, load_task, sources
+from scirep_core.data.readers import scirepeval
+from scirep_core.data import task as schema
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.readers.scimult import SEP
+from scirep_core.data.sources import PAPERS
+from scirep_core.data.task import Task
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.records import Paper
+
+LEAST = 16
+"""Letters and digits a title must have to be told by."""
+EVERY = 10_000
+"""Training rows between two lines of progress."""
+IDS = ("paper_id", "doc_id", "corpus_id")
+_MAY: dict[str, hub.Kind] = {
+    "query": (dict, str, int, NoneType), "pos|positive": (dict, str, int, NoneType),
+    "neg|negative": (dict, str, int, NoneType), "candidates": (list, NoneType), "title": (str, NoneType),
+    **dict.fromkeys(IDS, (str, int, NoneType)),
+}  # fmt: skip
+
+
+class Text(NamedTuple):
+    """A paper, or a bare query: its id and its title, either may be empty."""
+
+    id: str
+    title: str = ""
+
+
+class Unit(NamedTuple):
+    """A training row: what is asked (None of a labelled paper), and what it is compared with; is it a positive?"""
+
+    query: Text | None
+    others: tuple[tuple[Text, bool], ...]
+
+
+class Sought(NamedTuple):
+    """The evaluation side of one task.
+
+    Attributes:
+        titles: of each paper that is scored, "" where unknown.
+        queries: papers among them that are queries.
+        bare: text of each query that is no paper.
+        pairs: (query, candidate, relevant) as judged.
+    """
+
+    name: str
+    titles: Mapping[str, str]
+    queries: frozenset[str] = frozenset()
+    bare: Mapping[str, str] = {}
+    pairs: tuple[tuple[str, str, bool], ...] = ()
+
+
+class Share(NamedTuple):
+    """How many of how many, and the first of them."""
+
+    seen: int
+    of: int
+    first: tuple[str, ...] = ()
+
+    @property
+    def percent(self) -> float:
+        """Share in percent; 0 of nothing is 0."""
+        return 100 * self.seen / self.of if self.of else 0.0
+
+
+class Overlap(NamedTuple):
+    """What a training set has shown of one task."""
+
+    train: str
+    task: str
+    rows: int
+    papers: Share
+    by_id: Share
+    by_title: Share
+    queries: Share
+    asked: Share
+    """Queries that are queries of the training set too."""
+    both_seen: Share
+    trained_on: Share
+    as_positive: Share
+    """Of the relevant pairs: those that are positive training pairs."""
+    other_title: Share
+    short_titles: int
+    """Papers whose title is missing or too short to be told by."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as a JSON object."""
+        return {
+            name: {"seen": value.seen, "of": value.of, "percent": value.percent, "first": list(value.first)}
+            if isinstance(value, Share)
+            else value
+            for name, value in self._asdict().items()
+        }
+
+
+@functools.lru_cache(maxsize=4_096)
+def title_key(title: str) -> str:
+    """Return the letters and digits of a title, folded; "" where they are fewer than `LEAST`.
+
+    >>> title_key("Pre-training: a  Naïve View") == title_key("PRETRAINING A NAIVE VIEW")
+    True
+    """
+    kept = "".join(c for c in unicodedata.normalize("NFKD", title).casefold() if c.isalnum())
+    return kept if len(kept) >= LEAST else ""
+
+
+# ---- the evaluation side ---------------------------------------------------------------------------------------------
+
+
+def sought(task: Task | FacetCollection) -> Sought:
+    """Return what is scored in a task: the papers of its test split, or its queries and judged candidates."""
+    if isinstance(task, FacetCollection):
+        rated = [(q.paper_id, j.candidate, j.rating > 0) for q, judged in task.judgements.items() for j in judged]
+        titles = {key: task.papers[key].title for pair in rated for key in pair[:2]}
+        return Sought(task.name, titles, frozenset(q for q, _, _ in rated), pairs=_once(rated))
+    papers, pairs, queries = _judged(task)
+    bare = {key: text for key, text in task.queries.items() if key in queries}
+    wanted = dict.fromkeys(key for key in papers if key not in bare)
+    titles = {paper.paper_id: paper.title for paper in task.texts() if paper.paper_id in wanted}
+    return Sought(
+        task.name, {key: titles.get(key, "") for key in wanted}, frozenset(queries) - bare.keys(), bare, _once(pairs)
+    )
+
+
+def _judged(task: Task) -> tuple[list[str], list[tuple[str, str, bool]], set[str]]:
+    """Return scored ids, judged pairs and the ids of queries."""
+    data = task.payload
+    pairs: list[tuple[str, str, bool]] = []
+    papers: list[str] = []
+    if isinstance(data, schema.Labelled):
+        papers = [example.paper_id for example in data.splits["test"]]
+    elif isinstance(data, schema.Judged):
+        pairs = [(row.query_id, row.cand_id, row.score > 0) for row in data.rows]
+    elif isinstance(data, schema.Pooled):
+        papers = list(data.pool)
+        pairs = [(query, cand, grade > 0) for query, found in data.relevant.items() for cand, grade in found.items()]
+    elif isinstance(data, schema.LabelSpace):
+        papers = list(data.gold)
+    elif isinstance(data, schema.Reviewers):  # a pair is a paper and a person: no training pair can be that
+        queries = [row.query_id for row in data.hard]
+        return [*queries, *(p for row in data.hard for p in data.reviewers.get(row.cand_id, ()))], [], set(queries)
+    elif isinstance(data, schema.Signatures):
+        papers = [row.paper_id for row in data.rows]
+    elif isinstance(data, schema.Collection):
+        papers = list(data.paper_ids)
+    else:
+        raise ConfigError(f"{task.name} is training data: give it first, and after it what is evaluated")
+    papers += [key for query, cand, _ in pairs for key in (query, cand)]
+    return papers, pairs, {query for query, _, _ in pairs}
+
+
+def _once(pairs: Iterable[tuple[str, str, bool]]) -> tuple[tuple[str, str, bool], ...]:
+    """Return each pair once, relevant where any of its judgements says so."""
+    found: dict[tuple[str, str], bool] = {}
+    for query, cand, relevant in pairs:
+        found[query, cand] = found.get((query, cand), False) or relevant
+    return tuple((query, cand, relevant) for (query, cand), relevant in found.items())
+
+
+def sought_in(path: Path) -> Sought:
+    """Return the papers of a file of one's own (.jsonl, .jsonl.gz, .parquet): {paper_id, title}, or triplets."""
+    titles = {
+        text.id or text.title: text.title
+        for unit in units_in(path)
+        for text in (*([unit.query] if unit.query else ()), *(other for other, _ in unit.others))
+    }
+    return Sought(path.name, titles)
+
+
+# ---- the training side -----------------------------------------------------------------------------------------------
+
+
+def training_units(name: str, source: str = "embedded", papers: int = PAPERS, seed: int = 0) -> Iterator[Unit]:
+    """Stream the rows of a training set: one of SciRepEval's eight, a task of type triplets, or a file.
+
+    A file (.jsonl, .jsonl.gz, .parquet) holds {query, pos, neg}, {query, candidates} or {paper_id, title}; papers are
+    objects with doc_id (or paper_id, corpus_id) and title, or bare ids. Raises ConfigError for other tasks, DataError
+    for malformed rows.
+    """
+    if name in TRAINING:
+        return (_unit(row) for row in scirepeval.training(name, sources.root_of(name, source, papers, seed)))
+    if name not in TASKS and Path(name).expanduser().is_file():
+        return units_in(Path(name).expanduser())
+    task = load_task(name, source, papers, seed)
+    if not isinstance(task, Task) or not isinstance(task.payload, schema.Triples):
+        raise ConfigError(
+            f"{name} is no training data. Give a file, a task of type triplets, or one of {', '.join(TRAINING)}"
+        )
+    return _Triples(task, task.payload)
+
+
+def _unit(row: scirepeval.TrainRow) -> Unit:
+    if isinstance(row, scirepeval.TrainExample):
+        return Unit(None, ((_text(row.paper), False),))
+    if isinstance(row, scirepeval.PaperTriple):
+        return Unit(_text(row.query), ((_text(row.positive), True), (_text(row.negative), False)))
+    candidates = zip(row.candidates, row.scores, strict=True)
+    return Unit(_text(row.query), tuple((_text(paper), score > 0) for paper, score in candidates))
+
+
+def _text(paper: Paper) -> Text:
+    return Text(paper.paper_id, paper.title)
+
+
+class _Triples:
+    """Rows of a task whose triples are ids; titles come from a pass of their own, once it is known which matter."""
+
+    def __init__(self, task: Task, data: schema.Triples) -> None:
+        self.texts, self.rows, self.titles = task.texts, data.rows(data.splits[0]), dict[str, str]()
+
+    def keep(self, keys: Mapping[str, Any]) -> None:
+        """Remember the titles that evaluation has too. SciMult's files give title and abstract as one text."""
+        found = ((paper.paper_id, paper.title.partition(SEP)[0]) for paper in self.texts())
+        self.titles = {key: title for key, title in found if title_key(title) in keys}
+
+    def __iter__(self) -> Iterator[Unit]:
+        return self
+
+    def __next__(self) -> Unit:
+        query, positive, negative = (Text(key, self.titles.get(key, "")) for key in next(self.rows))
+        return Unit(query, ((positive, True), *(((negative, False),) if negative.id else ())))
+
+
+def units_in(path: Path) -> Iterator[Unit]:
+    """Stream the rows of a file. Raises DataError with file and row for a row of none of the three forms."""
+    for path_, line, row in hub.rows((path,), {}, _MAY):
+        if row["pos"] is not None and row["query"] is not None:
+            parts = [_of(row[name], path_, line, name) for name in ("query", "pos")]
+            others = [(parts[1], True)]
+            if row["neg"] is not None:
+                others.append((_of(row["neg"], path_, line, "neg"), False))
+            yield Unit(parts[0], tuple(others))
+        elif row["candidates"] is not None and row["query"] is not None:
+            query = row["query"]
+            asked = Text("", query) if isinstance(query, str) else _of(query, path_, line, "query")
+            found = [(_of(c, path_, line, "candidates"), _positive(c)) for c in row["candidates"]]
+            yield Unit(asked, tuple(found))
+        elif any(row[key] is not None for key in IDS) or row["title"]:
+            yield Unit(None, ((_of(row, path_, line, "the row"), False),))
+        else:
+            raise DataError(path_, line, "neither {query, pos, neg} nor {query, candidates} nor {paper_id, title}")
+
+
+def _positive(candidate: Any) -> bool:
+    return isinstance(candidate, dict) and isinstance(candidate.get("score"), int | float) and candidate["score"] > 0
+
+
+def _of(value: Any, path: Path, line: int, where: str) -> Text:
+    if isinstance(value, str | int):
+        return Text(str(value))
+    key = next((value[name] for name in IDS if isinstance(value, dict) and value.get(name) is not None), None)
+    title = value.get("title") if isinstance(value, dict) else None
+    if key is None and not title:
+        raise DataError(path, line, f"{where} has neither {', '.join(IDS)} nor a title", "Name each paper")
+    return Text("" if key is None else str(key), title if isinstance(title, str) else "")
+
+
+# ---- the comparison --------------------------------------------------------------------------------------------------
+
+
+class _Index:
+    """Everything sought, by id and by title, and what was seen of it."""
+
+    def __init__(self, tasks: Sequence[Sought]) -> None:
+        self.tasks, self.names = tasks, list[tuple[int, str]]()
+        self.keys: list[str] = []
+        self.ids: dict[str, list[int]] = {}
+        self.titles: dict[str, list[int]] = {}
+        self.pairs: dict[tuple[int, int], bool] = {}
+        self.at: list[dict[str, int]] = []
+        for number, task in enumerate(tasks):
+            self.at.append(here := {})
+            for key, title, paper in (
+                *((k, t, True) for k, t in task.titles.items()), *((k, t, False) for k, t in task.bare.items()),
+            ):  # fmt: skip
+                here[key] = place = len(self.names)
+                self.names.append((number, key))
+                # the text of a bare query may be short: it is compared as it is
+                self.keys.append(title_key(title) if paper else title.casefold().strip())
+                if paper:
+                    self.ids.setdefault(key, []).append(place)
+                if self.keys[-1]:
+                    self.titles.setdefault(self.keys[-1], []).append(place)
+            self.pairs |= {(here[q], here[c]): relevant for q, c, relevant in task.pairs}
+        size = len(self.names)
+        self.by_id, self.by_title, self.asked, self.other = (bytearray(size) for _ in range(4))
+        self.trained: dict[tuple[int, int], bool] = {}
+
+    def match(self, text: Text) -> set[int]:
+        """Return the places of what a training text is, and mark them as seen."""
+        key = title_key(text.title)
+        named = set(self.titles.get(key, ())) if key else set()
+        if text.title and len(text.title) < 200:
+            named |= {p for p in self.titles.get(text.title.casefold().strip(), ()) if self._bare(p)}
+        same = set()
+        for place in self.ids.get(text.id, ()) if text.id else ():
+            if key and self.keys[place] and key != self.keys[place]:
+                self.other[place] = 1
+            else:
+                same.add(place)
+        for place in named:
+            self.by_title[place] = 1
+        for place in same:
+            self.by_id[place] = 1
+        return named | same
+
+    def _bare(self, place: int) -> bool:
+        number, key = self.names[place]
+        return key in self.tasks[number].bare
+
+    def see(self, unit: Unit) -> None:
+        """Mark what one training row shows."""
+        queries = self.match(unit.query) if unit.query else set()
+        for place in queries:
+            self.asked[place] = 1
+        for text, positive in unit.others:
+            for cand in self.match(text):
+                for query in queries:
+                    for pair in ((query, cand), (cand, query)):
+                        if pair in self.pairs:
+                            self.trained[pair] = self.trained.get(pair, False) or positive
+
+
+def overlap(
+    train: str,
+    units: Iterable[Unit],
+    evaluation: Sequence[Sought],
+    examples: int = 5,
+    progress: Callable[[str], None] | None = None,
+) -> list[Overlap]:
+    """Return what the rows of a training set show of each task; the rows are read once, in constant memory.
+
+    Args:
+        train: name of the training set, for the report.
+        examples: how many of the first seen to name.
+    """
+    index = _Index(evaluation)
+    if isinstance(units, _Triples):
+        units.keep(index.titles)
+    rows = 0
+    for rows, unit in enumerate(units, start=1):
+        index.see(unit)
+        if progress and not rows % (EVERY * 10):
+            progress(f"{train}: {rows:,} rows read")
+    if not rows:
+        raise DataError(train, None, "no training row")
+    return [_report(index, number, train, rows, examples) for number in range(len(evaluation))]
+
+
+def _report(index: _Index, number: int, train: str, rows: int, examples: int) -> Overlap:
+    task, at = index.tasks[number], index.at[number]
+
+    def share(keys: Iterable[str], marked: Callable[[int], object], of: int) -> Share:
+        found = [key for key in keys if marked(at[key])]
+        return Share(len(found), of, tuple(found[:examples]))
+
+    def seen(place: int) -> int:
+        return index.by_id[place] | index.by_title[place]
+
+    def pairs(chosen: Iterable[tuple[str, str, bool]], of: int) -> Share:
+        found = [f"{query} {cand}" for query, cand, _ in chosen]
+        return Share(len(found), of, tuple(found[:examples]))
+
+    asked = [*sorted(task.queries), *task.bare]
+    relevant = [pair for pair in task.pairs if pair[2]]
+    trained = [p for p in task.pairs if (at[p[0]], at[p[1]]) in index.trained]
+    positive = [p for p in relevant if index.trained.get((at[p[0]], at[p[1]]))]
+    total = len(task.titles)
+    return Overlap(
+        train, task.name, rows, share(task.titles, seen, total), share(task.titles, index.by_id.__getitem__, total),
+        share(task.titles, index.by_title.__getitem__, total), share(asked, seen, len(asked)),
+        share(asked, index.asked.__getitem__, len(asked)),
+        pairs((p for p in task.pairs if seen(at[p[0]]) and seen(at[p[1]])), len(task.pairs)),
+        pairs(trained, len(task.pairs)), pairs(positive, len(relevant)),
+        share(task.titles, index.other.__getitem__, total), sum(not index.keys[at[key]] for key in task.titles),
+    )  # fmt: skip
+
+
+def check(
+    train: str | os.PathLike[str],
+    evaluation: Sequence[str],
+    source: str = "embedded",
+    papers: int = PAPERS,
+    seed: int = 0,
+    examples: int = 5,
+    progress: Callable[[str], None] | None = None,
+) -> list[Overlap]:
+    """Return what a training set has shown of tasks, by name: what `scirep data overlap` does.
+
+    Args:
+        train: see `training_units`.
+        evaluation: names of tasks, task folders, or files with papers.
+        source, papers, seed: where named tasks come from.
+    """
+    name, wanted = os.fspath(train), []
+    for each in evaluation:
+        path = Path(each).expanduser()
+        in_file = each not in TASKS and path.is_file()
+        wanted.append(sought_in(path) if in_file else sought(load_task(each, source, papers, seed)))
+    return overlap(name, training_units(name, source, papers, seed), wanted, examples, progress)

@@ -1,0 +1,177 @@
+"""What readers share: JSON lines (gzipped or not), tab-separated rows, ids, data hashes, oracles, tasks.
+
+Files come from many hands (cloud-drive archives, BEIR, TREC, our own generator), so every reader here streams, checks
+as it goes, and names file and line of what is wrong. An id is a non-empty text or a whole number; white space inside
+it, an id twice, or a count that does not fit are errors, never repaired in silence.
+
+    data hash of a task = SHA-256 over {file name in its folder: SHA-256 of the file}     (`store.sampled_hash`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.task import Payload, Task
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import Paper, field, raw_lines, read_jsonl
+from scirep_core.kit.store import sampled_hash, stable_hash
+
+
+class Found(NamedTuple):
+    """What a reader found: payload, how to stream the texts, bare queries, the files read, what one should know."""
+
+    payload: Payload
+    texts: Callable[[], Iterable[Paper]]
+    files: Sequence[Path]
+    notes: Sequence[str] = ()
+    queries: Mapping[str, str] = {}
+
+
+def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found, similarity: str = "dot") -> Task:
+    """Return the task of an inventory row; SciMult's scripts compare by inner product, hence the default."""
+    assert spec.type != "facets"
+    return Task(
+        name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), spec.version,
+        similarity, found.texts, found.queries, oracle_of(root, name), spec.relation,
+        "; ".join(note for note in found.notes if note),
+    )  # fmt: skip
+
+
+def oracle_of(root: Path, name: str) -> Path | None:
+    """Return `<root>/oracle/<name, "/" as "__">.npz` where it exists."""
+    path = root / "oracle" / f"{name.replace('/', '__')}.npz"
+    return path if path.is_file() else None
+
+
+def data_hash(root: Path, files: Iterable[Path]) -> str:
+    """Return one hash for a set of files: it follows content and names below `root`, not the place of `root`."""
+    return stable_hash({path.relative_to(root).as_posix(): sampled_hash(path) for path in files})
+
+
+def folder_of(root: Path, collection: str) -> Path:
+    """Return the folder of a collection. Raises DataError where it is missing."""
+    folder = root / collection
+    if not folder.is_dir():
+        raise DataError(folder, None, "no such folder", "Fetch the collection, or give the folder that holds it")
+    return folder
+
+
+def first_of(*candidates: Path) -> Path:
+    """Return the first path that is a file. Raises DataError naming the first choice where none is."""
+    for path in candidates:
+        if path.is_file():
+            return path
+    others = ", ".join(path.name for path in candidates[1:])
+    raise DataError(candidates[0], None, "file not found", f"Also looked for: {others}" if others else "")
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, object) of a JSON lines file, gzipped or not. Raises DataError with the line; for no line at all."""
+    empty = True
+    for number, row in read_jsonl(path):
+        empty = False
+        yield number, row
+    if empty:
+        raise DataError(path, None, "the file is empty", "Fetch the file again")
+
+
+def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of a table: split at tabs, or at white space where `separator` is None; blank lines are skipped.
+
+    Raises DataError for bad UTF-8, or for a file without a row.
+    """
+    empty = True
+    for number, raw in raw_lines(path):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(path, number, f"not UTF-8 at byte {error.start} of the line") from None
+        if line.strip():
+            empty = False
+            yield number, line.split(separator)
+    if empty:
+        raise DataError(path, None, "the file is empty", "Fetch the file again")
+
+
+def tsv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line, column -> cell) of a tab file with a header. Raises DataError for a missing column or a short row."""
+    rows = split_lines(path)
+    line, header = next(rows)
+    if missing := [column for column in columns if column not in header]:
+        raise DataError(path, line, f"column {missing[0]!r} is missing", f"Present: {', '.join(header)}")
+    empty = True
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise DataError(path, line, f"{len(cells)} cells under {len(header)} columns", "Fetch the file again")
+        empty = False
+        yield line, dict(zip(header, cells, strict=True))
+    if empty:
+        raise DataError(path, line, "a header and no row below it", "Fetch the file again")
+
+
+def to_id(value: object, path: Path, line: int | None) -> str:
+    """Return an id as text. Raises DataError for anything but a whole number or a text without white space around it."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text or text != text.strip():
+        raise DataError(path, line, f"{value!r:.60} is no id", "An id is a whole number or a text, not empty")
+    return text
+
+
+def id_of(row: dict[str, Any], name: str, path: Path, line: int) -> str:
+    """Return the id in row[name]."""
+    return to_id(field(row, name, (str, int), path, line), path, line)
+
+
+def ids_of(row: dict[str, Any], name: str, path: Path, line: int) -> tuple[str, ...]:
+    """Return the list of ids in row[name]."""
+    return tuple(to_id(value, path, line) for value in field(row, name, list, path, line))
+
+
+def text_of(row: dict[str, Any], name: str, path: Path, line: int | None) -> str:
+    """Return the text in row[name], null as "" (SciDocs writes null for a missing abstract)."""
+    value: str | None = field(row, name, (str, type(None)), path, line)
+    return value or ""
+
+
+class Lines(dict[str, int]):
+    """Ids seen so far, each with its line."""
+
+    def add(self, key: str, path: Path, line: int, what: str = "id") -> None:
+        """Remember an id. Raises DataError where it was there before, naming both lines."""
+        if key in self:
+            raise DataError(path, line, f"{what} {key!r} is listed twice (first on line {self[key]})")
+        self[key] = line
+
+
+def papers_in(
+    path: Path, key: str = "paper", abstract: str = "abstract"
+) -> Iterator[tuple[int, Paper, dict[str, Any]]]:
+    """Yield (line, paper, row) of a file of papers.
+
+    Args:
+        path: JSON lines with `key`, `title` and `abstract` under these names.
+        key: the field with the id: paper, patient, article, paper_id.
+        abstract: the field with the abstract; BEIR calls it `text`.
+    """
+    for line, row in json_lines(path):
+        title, text = text_of(row, "title", path, line), text_of(row, abstract, path, line)
+        yield line, Paper(id_of(row, key, path, line), title, text), row
+
+
+def stream(*files: tuple[Path, str, str]) -> Callable[[], Iterator[Paper]]:
+    """Return a function that opens (path, id field, abstract field) files anew and yields their papers."""
+
+    def texts() -> Iterator[Paper]:
+        for path, key, abstract in files:
+            for _, paper, _ in papers_in(path, key, abstract):
+                yield paper
+
+    return texts
+
+
+def counted(count: int, text: str) -> str:
+    """Return a note `<count> <text>`, or "" where there is nothing to say."""
+    return f"{count:,} {text}" if count else ""

@@ -1,0 +1,113 @@
+"""`task.json`: what a task folder asks, and what holds where it does not say.
+
+Keys: name, version, type; metrics, similarity (l2, cosine, dot), multi_label, few_shot [{sample_size, iterations}],
+keep_self, text_query, fields (what a text consists of: title, abstract, venue, year). Of embedded folders also source,
+seed, papers. A task that differs from its type's default says so by format, label_names, related, notes. Any other key
+is an error that names the nearest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from scirep_core.data.task import TASK_TYPES, FewShot
+from scirep_core.kit.errors import DataError, nearest
+from scirep_core.kit.formats import FORMATS, SIMILARITIES, Format
+from scirep_core.kit.records import field as check_field
+from scirep_core.kit.records import read_object
+
+FORMAT: dict[str, Format] = {
+    "classification": "CLF",
+    "regression": "RGN",
+    "adhoc_search": "QRY",
+    "label_ranking": "CLF",
+}
+"""Format of a type; the others are PRX, but a retrieval by bare queries is QRY."""
+SIMILARITY = {"label_ranking": "dot", "retrieval": "dot", "reviewer_matching": "cosine", "alternative_self": "cosine",
+              "author_disambiguation": "cosine"}  # fmt: skip
+"""Similarity of the published code by type where task.json names none; l2 otherwise."""
+METRICS: dict[str, tuple[str, ...]] = {
+    "classification": ("f1_macro",), "regression": ("kendall_tau",), "proximity": ("map", "ndcg"),
+    "adhoc_search": ("ndcg",), "retrieval": ("recall@20", "recall@50", "recall@100"),
+    "label_ranking": ("recall@20", "recall@50", "recall@100"),
+    "reviewer_matching": ("soft_p@5", "soft_p@10", "hard_p@5", "hard_p@10", "mean_of_four"),
+    "author_disambiguation": ("b3_f1",), "alternative_self": ("mrr", "median_rank", "t100"), "triplets": ("accuracy",),
+}  # fmt: skip
+"""Metrics of a type where task.json names none."""
+FIELDS = ("title", "abstract", "venue", "year")
+PLAIN = FIELDS[:2]
+"""Fields of a text where task.json names none."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """A task folder's `task.json`. `source`, `seed` and `papers` say how an embedded one was made; the last five are
+    written only where a task differs from its type's default."""
+
+    name: str
+    version: int
+    type: str
+    metrics: list[str] = field(default_factory=list)
+    similarity: str = ""
+    multi_label: bool = False
+    few_shot: list[dict[str, int]] = field(default_factory=list)
+    keep_self: bool = True
+    text_query: bool = False
+    source: str = ""
+    seed: int = 0
+    papers: int = 0
+    format: str = ""
+    label_names: list[str] = field(default_factory=list)
+    related: str = ""
+    notes: str = ""
+    fields: list[str] = field(default_factory=lambda: list(PLAIN))
+
+
+def read_config(path: Path) -> TaskConfig:
+    """Read a task.json. Raises DataError for an unknown key (naming the nearest), a missing one or a wrong type."""
+    row, known = read_object(path), {f.name: f for f in fields(TaskConfig)}
+    for key in row:
+        if key not in known:
+            raise DataError(path, None, f"unknown key {key!r}", nearest(key, known))
+    kinds: dict[str, type] = {
+        f.name: {"str": str, "int": int, "bool": bool}.get(str(f.type), list) for f in known.values()
+    }
+    for key, kind in kinds.items():
+        if key in row or key in ("name", "version", "type"):
+            check_field(row, key, kind, path, None)
+    if row["type"] not in (*TASK_TYPES, "facets"):
+        raise DataError(
+            path, None, f"type {row['type']!r} is not known here", nearest(row["type"], (*TASK_TYPES, "facets"))
+        )
+    for key, valid in (("similarity", SIMILARITIES), ("format", FORMATS)):
+        if row.get(key, valid[0]) not in valid:
+            raise DataError(path, None, f"unknown {key} {row[key]!r}", nearest(row[key], valid))
+    for key in ("metrics", "label_names"):
+        if not all(isinstance(name, str) for name in row.get(key, [])):
+            raise DataError(path, None, f"{key} must be names, found {row[key]!r:.80}")
+    if len(set(row.get("metrics", []))) < len(row.get("metrics", [])):
+        raise DataError(path, None, f"metrics are {row['metrics']!r:.80}", "Name each once")
+    for name in row.get("fields", []):
+        if name not in FIELDS:
+            raise DataError(path, None, f"unknown field {name!r}", nearest(str(name), FIELDS))
+    if "fields" in row and len(set(row["fields"])) != max(1, len(row["fields"])):
+        raise DataError(
+            path, None, f"fields are {row['fields']!r:.80}", "Name each of title, abstract, venue, year once"
+        )
+    for setting in row.get("few_shot", []):
+        sized = isinstance(setting, dict) and set(setting) == set(FewShot._fields)
+        if not sized or not all(type(value) is int and value > 0 for value in setting.values()):
+            wanted = '{"sample_size": 64, "iterations": 50}'
+            raise DataError(path, None, f"few_shot holds {setting!r:.80}", f"Write {wanted}")
+    if "text_query" not in row and row["type"] == "adhoc_search":
+        row["text_query"] = True
+    row.setdefault("similarity", SIMILARITY.get(row["type"], "l2"))
+    return TaskConfig(**row)
+
+
+def format_of(config: TaskConfig) -> Format:
+    """Return a task's format: the one it names, else that of its type."""
+    by_query = config.type == "retrieval" and config.text_query
+    given = next((name for name in FORMATS if name == config.format), None)
+    return given or ("QRY" if by_query else FORMAT.get(config.type, "PRX"))

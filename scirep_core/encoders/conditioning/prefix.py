@@ -1,0 +1,166 @@
+"""Instructions: every layer sees, before the document, the states of a sentence that says the task (SciMult 3.3, Eq. 4).
+
+    q(n) = Layer_n([x(n-1); q(n-1)]) at q's places        x(n) = the instruction encoder's state after its layer n
+
+Document tokens attend to the instruction and to the document, instruction tokens to the instruction alone. Both read their
+keys and values from the document encoder's own projections, as one pass over both under that mask would.
+
+    Instruction   the instruction encoder is the trunk; everything is trained
+    Prefix        the trunk is frozen, and a copy of it encodes the instructions: the copy alone is trained
+
+The paper leaves open what surrounds an instruction. Here it is a text like any other, with [CLS] and [SEP], and its positions
+and the document's both count from 0, since two encoders embed them. It is encoded once a batch, whatever the batch's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from scirep_core.encoders.trunk.bert import Layer, Trunk
+from scirep_core.encoders.conditioning import Conditioning
+from scirep_core.encoders.conditioning.experts import route_of
+from scirep_core.encoders.trunk.packing import Packed, attend, pack
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
+
+CLASSIFICATION = "Tag a scientific paper with relevant scientific topic classes."
+LINK = "Find a pair of scientific papers that one paper cites the other."
+SEARCH = "Retrieve a scientific paper that is relevant to the query."
+NUMBER = "Estimate a number that describes a scientific paper."
+INSTRUCTIONS = {
+    "search": SEARCH, "link": LINK, "classification": CLASSIFICATION,
+    "CLF": CLASSIFICATION, "RGN": NUMBER, "PRX": LINK, "QRY": SEARCH,
+}  # fmt: skip
+"""SciMult's Table 1, by task and by SciRepEval's formats; the one for regression, which SciMult does not have, is ours."""
+
+
+def instructions(
+    tokenize: Callable[[str], Sequence[int]], routes: Sequence[str] = FORMATS, texts: Mapping[str, str] = INSTRUCTIONS
+) -> dict[str, list[int]]:
+    """Return the option `instructions`: each route's text as token ids, which can be saved as JSON.
+
+    Args:
+        tokenize: text -> token ids with [CLS] and [SEP].
+
+    Raises ConfigError for a route without a text.
+    """
+    for route in routes:
+        if route not in texts:
+            raise ConfigError(f"no instruction for {route!r}; there are some for {', '.join(texts)}")
+    return {route: [int(token) for token in tokenize(texts[route])] for route in routes}
+
+
+class Instruction(Conditioning):
+    """Eq. 4 with one encoder for instructions and documents.
+
+    Between layers the rows are those of the documents and, after them, those of the batch's instructions; the last layer
+    returns the documents' alone.
+
+    Args:
+        instructions: route -> token ids, as `instructions()` makes them.
+    """
+
+    kind = "instruction"
+
+    def __init__(
+        self, trunk: Trunk, routes: Sequence[str] = FORMATS, instructions: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        told = {route: list(ids) for route, ids in (instructions or {}).items()}
+        for route in routes:
+            ids = told.get(route) or []
+            if not ids or not all(0 <= token < trunk.shape.vocab_size for token in ids):
+                raise ConfigError(
+                    f"{self.kind}: the option instructions has no token ids below {trunk.shape.vocab_size} for {route!r}; "
+                    "prefix.instructions(tokenize, routes) makes them"
+                )
+            if len(ids) > trunk.shape.max_position_embeddings:
+                raise ConfigError(
+                    f"{self.kind}: the instruction of {route!r} has {len(ids)} tokens, more than the trunk's "
+                    f"{trunk.shape.max_position_embeddings} positions"
+                )
+        super().__init__(trunk, routes, instructions={route: told[route] for route in routes})
+        self.told = [told[route] for route in routes]
+        self.depth = len(trunk.layers)
+        self.packed: dict[tuple[tuple[int, ...], str], Packed] = {}
+
+    def route(self, format: str) -> int:
+        """Return the route of a task or task format."""
+        return route_of(self.kind, self.routes, format)
+
+    def contexts(self, batch: Packed) -> Packed:
+        """Return the instructions of the batch's routes, packed; made once for each set of routes."""
+        routes, device = tuple(route for route, _, _ in batch.routes), str(batch.ids.device)
+        if (routes, device) not in self.packed:
+            with torch.inference_mode(False):  # training takes them too, which refuses what was made in inference mode
+                told = pack([self.told[route] for route in routes], routes, device)
+                self.packed[routes, device] = told
+                _ = told.starts  # made when first asked for, so ask here
+        return self.packed[routes, device]
+
+    def encoder(self, trunk: Trunk) -> Trunk:
+        """Return the encoder that embeds the instructions."""
+        return trunk
+
+    def next(self, i: int, layer: Layer, context: Tensor, told: Packed) -> Tensor:
+        """Return the instructions' states after layer i of their encoder; `layer` is the trunk's."""
+        return layer(context, told)  # type: ignore[no-any-return]
+
+    def start(self, trunk: Trunk, batch: Packed) -> Tensor:
+        """Return (tokens + instruction tokens, dim): q(0), and after it x(0)."""
+        told, encoder = self.contexts(batch), self.encoder(trunk)
+        text = trunk.embed(trunk.words(batch.ids), batch.positions)
+        return torch.cat([text, encoder.embed(encoder.words(told.ids), told.positions)])
+
+    def layer(self, i: int, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
+        """Return layer i's output: documents' rows and, but after the last layer, the instructions'."""
+        told, own = self.contexts(batch), len(batch.ids)
+        k, v = layer.split(layer.key(x)), layer.split(layer.value(x))
+        text, context = x[:own], x[own:]
+        before = {route: (k[own:][rows], v[own:][rows]) for route, _, rows in told.routes}
+        q = layer.split(layer.query(layer.rows(text, batch, read)))
+        drop = layer.drop_attention if layer.training else 0.0
+        seen = attend(q, k[:own], v[:own], batch, read, drop, before)
+        h = layer.norm1(layer.rows(text, batch, read) + layer.dropout(layer.dense(seen.flatten(-2))))
+        y: Tensor = layer.norm2(h + layer.feed(h))
+        return y if i == self.depth - 1 else torch.cat([y, self.next(i, layer, context, told)])
+
+
+class Prefix(Instruction):
+    """Eq. 4 with an instruction encoder of its own, which starts as a copy of the trunk, before a frozen trunk.
+
+    The copy holds what it uses: the vectors of the instructions' tokens and places, and every layer but the last, whose
+    output no document would see.
+    """
+
+    kind = "prefix"
+
+    def __init__(
+        self, trunk: Trunk, routes: Sequence[str] = FORMATS, instructions: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        super().__init__(trunk, routes, instructions)
+        words = sorted({token for ids in self.told for token in ids})
+        self.told = [[words.index(token) for token in ids] for ids in self.told]
+        self.phi = Trunk(replace(
+            trunk.shape, vocab_size=len(words), num_hidden_layers=self.depth - 1, type_vocab_size=1,
+            max_position_embeddings=max(len(ids) for ids in self.told),
+        ))  # fmt: skip
+        theta = trunk.state_dict()
+        with torch.no_grad():
+            for name, value in self.phi.state_dict().items():
+                value.copy_(theta[name][words] if name == "words.weight" else theta[name][: len(value)])
+
+    def encoder(self, trunk: Trunk) -> Trunk:
+        """Return the instruction encoder."""
+        return self.phi
+
+    def next(self, i: int, layer: Layer, context: Tensor, told: Packed) -> Tensor:
+        """Return the instructions' states after layer i of the instruction encoder."""
+        return self.phi.layers[i](context, told)  # type: ignore[no-any-return]
+
+    def trained(self, trunk: Trunk) -> list[nn.Parameter]:
+        """Return the instruction encoder's parameters; the trunk stays as it is."""
+        return list(self.parameters())

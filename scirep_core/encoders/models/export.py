@@ -1,0 +1,168 @@
+"""An encoder as a folder of one's own: weights as safetensors, in the layout that hubs have, ready to move or to train on.
+
+    a BERT, with adapters or conditioned      as `scirep train` saves (`model_store.py`): everything that decides vectors is in it
+    a checkpoint of SciMult                   the same (`scimult_encoder.py`), and routing.json says which expert is whose
+    any other architecture                    its own files, and those of sentence-transformers: pooling, length, prompts
+
+A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so. What was written is loaded again, and must give the
+same vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from scirep_core.encoders import ENCODERS, Encoder, load_encoder
+from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
+from scirep_core.encoders.conditioning.adapter_folder import safe_copy
+from scirep_core.encoders.models.card import CARD, card
+from scirep_core.encoders.conditioning.coded import CodedEncoder
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.models.model_store import WEIGHTS, is_saved, load_model, refuse, save_model
+from scirep_core.encoders.models.pipeline import write_pipeline
+from scirep_core.encoders.scimult_encoder import CheckpointEncoder
+from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.formats import Format
+from scirep_core.kit.store import atomic_folder, write_bytes, write_text
+
+PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
+NEAR = 1e-4
+"""Largest difference of a number between what was exported and what is read again, over the longest vector."""
+Say = Callable[[str], None]
+
+
+class Exported(NamedTuple):
+    """What was written.
+
+    Attributes:
+        kind: of conditioning, or `transformers` where the folder is a model's own.
+        largest_difference: between vectors before and after, of probe texts under every format.
+    """
+
+    folder: Path
+    kind: str
+    fingerprint: str
+    formats: tuple[str, ...]
+    files: int
+    bytes: int
+    largest_difference: float
+    note: str = ""
+
+
+def export(name: str, folder: Path, say: Say = lambda line: None, base: str = "") -> Exported:
+    """Write the encoder of a name to a folder, and read it again.
+
+    Args:
+        base: of a checkpoint of SciMult, the folder or hub name of the model whose tokenizer it takes.
+
+    Raises ConfigError for an encoder that has no weights of its own (an ensemble, one held to a format), a folder that holds
+    something else, weights that are not here; NumericError where what was written gives other vectors.
+    """
+    encoder, here = load_encoder(name), Path(name).expanduser()
+    if base:
+        encoder = _based(encoder, base)
+    refuse(folder)
+    say(f"{name}: reading, and writing to {folder}")
+    if is_saved(here) and name not in ENCODERS:
+        saved = load_model(here)
+        told = saved.described
+        save_model(saved.model, saved.tokens, folder, told.recipe, told.max_length, told.made, told.normalised)
+        kind = told.kind
+    else:
+        kind = _write(encoder, folder, say)
+    say(f"{folder}: reading it again")
+    again = load_encoder(str(folder.absolute()))
+    largest = _compared(encoder, again)
+    write_text(folder / CARD, card(again, folder, kind, largest))
+    note = "" if again.recipe == encoder.recipe else (
+        f"{name} puts {encoder.recipe.separator!r} between title and abstract; this folder has no place to say so, and is read "
+        f"with {again.recipe.separator!r}"
+    )  # fmt: skip
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    return Exported(folder, kind, again.fingerprint, tuple(again.formats), len(files), size, largest, note)
+
+
+def _based(encoder: Encoder, base: str) -> Encoder:
+    if not isinstance(encoder, CheckpointEncoder):
+        raise ConfigError(f"{encoder.name}: has its own tokenizer; --base is for a checkpoint of SciMult. Leave it out")
+    return CheckpointEncoder(encoder.name, encoder.path, encoder.settings, base)
+
+
+def _compared(encoder: Encoder, again: Encoder) -> float:
+    """Return the largest difference between two encoders' vectors. Raises NumericError where it is more than rounding."""
+    differs = 0.0
+    for format in encoder.formats:
+        one, two = (model.encode(PROBES, format) for model in (encoder, again))
+        largest = float(np.abs(one - two).max())
+        if not largest <= NEAR * float(np.linalg.norm(one, axis=1).max()):
+            raise NumericError(
+                f"{again.name}: under {format} its vectors are not those of {encoder.name} ({largest:.2g})"
+            )
+        differs = max(differs, largest)
+    return differs
+
+
+def _write(encoder: Encoder, folder: Path, say: Say) -> str:
+    """Write an encoder of the registry, a folder or the hub; returns the kind."""
+    base, adapted = (encoder.base, encoder) if isinstance(encoder, AdaptedEncoder) else (encoder, None)
+    if isinstance(base, CodedEncoder):
+        model, tokens = base.read()
+        made = {"base": base.base.model, "exported": encoder.fingerprint}
+        save_model(model, tokens, folder, base.recipe, base.base.length, made, base.base.normalised)
+        return model.conditioning.kind
+    if isinstance(base, CheckpointEncoder):
+        model, tokens = base.read()
+        say(str(base.report))
+        save_model(model, tokens, folder, base.recipe, base.length, base.made(), base.normalised)
+        return model.conditioning.kind
+    if not isinstance(base, TransformersEncoder):
+        raise ConfigError(
+            f"{encoder.name}: has no weights of its own. Export a model by its name or folder, members one by one"
+        )
+    _ = base.fingerprint  # refuses what is missing, and a pickle that nobody allowed
+    if base.pooling not in ("cls", "mean"):
+        raise ConfigError(
+            f"{base.name}: a folder cannot say that it pools by {base.pooling}. Give {base.model}@cls or @mean"
+        )
+    from scirep_core.encoders.conditioning.adapter_weights import alike, load_adapters
+    from scirep_core.encoders.trunk.bert import read_trunk
+    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.trunk.tokens import read_tokens
+
+    if not base.on_trunk or (adapted and not alike(adapted.folders)):
+        _copy(base, adapted.folders if adapted else {}, folder)
+        return "transformers"
+    trunk, tokens = read_trunk(base.folder), read_tokens(base.folder, base.stated.lower)
+    told = load_adapters(trunk, adapted.folders) if adapted else conditioning("plain", trunk)
+    made = {"base": base.model, "exported": encoder.fingerprint}
+    save_model(Conditioned(trunk, told, base.pooling), tokens, folder, base.recipe, base.length, made, base.normalised)
+    return told.kind
+
+
+def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Path) -> None:
+    """Write a model's own files, safetensors in place of a pickle, and what states its pooling; adapters beside them."""
+    with atomic_folder(folder) as part:
+        for name in model_folder.hashes(base.folder):
+            if name == model_folder.BIN:
+                _convert(base, part)
+            else:
+                write_bytes(part / name, (base.folder / name).read_bytes())
+        write_pipeline(part, base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower)
+        for format, place in adapters.items():
+            safe_copy(place, part / format)
+
+
+def _convert(base: TransformersEncoder, part: Path) -> None:
+    """Write a pickle's tensors, read weights-only, as model.safetensors; those that share memory, once each."""
+    from safetensors.torch import save
+
+    from scirep_core.encoders.trunk.bert import read_tensors
+
+    found = {name: value.clone().contiguous() for name, value in read_tensors(base.folder).items()}
+    write_bytes(part / WEIGHTS, save(found, {"format": "pt"}))

@@ -1,0 +1,298 @@
+"""A trained model as a folder: what `transformers` reads, and beside it what the conditioning needs.
+
+    config.json, model.safetensors      the trunk under transformers' names: `AutoModel` reads it as a plain BERT
+    tokenizer.json, tokenizer_config.json   the tokenizer; of control codes with the codes, and their rows among the weights
+    conditioning.safetensors            the conditioning's own weights (SciRepEval 4, SciMult 3; conditioning.py)
+    CLF/, RGN/, ...                     bottleneck adapters once more, as the `adapters` library saves them
+    routing.json                        of experts: which weights are which task's, for who reads them elsewhere
+    modules.json, 1_Pooling/, ...       of MTL CLS alone, for sentence-transformers (pipeline.py)
+    scirep.json                         kind, routes, options, pooling, separator and so on; how it was made;
+                                        and the SHA-256 of every file above
+
+A folder is written beside its place and renamed into it, so it is whole or absent; a bit that flipped since is noticed
+when it is loaded. Its fingerprint names all that decides vectors, and not how the model was made.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scirep_core.encoders import MARK
+from scirep_core.encoders.models.pipeline import write_pipeline
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.kit.records import field, read_object
+from scirep_core.kit.store import atomic_folder, sha256_file, stable_hash, write_bytes, write_json
+from scirep_core.data.text import Recipe
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from scirep_core.encoders.trunk.bert import Trunk
+    from scirep_core.encoders.conditioning import Conditioned, Conditioning
+    from scirep_core.encoders.trunk.tokens import Tokens
+
+CONFIG, WEIGHTS, OWN = "config.json", "model.safetensors", "conditioning.safetensors"
+NEEDED = (CONFIG, WEIGHTS, OWN, "tokenizer.json", "tokenizer_config.json")
+LAYOUT = 1
+"""Of scirep.json; a higher one is refused."""
+POOLINGS = ("cls", "mean")
+
+
+class Described(NamedTuple):
+    """What scirep.json says; nothing else is read for it.
+
+    Attributes:
+        files: name -> SHA-256 of every other file.
+        made: how: configuration, seeds, versions; decides nothing.
+    """
+
+    kind: str
+    routes: tuple[str, ...]
+    options: dict[str, Any]
+    pooling: str
+    recipe: Recipe
+    max_length: int
+    normalised: bool
+    made: dict[str, Any]
+    files: dict[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Content hash of all that decides vectors, but the number type."""
+        own = [self.kind, self.routes, self.options, self.pooling, list(self.recipe), self.max_length, self.normalised]
+        return stable_hash([own, self.files])[:16]
+
+
+class Saved(NamedTuple):
+    """A folder's content, loaded."""
+
+    model: Conditioned
+    tokens: Tokens
+    described: Described
+
+
+def is_saved(folder: Path) -> bool:
+    """Return whether a folder is one that `save_model` wrote."""
+    return (folder / MARK).is_file()
+
+
+def working(folder: Path) -> Path:
+    """Return the folder where the training of a model keeps its checkpoint: who is killed goes on from there."""
+    return folder.with_name(f"{folder.name}.training")
+
+
+def finished(folder: Path) -> bool:
+    """Return whether a training's model is saved; the checkpoint that it went on from has served then, and goes."""
+    if is_saved(folder):
+        shutil.rmtree(working(folder), ignore_errors=True)
+    return is_saved(folder)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def save_model(
+    model: Conditioned,
+    tokens: Tokens,
+    folder: Path,
+    recipe: Recipe,
+    max_length: int,
+    made: Mapping[str, Any] | None = None,
+    normalised: bool = False,
+) -> Path:
+    """Write a model to a folder, in place of an earlier one that was written so; returns the folder.
+
+    Args:
+        tokens: the tokenizer it was trained with; of control codes without the codes.
+        made: how the model was made, for the record; JSON-able.
+        normalised: whether vectors are scaled to length 1.
+
+    Raises ConfigError for a folder that holds something else or a tokenizer that does not fit, NumericError for weights
+    that are not finite, CacheError where the disk refuses.
+    """
+    from safetensors.torch import save
+
+    from scirep_core.encoders.trunk.bert import config_of
+
+    refuse(folder)
+    told = model.conditioning
+    trunk, tokens = _told(model.trunk, told, tokens)
+    own, rows = told.state_dict(), len(trunk["embeddings.word_embeddings.weight"])
+    _fits(tokens, rows)
+    for name, value in (*trunk.items(), *own.items()):
+        if not bool(value.isfinite().all()):
+            raise NumericError(f"weight {name} is not finite, and the model was not saved. Lower the learning rate")
+    mark: dict[str, Any] = {
+        "layout": LAYOUT, "kind": told.kind, "routes": list(told.routes), "options": told.options, "made": dict(made or {}),
+        "pooling": model.pooling, "normalised": normalised, "separator": recipe.separator, "max_length": max_length,
+        "prompts": {"query": recipe.query, "found": recipe.found, "paper": recipe.paper},
+    }  # fmt: skip
+    try:
+        json.dumps(mark, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{folder / MARK}: options and made must be JSON ({error})") from None
+    with atomic_folder(folder) as part:
+        write_json(part / CONFIG, config_of(model.trunk.shape) | {"vocab_size": rows, "torch_dtype": "float32"})
+        write_bytes(part / WEIGHTS, save(_plain(trunk), {"format": "pt"}))
+        write_bytes(part / OWN, save(_plain(own), {"format": "pt"}))
+        _for_others(model, part, str(mark["made"].get("base", "")))
+        tokens.save(part, max_length)
+        if told.kind == "plain":
+            write_pipeline(part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised)
+        files = {str(path.relative_to(part)): sha256_file(path) for path in sorted(part.rglob("*")) if path.is_file()}
+        mark["files"] = files
+        write_json(part / MARK, mark | {"sha256": stable_hash(mark)})
+    return folder
+
+
+def refuse(folder: Path) -> None:
+    """Raise ConfigError for a place that holds something else than a model saved before."""
+    if folder.exists() and not is_saved(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder}: holds something else. Give a new folder, or one with a model saved before")
+
+
+def _for_others(model: Conditioned, part: Path, base: str) -> None:
+    """Write bottleneck adapters, and their fusion, as the `adapters` library does; of experts, which is whose."""
+    from scirep_core.encoders.conditioning.adapter_weights import save_adapters, save_fusions
+    from scirep_core.encoders.conditioning.bottleneck import Bottleneck
+    from scirep_core.encoders.conditioning.experts import ROUTING, Experts
+    from scirep_core.encoders.conditioning.fusion import Fusion
+
+    told = model.conditioning
+    if isinstance(told, Bottleneck):
+        save_adapters(told, model.trunk, part, base)
+    if isinstance(told, Fusion):
+        save_fusions(told, model.trunk, part, base)
+    if isinstance(told, Experts):
+        write_json(part / ROUTING, told.routing())
+
+
+def _told(trunk: Trunk, told: Conditioning, tokens: Tokens) -> tuple[dict[str, Tensor], Tokens]:
+    """Return what plain transformers is to read: control codes become tokens, and their vectors the last word vectors."""
+    from scirep_core.encoders.trunk.bert import tensors_of
+    from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined
+
+    if not isinstance(told, ControlCodes):
+        return tensors_of(trunk), tokens
+    names = code_names(told.routes)
+    tokens = without(tokens, names)
+    _fits(tokens, trunk.shape.vocab_size)
+    ids = tokens.add(names)
+    return joined(trunk, told, ids), tokens
+
+
+def _fits(tokens: Tokens, rows: int) -> None:
+    """Raise ConfigError for a tokenizer with tokens that have no word vector."""
+    if tokens.size > rows:
+        raise ConfigError(f"the tokenizer knows {tokens.size} tokens, the model {rows}: they do not belong together")
+
+
+def without(tokens: Tokens, names: Sequence[str]) -> Tokens:
+    """Return a copy of a tokenizer that does not know some added tokens: in a text they are letters again."""
+    from tokenizers import Tokenizer
+
+    from scirep_core.encoders.trunk.tokens import Tokens
+
+    state = json.loads(tokens.tokenizer.to_str())
+    state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in names]
+    return Tokens(Tokenizer.from_str(json.dumps(state)), tokens.special)
+
+
+def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().float().cpu().contiguous() for name, value in tensors.items()}
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def describe(folder: Path) -> Described:
+    """Return what a saved folder says of itself. Raises DataError for a damaged scirep.json, ConfigError for one too new."""
+    from scirep_core.encoders.conditioning import CONDITIONINGS
+
+    path = folder / MARK
+    row = read_object(path)
+    layout = field(row, "layout", int, path, None)
+    if layout > LAYOUT:
+        raise ConfigError(f"{path}: layout {layout} is newer than this code, which knows {LAYOUT}. Update scirep")
+    kind, routes = field(row, "kind", str, path, None), field(row, "routes", list, path, None)
+    if kind not in CONDITIONINGS:
+        raise DataError(path, None, f"unknown kind {kind!r}", nearest(kind, CONDITIONINGS))
+    if not routes or not all(isinstance(route, str) for route in routes) or len(set(routes)) < len(routes):
+        raise DataError(path, None, f"routes must be different names, found {routes!r:.60}")
+    pooling = field(row, "pooling", str, path, None)
+    if pooling not in POOLINGS:
+        raise DataError(path, None, f"unknown pooling {pooling!r}", nearest(pooling, POOLINGS))
+    length = field(row, "max_length", int, path, None)
+    if length < 3:
+        raise DataError(path, None, f"max_length must be 3 at least, found {length}")
+    normalised = field(row, "normalised", bool, path, None)
+    prompts = field(row, "prompts", dict, path, None)
+    recipe = Recipe(
+        field(row, "separator", str, path, None), *(field(prompts, key, str, path, None) for key in Recipe._fields[1:])
+    )
+    files = field(row, "files", dict, path, None)
+    for name, digest in files.items():
+        where = PurePosixPath(name)
+        if where.is_absolute() or ".." in where.parts or not isinstance(digest, str):
+            raise DataError(path, None, f"file {name!r} is none of this folder's")
+    if lacking := [name for name in NEEDED if name not in files]:
+        raise DataError(path, None, f"files must name {', '.join(lacking)}")
+    made, options = field(row, "made", dict, path, None), field(row, "options", dict, path, None)
+    if stable_hash({key: value for key, value in row.items() if key != "sha256"}) != row.get("sha256"):
+        raise DataError(path, None, "has changed since it was saved", "Copy it again, or save the model again")
+    return Described(kind, tuple(routes), options, pooling, recipe, length, normalised, made, files)
+
+
+def load_model(folder: Path) -> Saved:
+    """Return a saved model, in evaluation mode on the CPU, its tokenizer, and what its folder says.
+
+    Raises ConfigError for a folder that is none, a file that is missing or has changed since, weights that do not fit.
+    """
+    from safetensors.torch import load_file
+
+    from scirep_core.encoders.trunk.bert import Trunk, load, shape_of
+    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.control_codes import WORDS, code_names, parted
+    from scirep_core.encoders.models.model_folder import reading
+    from scirep_core.encoders.trunk.tokens import read_tokens
+
+    if not is_saved(folder):
+        raise ConfigError(f"{folder}: no {MARK}: this is no model saved by scirep train or scirep export")
+    told = describe(folder)
+    check(folder, told)
+    tokens, shape = read_tokens(folder), shape_of(folder)
+    with reading(folder, "weights"):
+        tensors = load_file(folder / WEIGHTS)
+        if told.kind == "control_codes":
+            names = code_names(told.routes)
+            tensors, _ = parted(tensors, [tokens.id(name) or 0 for name in names])
+            tokens, shape = without(tokens, names), replace(shape, vocab_size=len(tensors[WORDS]))
+        trunk = load(Trunk(shape), tensors, str(folder / WEIGHTS))
+        own = _conditioning(told, trunk, folder / MARK)
+        own.load_state_dict(load_file(folder / OWN))
+    return Saved(Conditioned(trunk, own, told.pooling).eval(), tokens, told)
+
+
+def _conditioning(told: Described, trunk: Trunk, path: Path) -> Conditioning:
+    from scirep_core.encoders.conditioning import conditioning
+
+    try:
+        return conditioning(told.kind, trunk, told.routes, **told.options)
+    except TypeError as error:
+        raise ConfigError(f"{path}: options of {told.kind}: {error}") from None
+
+
+def check(folder: Path, told: Described) -> None:
+    """Raise ConfigError naming a file that is missing, or is not the one that was saved."""
+    for name, digest in told.files.items():
+        if not (folder / name).is_file():
+            raise ConfigError(f"{folder / name}: is missing. Copy the folder whole, or save the model again")
+        if sha256_file(folder / name) != digest:
+            raise ConfigError(
+                f"{folder / name}: is not what was saved: its checksum differs from {MARK}. Copy it again, or save again"
+            )

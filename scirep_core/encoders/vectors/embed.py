@@ -1,0 +1,244 @@
+"""Texts to vectors, once: a store keyed by text that any number of processes fill together.
+
+A vector depends on the encoder (its fingerprint: weights, tokenizer, recipe, pooling, length, dtype), the task format
+and the text, so these three are its key, and everything that encodes the same text shares the work:
+
+    $SCIREP_HOME/vectors/<fingerprint>/<format>/<hash>.shard     vectors; the header lists the hashes of their texts
+
+An encoder that says `by_format = False` reads what it computed for one format for the others too; of one that says
+`shared_pass = True`, a forward pass gives all formats' vectors, and all are kept; one held to a format (NAME#PRX) is asked
+for that format, in the store of the encoder it holds.
+
+The index is the union of the headers. A call reads the vectors that are there, sorts the texts that are missing,
+longest first, and computes them in groups of `SHARD`; each group is checksummed and renamed into place before the next
+begins. A killed run therefore loses at most one group, and its successor cuts the rest exactly as it would have: the
+same files, and on one kind of machine the same bytes. Before computing, a process claims its group: a locked file that
+lists the texts, so that nobody computes a text that somebody is computing; the lock of a process that died is free.
+
+A bit that flipped anywhere is noticed before use: the shard is removed, and what was wanted of it computed again. Shards
+are never merged: a thousand calls of one text each leave a thousand small files, which cost the next call 0.1 s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from scirep_core.kit import claims
+from scirep_core.encoders import Encoder, check_format
+from scirep_core.encoders.models.saved import Held
+from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.kit.store import home, read_header, read_shard, settle, stable_hash, write_shard
+
+SHARD = 512
+POLL = 0.05
+"""Seconds between two looks at what other processes have finished."""
+Progress = Callable[[int, int], None]
+"""Called with (texts done, texts in all) after every group that had to be computed."""
+
+log = logging.getLogger("scirep")
+
+
+def readable(text: str) -> str:
+    """Return a text as encoders get it: a lone surrogate, half a character that no tokenizer takes, becomes U+FFFD.
+
+    Everything else stays, NUL included.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def text_hash(text: str) -> str:
+    """Return the name of a text in the store: 128 bits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def folder_of(encoder: Encoder, format: Format) -> Path:
+    """Return the folder with an encoder's vectors under a task format."""
+    return home() / "vectors" / encoder.fingerprint / format
+
+
+def embed(
+    encoder: Encoder, texts: Sequence[str], format: Format, progress: Progress | None = None
+) -> NDArray[np.float32]:
+    """Return (n, dim) float32 vectors of `texts`, from the store where they are there.
+
+    Beside the result, memory holds one group and the hashes of the texts. Raises NumericError naming the text if the
+    encoder returns NaN, CacheError if the store cannot be written; a store with all the vectors may be read-only.
+    """
+    check_format(format)
+    if isinstance(encoder, Held):
+        return embed(encoder.encoder, texts, encoder.format, progress)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError("texts must be a list of strings; wrap a single text in a list")
+    if len(texts) == 0:
+        return np.empty((0, encoder.dim), dtype=np.float32)
+    missing: dict[str, str] = {}  # hash -> text
+    first: dict[str, int] = {}  # hash -> row
+    again: list[tuple[int, int]] = []  # row, and the row before it with the same text
+    for row, text in enumerate(map(readable, texts)):
+        name = text_hash(text)
+        if first.setdefault(name, row) != row:
+            again.append((row, first[name]))
+        missing[name] = text
+    result: NDArray[np.float32] | None = None
+    for names, vectors in _obtain(encoder, missing, format, progress):
+        if result is None:
+            result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
+        result[[first[name] for name in names]] = vectors
+    assert result is not None
+    for row, same in again:
+        result[row] = result[same]
+    return result
+
+
+def encode(encoder: Encoder, texts: Sequence[str], format: Format) -> NDArray[np.float32]:
+    """Return (n, dim) float32 vectors of texts under a task format, through the vector store."""
+    return embed(encoder, texts, format)
+
+
+def _obtain(
+    encoder: Encoder, missing: dict[str, str], format: Format, progress: Progress | None
+) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    """Yield (hashes, vectors) until `missing` is empty: first what is stored, then group by group."""
+    folder, total, seen = folder_of(encoder, format), len(missing), set[str]()
+    filled = [folder_of(encoder, one) for one in encoder.formats] if _shares(encoder) else [folder]
+    plan = filled[0]  # where the work is shared out
+    yield from _stored(folder, missing, seen)
+    for other in () if getattr(encoder, "by_format", True) else FORMATS:
+        yield from _stored(folder_of(encoder, other), missing, set())
+    waiting = sorted(missing, key=lambda name: (-len(missing[name]), missing[name]))[::-1]  # the next ones last
+    while missing:
+        with _planning(plan):
+            claimed = _claimed(plan, filled)  # before looking at what is stored: a claim goes when its shard is there
+            arrived = list(_stored(folder, missing, seen))
+            while waiting and waiting[-1] not in missing:
+                waiting.pop()
+            group = list(islice((n for n in reversed(waiting) if n in missing and n not in claimed), SHARD))
+            shard = f"{stable_hash(group)}.shard"
+            claim = _claim(plan / shard, group) if group else None
+        yield from arrived
+        if claim is None:
+            if missing:
+                time.sleep(POLL)
+            continue
+        try:
+            found = _vectors(encoder, [missing[name] for name in group], format)
+            for one, vectors in found.items():  # what was asked for comes last: where it is, the others are
+                meta = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "format": one, "texts": group}
+                write_shard(folder_of(encoder, one) / shard, vectors, meta)
+        finally:
+            claims.release(claim)
+        seen.add(shard)
+        for name in group:
+            del missing[name]
+        if progress:
+            progress(total - len(missing), total)
+        yield group, vectors
+
+
+def compute(encoder: Encoder, texts: list[str], format: Format) -> NDArray[np.float32]:
+    """Return (n, dim) float32 vectors past the store, checked. Raises NumericError naming a text without a proper one."""
+    return _checked(encoder, texts, encoder.encode(texts, format))
+
+
+def _shares(encoder: Encoder) -> bool:
+    """Return whether a forward pass gives the vectors of all formats."""
+    return bool(getattr(encoder, "shared_pass", False))
+
+
+def _vectors(encoder: Encoder, texts: list[str], format: Format) -> dict[Format, NDArray[np.float32]]:
+    """Return the vectors, checked, of the format that is asked for, and before it those that came with them."""
+    if not _shares(encoder):
+        return {format: compute(encoder, texts, format)}
+    found: dict[Format, Any] = encoder.encode_formats(texts)  # type: ignore[attr-defined]
+    return {one: _checked(encoder, texts, found[one]) for one in sorted(found, key=lambda one: (one == format, one))}
+
+
+def _checked(encoder: Encoder, texts: list[str], given: Any) -> NDArray[np.float32]:
+    vectors = np.asarray(given, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise NumericError(f"{encoder.name}: encode returned shape {vectors.shape} for {len(texts)} texts")
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        raise NumericError(
+            f"{encoder.name}: the vector of text {texts[bad[0]][:60]!r} holds NaN or infinity ({len(bad)} of "
+            f"{len(texts)} texts); none of them was stored. Check the model's weights"
+        )
+    return vectors
+
+
+def _stored(folder: Path, missing: dict[str, str], seen: set[str]) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    """Yield (hashes, vectors) of what is wanted in shards not `seen` before, and take it from `missing`."""
+    if not missing or not folder.is_dir():
+        return
+    for path in sorted(path for path in folder.glob("*.shard") if path.name not in seen):
+        try:
+            meta = read_header(path).meta
+            listed = meta.get("texts")
+            ours = meta.get("fingerprint") == folder.parent.name and meta.get("format") == folder.name
+            if ours and isinstance(listed, list) and not missing.keys().isdisjoint(listed):
+                vectors, _ = read_shard(path)
+                taken = [i for i, name in enumerate(listed) if name in missing]
+                for i in taken:
+                    del missing[listed[i]]
+                yield [listed[i] for i in taken], vectors if len(taken) == len(listed) else vectors[taken]
+            seen.add(path.name)
+        except FileNotFoundError:
+            continue
+        except CacheError as error:
+            log.warning("%s. It is removed; what is needed of it is computed again", error.reason)
+            with claims.writing(folder):
+                path.unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------ sharing the work
+
+
+@contextmanager
+def _planning(folder: Path) -> Iterator[None]:
+    """Hold the folder's one lock, under which groups are chosen and claimed; it is never held while computing."""
+    lock = claims.acquire(folder / "plan.lock")
+    try:
+        yield
+    finally:
+        claims.release(lock)
+
+
+def _claim(path: Path, group: list[str]) -> FileLock:
+    """Claim a group under the planning lock: the file lists its texts, and is locked for as long as its process lives."""
+    lock = claims.acquire(path.with_suffix(".claim"))
+    try:
+        with claims.writing(path):
+            Path(lock.lock_file).write_text(json.dumps(group), encoding="ascii")
+    except BaseException:
+        claims.release(lock)
+        raise
+    return lock
+
+
+def _claimed(folder: Path, filled: Sequence[Path]) -> set[str]:
+    """Return the texts that living processes are computing; what the dead left behind is removed, where they wrote too."""
+    claimed: set[str] = set()
+    alive = claims.bury(folder)
+    for path in alive:
+        with suppress(FileNotFoundError):  # its holder has just finished, and the shard is there
+            claimed |= set(json.loads(path.read_text(encoding="ascii")))
+    for place in filled:
+        settle(place)
+    return claimed

@@ -1,0 +1,239 @@
+"""The systems that rank CSFCube's pools (section 5, appendix C), by name.
+
+    lexical     facet sentences against whole abstracts; see `encoders.lexical`
+    sentences   Definition 2: every query facet sentence against every candidate sentence, largest cosine
+    facet       Definition 1: the same, against the candidate's sentences of the same facet (all of them if it has none)
+    abstract    title and abstract of both as one text, L2 distance; knows no facet
+    pools       a published ranking, read as it is
+
+Any encoder goes with any of the middle three: `minilm:abstract`, `org/model:sentences`. Definition 2 also takes
+sentences of one's own choosing (`chosen`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.encoders.vectors.embed import Progress, embed
+from scirep_core.encoders import ENCODERS, Encoder, lexical, load_encoder
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.evaluators.facets import System, rank_by_scores, rank_by_vectors, read_rankings
+from scirep_core.kit.formats import FACET_OF_LABEL
+from scirep_core.kit.records import Query
+from scirep_core.kit.store import stable_hash
+
+Chosen = Mapping[Query, Sequence[int]]
+"""Sentence numbers (from 0) of each query paper to search by, instead of its facet's (CSFCube Definition 2)."""
+
+
+class Reason(NamedTuple):
+    """Why a candidate matched: sentence pairs (query sentence, candidate sentence, cosine) or weighted shared terms."""
+
+    pairs: tuple[tuple[int, int, float], ...] = ()
+    terms: tuple[tuple[str, float], ...] = ()
+
+
+class Ranked(NamedTuple):
+    """A system's rankings and a function that explains one candidate of one query."""
+
+    system: System
+    explain: Callable[[Query, str], Reason]
+
+
+class Named(NamedTuple):
+    """One row of the registry: kind, what it builds on, the name in the paper's tables ("" if it is ours)."""
+
+    kind: str
+    base: str
+    printed: str
+    text: str
+
+
+SYSTEMS: dict[str, Named] = {
+    "fabs_tfidf": Named("lexical", "tfidf", "fabs_tfidf", "TF-IDF of facet sentences against abstracts"),
+    "fabs_bm25": Named("lexical", "bm25", "fabs_bm25", "BM25, one index per pool"),
+    "fabs_cbow200": Named("lexical", "cbow", "fabs_cbow200", "mean of 200-d word vectors trained on these abstracts"),
+    "fabs_tfidfcbow200": Named("lexical", "tfidfcbow", "fabs_tfidfcbow200", "IDF-weighted mean of the same vectors"),
+    "minilm_sentences": Named("sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)"),
+    "minilm_facet": Named("facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)"),
+    "minilm_abstract": Named("abstract", "minilm", "", "MiniLM, title and abstract as one text"),
+    "sentbert_pp": Named("sentences", "sentbert_pp", "SentBERT-PP", "paraphrase model, best sentence pair"),
+    "sentbert_nli": Named("sentences", "sentbert_nli", "SentBERT-NLI", "NLI model, best sentence pair"),
+    "unsimcse": Named("sentences", "unsimcse", "UnSimCSE-BERT", "unsupervised SimCSE, best sentence pair"),
+    "susimcse": Named("sentences", "susimcse", "SuSimCSE-BERT", "supervised SimCSE, best sentence pair"),
+    "specter": Named("abstract", "specter", "SPECTER", "SPECTER on title and abstract"),
+    "specter_pools": Named("pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)"),
+}
+HERE = {"tfidf": "fabs_tfidf", "bm25": "fabs_bm25"} | {
+    spec.base: name for name, spec in SYSTEMS.items() if spec.kind == "abstract"
+}
+"""What other tasks call a system -> its name among CSFCube's: an encoder is one vector of title and abstract."""
+KINDS = ("sentences", "facet", "abstract")
+LEXICAL: dict[str, Callable[[Sequence[str], int], lexical.Lexical]] = {
+    "tfidf": lambda corpus, seed: lexical.tfidf(corpus),
+    "bm25": lambda corpus, seed: lexical.bm25(corpus),
+    "cbow": lambda corpus, seed: lexical.cbow(corpus, seed),
+    "tfidfcbow": lambda corpus, seed: lexical.cbow(corpus, seed, weighted=True),
+}
+
+
+_UNIT: dict[tuple[str, str], NDArray[np.float32]] = {}
+"""Unit vectors of the last collection's sentences: Definitions 1 and 2 compare the same ones."""
+
+
+def resolve(name: str) -> tuple[str, Named]:
+    """Return (canonical name, row) of a system; `bm25` finds `fabs_bm25`, `minilm` finds `minilm_sentences`.
+
+    Raises ConfigError naming the nearest system.
+    """
+    for candidate in (name, f"fabs_{name}", f"{name}_sentences"):
+        if candidate in SYSTEMS:
+            return candidate, SYSTEMS[candidate]
+    base, colon, kind = name.rpartition(":")
+    if not colon:
+        base, kind = name, "sentences"
+    if kind in KINDS and (
+        base in ENCODERS or base.count("/") == 1 or ("/" in base and Path(base).expanduser().is_dir())
+    ):
+        return f"{base}:{kind}", Named(kind, base, "", f"{base}, {kind}")
+    raise ConfigError(
+        f"unknown system {name!r}; {nearest(name, SYSTEMS)}; or <encoder>:<{'|'.join(KINDS)}> with an encoder, "
+        "folder or hub name org/model"
+    )
+
+
+def rank(
+    collection: FacetCollection,
+    name: str,
+    *,
+    folder: Path | None = None,
+    seed: int = 0,
+    chosen: Chosen | None = None,
+    progress: Progress | None = None,
+) -> Ranked:
+    """Rank every pool of a collection with one system.
+
+    Args:
+        folder: the collection's files; only systems that read published pools need it.
+        seed: of trained parts (word vectors).
+        chosen: sentences to search by (Definition 2); the facet's sentences where a query is not listed.
+        progress: called with (done, all) texts while encoding.
+    """
+    canonical, named = resolve(name)
+    started = time.perf_counter()
+    if named.kind == "pools":
+        rankings, _ = read_rankings((folder or Path()) / named.base)
+        system = System(canonical, rankings, stable_hash([list(map(list, rankings.values()))])[:16], "as published")
+        return Ranked(system, lambda query, candidate: Reason())
+    if named.kind == "lexical":
+        return _rank_lexical(collection, canonical, named.base, seed, chosen, started)
+    encoder = load_encoder(named.base)
+    if named.kind == "abstract":
+        return _rank_abstract(collection, canonical, encoder, progress, started)
+    return _rank_sentences(collection, canonical, encoder, named.kind, chosen, progress, started)
+
+
+def query_sentences(collection: FacetCollection, query: Query, chosen: Chosen | None = None) -> list[int]:
+    """Return the numbers of the sentences a query searches by: the chosen ones, else those of its facet.
+
+    Raises ConfigError for a chosen number the abstract does not have, or an empty choice.
+    """
+    paper = collection.papers[query.paper_id]
+    if chosen is not None and query in chosen:
+        numbers = sorted(set(chosen[query]))
+        if not numbers or numbers[0] < 0 or numbers[-1] >= len(paper.sentences):
+            raise ConfigError(
+                f"query {query.query_id}: sentences {list(chosen[query])} chosen, its abstract has "
+                f"0 to {len(paper.sentences) - 1}; choose at least one"
+            )
+        return numbers
+    return [i for i, label in enumerate(paper.labels) if FACET_OF_LABEL.get(label) == query.facet]
+
+
+def _rank_lexical(
+    collection: FacetCollection, name: str, base: str, seed: int, chosen: Chosen | None, started: float
+) -> Ranked:
+    ranker = LEXICAL[base]([paper.abstract for paper in collection.papers.values()], seed)
+    texts: dict[Query, str] = {}
+    scores: dict[Query, NDArray[np.float64]] = {}
+    for query in collection.queries:
+        sentences = collection.papers[query.paper_id].sentences
+        texts[query] = " ".join(sentences[i] for i in query_sentences(collection, query, chosen))
+        pool = [collection.papers[candidate].abstract for candidate in collection.candidates(query)]
+        scores[query] = ranker.scores(lexical.Pool(texts[query], pool))
+
+    def explain(query: Query, candidate: str) -> Reason:
+        terms = ranker.terms(texts[query], collection.papers[candidate].abstract)
+        return Reason(terms=tuple((term, round(weight, 2)) for term, weight in terms[:8]))
+
+    similarity = {"bm25": "BM25 score", "tfidf": "l2 of l2-normalised rows"}.get(base, "l2")
+    rankings = rank_by_scores(collection, scores)
+    return Ranked(System(name, rankings, ranker.fingerprint, similarity, time.perf_counter() - started), explain)
+
+
+def _rank_abstract(
+    collection: FacetCollection, name: str, encoder: Encoder, progress: Progress | None, started: float
+) -> Ranked:
+    papers = list(collection.papers.values())
+    vectors = embed(encoder, [encoder.recipe.of_paper(paper) for paper in papers], "PRX", progress)
+    by_id = {paper.paper_id: vector for paper, vector in zip(papers, vectors, strict=True)}
+    rankings = rank_by_vectors(collection, by_id, "l2")
+    system = System(name, rankings, encoder.fingerprint, "l2", time.perf_counter() - started)
+    return Ranked(system, lambda query, candidate: Reason())
+
+
+def _rank_sentences(
+    collection: FacetCollection,
+    name: str,
+    encoder: Encoder,
+    kind: str,
+    chosen: Chosen | None,
+    progress: Progress | None,
+    started: float,
+) -> Ranked:
+    papers = list(collection.papers.values())
+    key = (encoder.fingerprint, collection.data_hash)
+    if key not in _UNIT:
+        flat = embed(encoder, [sentence for paper in papers for sentence in paper.sentences], "PRX", progress)
+        _UNIT.clear()  # one at a time: a large collection's sentences fill memory
+        _UNIT[key] = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    flat = _UNIT[key]
+    ends = np.cumsum([len(paper.sentences) for paper in papers])
+    rows = {paper.paper_id: range(end - len(paper.sentences), end) for paper, end in zip(papers, ends, strict=True)}
+
+    def cosines(query: Query, candidate: str) -> tuple[list[int], list[int], NDArray[np.float32]]:
+        """Sentence numbers of query and candidate that are compared, and their cosines."""
+        mine = query_sentences(collection, query, chosen)
+        labels = collection.papers[candidate].labels
+        theirs = list(range(len(labels)))
+        if kind == "facet":
+            theirs = [j for j in theirs if FACET_OF_LABEL.get(labels[j]) == query.facet] or theirs
+        left, right = flat[[rows[query.paper_id][i] for i in mine]], flat[[rows[candidate][j] for j in theirs]]
+        return mine, theirs, left @ right.T
+
+    scores = {
+        query: np.array([_largest(cosines(query, candidate)[2]) for candidate in collection.candidates(query)])
+        for query in collection.queries
+    }
+
+    def explain(query: Query, candidate: str) -> Reason:
+        mine, theirs, table = cosines(query, candidate)
+        best: Iterable[int] = np.argsort(-table, axis=None, kind="stable")[:3]
+        pairs = [(mine[k // len(theirs)], theirs[k % len(theirs)], round(float(table.flat[k]), 3)) for k in best]
+        return Reason(pairs=tuple(pairs))
+
+    fingerprint = encoder.fingerprint if chosen is None else f"{encoder.fingerprint}-chosen"
+    rankings = rank_by_scores(collection, scores)
+    return Ranked(System(name, rankings, fingerprint, "max cosine", time.perf_counter() - started), explain)
+
+
+def _largest(table: NDArray[np.float32]) -> float:
+    """Return the largest cosine, or -1 where query or candidate has no sentence to compare."""
+    return float(table.max()) if table.size else -1.0

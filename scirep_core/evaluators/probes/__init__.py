@@ -1,0 +1,104 @@
+"""Linear probes on frozen vectors: classification and regression (SciRepEval A.3, A.4).
+
+A linear SVM learns the task's labels from the training rows' vectors; what it predicts for the test rows is scored: F1,
+accuracy, Kendall's tau. `paper_probes` is the published code, oddities kept; `sound_probes` what one would do today;
+`few_shot` repeats either on a few examples; `label_scores` has the metrics and their bootstrap. SciMult's linear column
+(4.4, Table 4) follows SciDocs instead, whose script tries seven C from 1e-4 to 1e2 where SciRepEval's tries five.
+
+Probes stay on the CPU, wherever the vectors were made: the published ones are scikit-learn's own runs, exact to its random state,
+and the sound ones converge to 1e-8 in float64, which a GPU sums in another order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.data.task import Labelled, Task
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.evaluators.probes import paper_probes, sound_probes
+from scirep_core.evaluators.probes.few_shot import Parts, Probe, few_shot_rows
+from scirep_core.evaluators.label_scores import label_rows
+from scirep_core.evaluators.probes.probe_search import Said, counted_warnings, heard
+from scirep_core.evaluators.rows import Asked, Vectors, sentence
+from scirep_core.results import Result
+
+
+def evaluate(
+    task: Task,
+    vectors: Vectors,
+    protocol: str = "paper",
+    on_missing: str = "error",
+    metrics: Sequence[str] | None = None,
+    similarity: str | None = None,
+    seed: int = 0,
+    intercept: bool = True,
+) -> list[Result]:
+    """Return one row per metric for the split `test` and for each few-shot setting, `64-shot` and so on.
+
+    A setting the training rows do not allow for is left out, and the note of `test` says why. `similarity` is ignored;
+    `intercept=False` (protocol `paper` alone) fits SVMs without one, and the rows' parameters say so.
+
+    Raises DataError for a missing vector or data no probe can be fitted to, ConfigError for F1 of classes that are not 0, 1.
+    """
+    data = task.payload
+    assert isinstance(data, Labelled)
+    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics), "", seed)
+    sides = [data.splits["train"], data.splits["test"]]
+    kept = asked.kept(example.paper_id for side in sides for example in side)
+    train, test = ([example for example in side if example.paper_id in kept] for side in sides)
+    if not train or not test:
+        raise DataError("vectors", None, f"no {'test' if train else 'training'} row of {task.name} has a vector")
+    x, x_test = (asked.matrix([e.paper_id for e in side]).astype(np.float64) for side in (train, test))
+    y, y_test = (np.array([e.label for e in side]) for side in (train, test))
+    if "f1" in asked.metrics and (data.multi_label or not set(np.unique([*y, *y_test])) <= {0, 1}):
+        raise ConfigError(f"metric 'f1' needs labels 0 and 1; {task.name} has others: ask for f1_macro")
+    shared: dict[str, Any] = {
+        "coverage": (len(train) + len(test)) / sum(map(len, sides)),
+        "pool": f"{len(test)} of {len(sides[1])} test rows, {len(train)} of {len(sides[0])} training rows",
+        "parameters": {} if intercept else {"intercept": False},
+    }
+    said: Said = Counter()
+    parts = Parts(x, y, x_test, y_test)
+    probe = Probe(protocol, seed, _chooses(asked, y), intercept, task.name)
+    with counted_warnings(said):
+        try:
+            predicted = _predicted(task, probe, parts, said)
+        except ValueError as error:
+            raise DataError(task.name, None, f"no probe can be fitted: {str(error).splitlines()[0]}") from None
+    rows, left_out = label_rows(asked, asked.metrics, y_test, predicted, **shared, note=heard(said)), []
+    few: list[Result] = []
+    for setting in data.few_shot if task.type == "classification" else ():
+        try:
+            few += few_shot_rows(asked, probe, setting, parts, **shared)
+        except DataError as error:  # too few rows for this setting; the full one stands
+            left_out.append(f"{setting.sample_size}-shot left out: {error.reason}")
+    return [replace(row, note=sentence(row.note, *left_out)) for row in rows] + few
+
+
+def _chooses(asked: Asked, y: NDArray[Any]) -> str:
+    """Return the metric C is chosen by: the task's first, whatever is asked, or where labels are not 0 and 1 no `f1`."""
+    own = asked.task.metrics[0] if asked.task.metrics else asked.metrics[0]
+    return asked.metrics[0] if own == "f1" and not set(np.unique(y)) <= {0, 1} else own
+
+
+def _predicted(task: Task, probe: Probe, parts: Parts, said: Said) -> NDArray[Any]:
+    """Return what a probe trained on all training rows predicts for the test rows."""
+    x, y, x_test, _ = parts
+    _, seed, metric, intercept, shown = probe
+    if probe.protocol == "paper":
+        if task.type == "regression":
+            return paper_probes.targets(x, y.astype(np.float64), x_test, said, intercept, shown)
+        if y.ndim == 2:
+            return paper_probes.labels(x, y, x_test, said, intercept, shown=shown)
+        return paper_probes.classes(x, y, x_test, said, intercept, shown=shown)
+    if task.type == "regression":
+        return sound_probes.targets(x, y.astype(np.float64), x_test, said, seed, metric, shown)
+    if y.ndim == 2:
+        return sound_probes.labels(x, y, x_test, said, seed, shown=shown)
+    return sound_probes.classes(x, y, x_test, said, seed, metric, shown=shown)

@@ -1,0 +1,171 @@
+"""Probes as one would fit them today: what the published ones leave to chance is settled.
+
+- features are standardised by the training rows (no label is seen, and no test row);
+- C from 1e-5 .. 1e-1 (5), chosen on the task's own metric (each label's F1; Kendall's tau) by two rounds of 5-fold
+  stratified cross-validation, shuffled anew by the seed for each round; of equals the smallest;
+- every fit converges (`linear_fit`): LinearSVC's squared hinge, one class against the rest; LinearSVR's squared
+  epsilon-insensitive loss, epsilon 0.1, on standardised targets;
+- k-shot means k examples PER CLASS (of several labels: k positives per label), drawn anew for each repeat from the seed;
+  C = 1: there is nothing to choose it by.
+
+Rows are turned to their principal axes, and into the space the training rows span where that is the smaller one (TF-IDF):
+the optimum lies in it, so that predictions stay as they are, and fits are quick.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.data.task import FewShot
+from scirep_core.evaluators.label_scores import correlation, label_score
+from scirep_core.evaluators.probes.linear_fit import Loss, fit, with_constant
+from scirep_core.evaluators.probes.probe_search import Ints, Said, one_kind
+from scirep_core.evaluators.rows import Floats
+from scirep_core.kit.terminal import bar
+
+COSTS = np.logspace(-5, -1, 5)
+"""On standardised features more only costs time: the solution stops changing."""
+FOLDS, ROUNDS = 5, 2
+CELLS = 1 << 24
+"""Fits run together up to this many rows x columns: 128 MB an array."""
+
+
+class Trial(NamedTuple):
+    """One fold: (n, columns) -1 and 1 or targets, the rows to train on and to try on, and what their scores are worth."""
+
+    y: Floats
+    train: Ints
+    test: Ints
+    worth: Callable[[Floats, Ints], float]
+
+
+def prepared(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
+    """Return both standardised by x and turned to the principal axes of x, with a constant 1 appended."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(x)
+    a, b = scaler.transform(x), scaler.transform(x_test)
+    if a.shape[1] <= len(a):
+        _, axes = np.linalg.eigh(a.T @ a)
+        return with_constant(a @ axes), with_constant(b @ axes)
+    squares, turn = np.linalg.eigh(a @ a.T)
+    kept = squares > squares[-1] * 1e-12
+    lengths, turn = np.sqrt(squares[kept]), turn[:, kept]
+    return with_constant(turn * lengths), with_constant(b @ (a.T @ (turn / lengths)))
+
+
+def tried(x: Floats, trials: Sequence[Trial], loss: Loss, said: Said, shown: str) -> Floats:
+    """Return (trials, costs): what each fold's held-out rows are worth at each of COSTS."""
+    together = max(1, CELLS // (len(x) * trials[0].y.shape[1]))
+    found = np.zeros((len(trials), len(COSTS)))
+    groups = [range(start, min(start + together, len(trials))) for start in range(0, len(trials), together)]
+    with bar(what=shown, total=len(groups) * len(COSTS), delay=2, leave=False) as told:
+        for group in groups:
+            y = np.concatenate([trials[i].y for i in group], axis=1)
+            width, weights = y.shape[1] // len(group), None
+            mask = np.zeros(y.shape, dtype=bool)
+            for at, i in enumerate(group):
+                mask[trials[i].train, at * width : (at + 1) * width] = True
+            for c, cost in enumerate(COSTS):
+                weights, unfinished = fit(x, y, mask, np.full(y.shape[1], cost), loss, weights)
+                said["fits that did not converge"] += unfinished
+                scores = x @ weights
+                for at, i in enumerate(group):
+                    held = trials[i].test
+                    found[i, c] = trials[i].worth(scores[held, at * width : (at + 1) * width], held)
+                told.update()
+    return found
+
+
+def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, said: Said) -> Floats:
+    weights, unfinished = fit(x, y, np.ones(y.shape, dtype=bool), costs, loss)
+    said["fits that did not converge"] += unfinished
+    return weights
+
+
+def classes(
+    x: Floats, y: Ints, x_test: Floats, said: Said, seed: int, metric: str, search: bool = True, shown: str = ""
+) -> Ints:
+    """Return the predicted class of each row of x_test; `search=False` is C = 1. Raises ValueError for a single class."""
+    names = np.unique(y)
+    if len(names) < 2:
+        raise ValueError(f"all training rows are of class {names[0]}")
+    x, x_test = prepared(x, x_test)
+    signs = np.where(y[:, None] == (names[1:] if len(names) == 2 else names), 1.0, -1.0)
+    cost = 1.0
+    if search:
+        worth = functools.partial(_worth, metric, names, y)
+        trials = [Trial(signs, *cut, worth) for cut in _cuts(x, y, seed)]
+        cost = float(COSTS[int(np.argmax(tried(x, trials, "hinge", said, shown).mean(axis=0)))])
+    return _named(names, x_test @ _fit_all(x, signs, np.full(signs.shape[1], cost), "hinge", said))
+
+
+def _named(names: NDArray[Any], scores: Floats) -> Ints:
+    """Return the class with the highest score; of two classes the second where its score is above 0."""
+    return np.asarray(names[(scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)])
+
+
+def _worth(metric: str, names: NDArray[Any], y: Ints, scores: Floats, rows: Ints) -> float:
+    return label_score(metric, y[rows], _named(names, scores))
+
+
+def _cuts(x: Floats, y: Ints, seed: int) -> list[tuple[Ints, Ints]]:
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    folds = min(FOLDS, max(Counter(y.tolist()).values()))
+    return list(RepeatedStratifiedKFold(n_splits=folds, n_repeats=ROUNDS, random_state=seed).split(x, y))
+
+
+def labels(x: Floats, y: Ints, x_test: Floats, said: Said, seed: int, search: bool = True, shown: str = "") -> Ints:
+    """Return (test, labels) predictions: every label has folds and a C of its own, the fits run together."""
+    x, x_test = prepared(x, x_test)
+    alone = [one_kind(column, len(x_test), said) for column in y.T]
+    asked = [label for label, only in enumerate(alone) if only is None]
+    predicted = np.stack([np.zeros(len(x_test), dtype=int) if only is None else only for only in alone], axis=1)
+    if not asked:
+        return predicted
+    signs, costs, pair = np.where(y[:, asked] == 1, 1.0, -1.0), np.ones(len(asked)), np.array([0, 1])
+    if search:
+        trials = [
+            (i, Trial(signs[:, i : i + 1], *cut, functools.partial(_worth, "f1", pair, y[:, label])))
+            for i, label in enumerate(asked)
+            for cut in _cuts(x, y[:, label], seed)
+        ]
+        found, owner = tried(x, [trial for _, trial in trials], "hinge", said, shown), np.array([i for i, _ in trials])
+        costs = np.array([COSTS[int(np.argmax(found[owner == i].mean(axis=0)))] for i in range(len(asked))])
+    predicted[:, asked] = x_test @ _fit_all(x, signs, costs, "hinge", said) > 0
+    return predicted
+
+
+def targets(x: Floats, y: Floats, x_test: Floats, said: Said, seed: int, metric: str, shown: str = "") -> Floats:
+    """Return the predicted target of each row of x_test."""
+    from sklearn.model_selection import RepeatedKFold
+
+    x, x_test = prepared(x, x_test)
+    mean, spread = y.mean(), y.std() or 1.0
+    target = ((y - mean) / spread)[:, None]
+    folds = RepeatedKFold(n_splits=min(FOLDS, len(x)), n_repeats=ROUNDS, random_state=seed)
+    cuts: list[tuple[Ints, Ints]] = list(folds.split(x))
+    trials = [Trial(target, *cut, lambda scores, rows: correlation(metric, y[rows], scores[:, 0])) for cut in cuts]
+    cost = COSTS[[int(np.argmax(tried(x, trials, "tube", said, shown).mean(axis=0)))]]
+    return np.asarray((x_test @ _fit_all(x, target, cost, "tube", said))[:, 0] * spread + mean)
+
+
+def shots(y: Ints, setting: FewShot, seed: int, said: Said) -> Iterator[Ints]:
+    """Yield the training rows of each repeat, in file order."""
+    columns = list(y.T == 1) if y.ndim == 2 else [y == label for label in np.unique(y)]
+    for repeat in range(setting.iterations):
+        stream = np.random.default_rng([seed, repeat])
+        chosen: set[int] = set()
+        for column in columns:
+            there = np.flatnonzero(column)
+            if len(there) < setting.sample_size:
+                said["classes or labels with fewer examples than asked, all taken"] += 1
+            chosen.update(stream.choice(there, min(setting.sample_size, len(there)), replace=False).tolist())
+        yield np.array(sorted(chosen), dtype=np.int64)

@@ -1,0 +1,327 @@
+"""The format explorer: one paper under each task format's vectors, its neighbours side by side (SciRepEval v2, section 4).
+
+Figure 1 of the paper draws why a paper should have several vectors: a space good for one format of task need not be good
+for another. Here that is looked at on real vectors. A reader chooses a paper and sees its ten nearest papers under each
+format, which of them two formats share, what they have in common with the paper, and a map of each space:
+
+    shared(F, G)      papers among the first ten under both F and G
+    field, linked     neighbours of the same field; neighbours that cite the paper or are cited by it
+    years, citations  mean |difference| of years; of citations 10^(mean |difference of log10(1 + citations)|), a factor
+
+each beside its mean over all papers and what ten papers drawn at random give. All is computed before and lies in the
+widget's state; nothing here reads files. The browser half is `formats.js`, the plain twin `fallback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page.widgets.common import Explorer, View, check_choice, check_names, clip, complete, folded, module, style, table, within
+
+ESM, CSS = module("sfx", "command.js", "formats.js"), style("sfx", "formats.css")
+
+CAP = 900_000
+TEXT, HEADING = 340, 200
+"""Characters kept of an abstract and of a title."""
+LEVELS = 6
+"""Steps of the colours of years and citations, each with about as many papers."""
+SIDE = 1000
+"""Places on a map are whole numbers from 0 to this."""
+NAMES = {
+    "CLF": ("Classification", "trained to tell fields and topics apart by a linear classifier"),
+    "RGN": ("Regression", "trained to tell citations and year by a linear fit"),
+    "PRX": ("Proximity", "trained so that papers that belong together are near"),
+    "QRY": ("Ad-hoc search", "trained so that a typed query is near what it asks for"),
+}
+FACTS = {
+    "field": "in the same field",
+    "linked": "linked by a citation",
+    "years": "years apart",
+    "citations": "citations apart, as a factor",
+}
+ASKED = {"field": "CLF", "years": "RGN", "citations": "RGN", "linked": "PRX"}
+"""The format whose training tasks ask for a fact: fields of study; year and citations; citation triplets."""
+COLOURS = ("field", "year", "citations")
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class PaperView(NamedTuple):
+    """One paper; `number` is what the chapter's parameter `paper` takes for it."""
+
+    paper_id: str
+    number: int
+    title: str
+    text: str = ""
+    year: int | None = None
+    field: str = ""
+    citations: int | None = None
+
+
+class Space(NamedTuple):
+    """One format's vectors, looked at: places count papers from 0."""
+
+    format: str
+    near: Ints
+    """(papers, k) the nearest papers of each, nearest first, never itself."""
+    places: Floats
+    """(papers, 2) the map."""
+    kept: float
+    """Mean share of a paper's k nearest that are among its k nearest on the map, 0 to 1."""
+
+
+class Model(NamedTuple):
+    """One encoder with a vector a format."""
+
+    key: str
+    about: str
+    spaces: Sequence[Space]
+
+
+class FormatExplorer(Explorer):
+    """The widget. `selection` = {paper, colour, model}: observe it, or set all or part of it; `paper` is a paper's id."""
+
+    _esm = ESM
+    _css = CSS
+
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
+
+    def static_fallback(self) -> str:
+        """Return the current selection as HTML tables that need no script."""
+        return fallback(self._view, self.selection)
+
+
+# ------------------------------------------------------------------------------------------------------------ measures
+
+
+def shared(first: Ints, second: Ints) -> Ints:
+    """Return (papers,) how many of a paper's neighbours are the same in two (papers, k) lists."""
+    found: Ints = np.sum(first[:, :, None] == second[:, None, :], axis=(1, 2))
+    return found
+
+
+def facts(papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None, near: Ints) -> dict[str, Floats]:
+    """Return what neighbours have in common with their paper: name -> (papers,), citations as mean |log10| apart.
+
+    A fact that is not known of every paper is left out.
+    """
+    found: dict[str, Floats] = {}
+    if all(paper.field for paper in papers):
+        field = np.unique([paper.field for paper in papers], return_inverse=True)[1]
+        found["field"] = np.sum(field[near] == field[:, None], axis=1).astype(float)
+    if links is not None:
+        found["linked"] = np.array(
+            [len(set(row) & set(of)) for row, of in zip(near.tolist(), links, strict=True)], float
+        )
+    for name, values in _numbers(papers).items():
+        found[name] = np.mean(np.abs(values[near] - values[:, None]), axis=1)
+    return found
+
+
+def by_chance(papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None, k: int) -> dict[str, float]:
+    """Return the means of `facts` that k other papers drawn at random have: exact, all others being as likely."""
+    n = len(papers)
+    everyone = np.array([[j for j in range(n) if j != i] for i in range(n)])
+    counted = k / (n - 1)
+    found = facts(papers, links, everyone)
+    return {
+        name: float(each.mean()) * (counted if name in ("field", "linked") else 1.0) for name, each in found.items()
+    }
+
+
+def _numbers(papers: Sequence[PaperView]) -> dict[str, Floats]:
+    years, cited = ([p.year for p in papers], [p.citations for p in papers])
+    found = {"years": np.array(years, float)} if None not in years else {}
+    return found | ({"citations": np.log10(1 + np.array(cited, float))} if None not in cited else {})
+
+
+# ---------------------------------------------------------------------------------------------------------------- data
+
+
+def format_data(
+    papers: Sequence[PaperView],
+    models: Sequence[Model],
+    links: Sequence[Sequence[int]] | None = None,
+    *,
+    about: str = "",
+    notebook: str = "notebooks/scirepeval/specialisation.ipynb",
+    parameters: Mapping[str, Any] | None = None,
+    cap: int = CAP,
+) -> View:
+    """Return the explorer's data as plain JSON values.
+
+    Args:
+        papers: all that a neighbour can be.
+        models: each with two or more formats, all with the same number of neighbours.
+        links: of each paper the places of those it cites or is cited by; None where that is not known.
+        about: what the papers are, in a sentence.
+        notebook, parameters: for the papermill command; values "{paper}" and "{colour}" follow the selection, and
+            without such values `paper` is added.
+        cap: greatest size in bytes of the data in the page.
+
+    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    """
+    ids = [paper.paper_id for paper in papers]
+    _check(ids, models, links)
+    fields = sorted({p.field for p in papers if p.field}, key=lambda f: (-sum(p.field == f for p in papers), f))
+    k = models[0].spaces[0].near.shape[1]
+    given = {key: str(value) for key, value in (parameters or {}).items()}
+    follows = {} if any("{" in value for value in given.values()) else {"paper": "{paper}"}
+    numbers = {"year": [p.year for p in papers], "citations": [p.citations for p in papers]}
+    levels = {name: edges(values) for name, values in numbers.items()}
+    view: View = {
+        "k": k,
+        "about": about,
+        "papers": [
+            [p.paper_id, p.number, clip(p.title, HEADING), clip(p.text, TEXT), p.year,
+             fields.index(p.field) if p.field else None, p.citations] for p in papers
+        ],
+        "fields": fields,
+        "levels": {name: found for name, found in levels.items() if found},
+        "colours": [name for name in COLOURS if (fields if name == "field" else levels[name])],
+        "links": None if links is None else [sorted(int(j) for j in of) for of in links],
+        "formats": {s.format: NAMES.get(s.format, (s.format, "")) for model in models for s in model.spaces},
+        "facts": FACTS,
+        "asked": ASKED,
+        "chance": {"shared": k * k / (len(papers) - 1), **by_chance(papers, links, k)},
+        "models": [_model(model, papers, links) for model in models],
+        "notebook": notebook,
+        "parameters": {**given, **follows},
+    }  # fmt: skip
+    if not view["colours"]:
+        raise ConfigError(
+            "papers: none has a field, a year or citations; the maps would have nothing to be coloured by"
+        )
+    remedy = f"show fewer papers (now {len(papers):,}) or fewer models (now {len(models)})"
+    return within(cap, view, "format explorer", remedy)
+
+
+def _check(ids: Sequence[str], models: Sequence[Model], links: Sequence[Sequence[int]] | None) -> None:
+    check_names("papers", ids)
+    check_names("models", [model.key for model in models])
+    n = len(ids)
+    if links is not None and len(links) != n:
+        raise ConfigError(f"links: of {len(links)} papers, where {n} are given")
+    shapes = {space.near.shape for model in models for space in model.spaces}
+    if len(shapes) != 1 or next(iter(shapes))[0] != n or next(iter(shapes))[1] < 1:
+        raise ConfigError(f"models: neighbours of shapes {sorted(shapes)}; every space needs ({n}, k) with one k")
+    for model in models:
+        formats = [space.format for space in model.spaces]
+        if len(formats) < 2 or len(set(formats)) != len(formats):
+            raise ConfigError(f"{model.key}: formats {formats}; a comparison needs two or more, each once")
+        for space in model.spaces:
+            where = f"{model.key}, {space.format}"
+            if space.near.min() < 0 or space.near.max() >= n or np.any(space.near == np.arange(n)[:, None]):
+                raise ConfigError(f"{where}: neighbours must be other papers, by their places 0 to {n - 1}")
+            if any(len(set(row)) != len(row) for row in space.near.tolist()):
+                raise ConfigError(f"{where}: a paper is a neighbour twice")
+            if space.places.shape != (n, 2) or not np.isfinite(space.places).all():
+                raise ConfigError(f"{where}: the map needs two finite numbers for each of {n} papers")
+
+
+def _model(model: Model, papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None) -> View:
+    spaces = model.spaces
+    pairs = {f"{a}|{b}": shared(spaces[a].near, spaces[b].near) for a, b in combinations(range(len(spaces)), 2)}
+    each = [facts(papers, links, space.near) for space in spaces]
+    agreement = np.sum(list(pairs.values()), axis=0)
+    return {
+        "key": model.key,
+        "about": model.about,
+        "formats": [space.format for space in spaces],
+        "near": [space.near.tolist() for space in spaces],
+        "places": [_on_map(space.places).tolist() for space in spaces],
+        "kept": [round(space.kept, 3) for space in spaces],
+        "facts": {name: [round(float(found[name].mean()), 4) for found in each] for name in each[0]},
+        "shared": {pair: round(float(found.mean()), 4) for pair, found in pairs.items()},
+        "order": np.argsort(agreement, kind="stable").tolist(),
+    }
+
+
+def _on_map(places: Floats) -> Ints:
+    """Return places as whole numbers from 0 to SIDE, the longer side filled, the shorter one centred."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    scaled = (places - (low + high) / 2) / max(float((high - low).max()), 1e-12)
+    found: Ints = np.round((scaled + 0.5) * SIDE).astype(np.int64)
+    return found
+
+
+def edges(values: Sequence[int | None]) -> list[int]:
+    """Return where the levels of a colour begin, but the lowest: at most LEVELS - 1 numbers, ascending.
+
+    >>> edges([0, 0, 0, 0, 1, 2, 3, 4, 5, 9])
+    [2, 3, 5]
+    """
+    known = [value for value in values if value is not None]
+    if not known or min(known) == max(known):
+        return []
+    cuts = np.quantile(known, np.arange(1, LEVELS) / LEVELS, method="higher")
+    return sorted({int(cut) for cut in cuts if cut > min(known)})
+
+
+def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+    The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
+    """
+    papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
+    start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
+    new = complete(start, before, wanted)
+    check_choice("colour", new["colour"], view["colours"])
+    check_choice("model", new["model"], models)
+    if new["paper"] == "":
+        order = models[new["model"]]["order"]
+        new["paper"] = view["papers"][order[len(order) // 2]][0]
+    if new["paper"] not in papers:
+        raise ConfigError(f"selection: no paper {new['paper']!r} among the {len(papers):,} shown")
+    return new
+
+
+# ---------------------------------------------------------------------------------------------------------------- plain
+
+
+def fallback(view: View, selection: Mapping[str, Any]) -> str:
+    """Return one selection as HTML without script; the widget folds it away when it starts."""
+    model = next(model for model in view["models"] if model["key"] == selection["model"])
+    at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
+    formats, near = model["formats"], [rows[at] for rows in model["near"]]
+
+    def told(i: int) -> str:
+        _, _, title, _, year, field, cited = view["papers"][i]
+        parts = ([view["fields"][field]] if field is not None else []) + ([str(year)] if year is not None else [])
+        parts += [f"cited {cited} times"] if cited is not None else []
+        return f"{escape(title)} ({escape(', '.join(parts))})"
+
+    k, n = view["k"], len(view["papers"])
+    lists = [[str(r + 1), *(told(places[r]) for places in near)] for r in range(k)]
+    chance = view["chance"]
+    common = [
+        [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
+        for name, means in model["facts"].items()
+    ]
+    agree = []
+    for pair, mean in model["shared"].items():
+        a, b = (int(part) for part in pair.split("|"))
+        both = len(set(near[a]) & set(near[b]))
+        agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
+    summary = f"One paper under each format, as plain tables: {model['key']}"
+    return folded("sfx", view["key"], summary, [
+        f"<p><strong>{told(at)}</strong></p>",
+        table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
+        table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
+        table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
+              ("", *formats, f"any {k} papers"), common),
+    ])  # fmt: skip
+
+
+def shown(name: str, value: float) -> str:
+    """Return a fact's mean as it is printed: citations, kept as log10, as a factor."""
+    return f"\u00d7{10**value:.1f}" if name == "citations" else f"{value:.1f}"

@@ -1,0 +1,186 @@
+"""The score explorer: two systems side by side on every task, the difference with its interval, in the page.
+
+SciRepEval's tables have one row a system and one column a task; whether two rows differ they leave to the reader. Here
+a reader chooses two systems, sees both scores of each task, and their paired difference
+
+    d = score(first) - score(second), 95 % interval from resamples that both systems share
+
+which is settled where the interval leaves out 0. Scores and differences are Result rows that a chapter recorded: nothing
+is computed in the page, and a pair without a recorded difference shows none. The browser half is `scores.js`, the plain
+table for readers without script `fallback`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from scirep_core.data.inventory import TASKS
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.page.widgets.common import Explorer, View, check_choice, check_distinct, complete, folded, keyed, module, style, table
+from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.results import Result
+
+ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
+ORDERS = ("task", "first", "second", "difference")
+"""What the table may be sorted by; `-` before it turns the order round."""
+BOUNDS = ("random", "oracle")
+"""Floor and ceiling: not what a comparison opens with."""
+FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
+
+
+class Gap(NamedTuple):
+    """A paired difference of two systems, first minus second, on the 0-100 scale, with its interval."""
+
+    first: str
+    second: str
+    row: Result
+    """Task, split, metric and protocol of the two scores; value, low and high of the difference."""
+
+
+class Run(NamedTuple):
+    """What the reader may switch between: scores and differences that belong together."""
+
+    key: str
+    label: str
+    about: str
+    scores: Sequence[Result]
+    gaps: Sequence[Gap]
+
+
+class ScoreExplorer(Explorer):
+    """The widget. `selection` = {first, second, run, protocol, order}: observe it, or set all or part of it."""
+
+    _esm = ESM
+    _css = CSS
+
+    def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return resolve(self._view, before, wanted)
+
+    def static_fallback(self) -> str:
+        """Return all scores as HTML tables that need no script."""
+        return fallback(self._view)
+
+
+def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> View:
+    """Return the explorer's data as plain JSON values.
+
+    Args:
+        runs: those without scores are left out.
+        labels: what a system is called, where that is not its name.
+
+    Raises ConfigError without two systems, for a run given twice, a number twice, or a gap of systems without scores.
+    """
+    labels = labels or {}
+    given = [run for run in runs if run.scores]
+    check_distinct("runs", [run.key for run in given])
+    systems = list(dict.fromkeys(row.encoder for run in given for row in run.scores))
+    if len(systems) < 2:
+        raise ConfigError(f"runs: scores of {len(systems)} systems; a comparison needs two")
+    rows = [line for run in given for line in _lines(run, systems)]
+    view: View = {
+        "systems": [[name, labels.get(name, name)] for name in systems],
+        "runs": [[run.key, run.label, run.about] for run in given],
+        "formats": FORMATS,
+        "rows": rows,
+        "opens": {run.key: _opening(systems, [row for row in rows if row["run"] == run.key]) for run in given},
+    }
+    return keyed(view)
+
+
+def _opening(systems: Sequence[str], rows: Sequence[View]) -> list[str]:
+    """Return [first, second, protocol] of a run that show most: the pair and the protocol of most paired differences.
+
+    A floor or a ceiling stands in it only where nothing else was compared; of equals the earlier. A run without any paired
+    difference opens at its first two systems.
+    """
+    found = Counter((row["protocol"], pair) for row in rows for pair in row["gaps"])
+    here = sorted(systems, key=lambda name: not any(name in row["scores"] for row in rows))  # stable
+    bare = (rows[0]["protocol"], "|".join(str(systems.index(name)) for name in here[:2]))
+
+    def rank(one: tuple[str, str]) -> tuple[bool, int, int]:
+        bounds = {systems[int(place)] for place in one[1].split("|")} & {*BOUNDS}
+        return not bounds, found[one], -PROTOCOLS.index(one[0])
+
+    protocol, pair = max(found, key=rank, default=bare)
+    return [*(systems[int(place)] for place in pair.split("|")), protocol]
+
+
+def _place(row: Result) -> tuple[str, str, str, str]:
+    return row.protocol, row.task, row.split, row.metric
+
+
+def _lines(run: Run, systems: Sequence[str]) -> list[View]:
+    lines: dict[tuple[str, str, str, str], View] = {}
+    for row in run.scores:
+        line = lines.setdefault(_place(row), _line(run.key, row))
+        if row.encoder in line["scores"]:
+            raise ConfigError(f"{run.key}: two scores of {row.encoder} on {row.task}, {row.split}, {row.metric}")
+        line["scores"][row.encoder] = [row.value, row.low, row.high]
+    for gap in run.gaps:
+        at = lines.get(_place(gap.row))
+        if at is None or not {gap.first, gap.second} <= set(at["scores"]):
+            raise ConfigError(
+                f"{run.key}: a difference of {gap.first} and {gap.second} on {gap.row.task}, but not both scores"
+            )
+        turned = systems.index(gap.first) > systems.index(gap.second)
+        numbers = [gap.row.value, gap.row.low, gap.row.high]
+        if turned:
+            numbers = [None if x is None else -x for x in (numbers[0], numbers[2], numbers[1])]
+        pair = (gap.second, gap.first) if turned else (gap.first, gap.second)
+        at["gaps"]["|".join(str(systems.index(name)) for name in pair)] = numbers
+    return list(lines.values())
+
+
+def _line(run: str, row: Result) -> View:
+    like = SAMPLES[row.task].like if row.task in SAMPLES else row.task
+    spec = TASKS.get(like)
+    title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
+    return {
+        "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
+        "split": row.split, "metric": row.metric, "n": row.n, "scores": {}, "gaps": {},
+    }  # fmt: skip
+
+
+def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+    The default is where most is to be seen (`opens`). The two systems may be one and the same; a protocol that the chosen
+    run does not have gives way to one it has.
+    """
+    systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
+    first, second, protocol = view["opens"][runs[0]]
+    start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
+    new = complete(start, before, wanted)
+    orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
+    for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
+        check_choice(key, new[key], valid)
+    has = [name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])]
+    if new["protocol"] not in has:
+        if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
+            raise ConfigError(f"selection: protocol {new['protocol']!r}; {nearest(str(new['protocol']), PROTOCOLS)}")
+        new["protocol"] = has[0]
+    return new
+
+
+def fallback(view: View) -> str:
+    """Return all scores as one folding HTML table for each run without script; the widget folds it away when it starts."""
+    names = view["systems"]
+    parts = []
+    for key, label, about in view["runs"]:
+        lines = []
+        for row in (row for row in view["rows"] if row["run"] == key):
+            cells = [escape(str(row[name])) for name in ("metric", "protocol", "n")]
+            for name, _ in names:
+                value, low, high = row["scores"].get(name, (None, None, None))
+                shown = "–" if value is None else f"{value:.1f}"
+                cells.append(f"{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}")
+            split = "" if row["split"] == "test" else f", {row['split']}"
+            lines.append([escape(row["title"] + split), *cells])
+        parts.append(
+            table(f"{label}. {about}", ("task", "metric", "protocol", "n", *(name for _, name in names)), lines)
+        )
+    return folded("sco", view["key"], "All scores as plain tables", parts)

@@ -1,0 +1,285 @@
+"""Comparing systems: over training seeds, over test rows, over tasks (SciRepEval 6, appendix G; v1 appendix F).
+
+seeds    one-way ANOVA, then Tukey's test of all pairs (v1 Table 2, v2 Table 2): with k groups of n_i values, N in all,
+             F = [sum n_i (mean_i - mean)^2 / (k - 1)] / s^2,     s^2 = sum (x_ij - mean_i)^2 / (N - k)
+             q_ij = |mean_i - mean_j| / sqrt(s^2 / 2 (1 / n_i + 1 / n_j)) against the studentised range of k and N - k
+         the papers underline what is not significantly different from the best: `Tukey.tied_with_best`
+rows     paired bootstrap: two encoders' rows of one task resample the same test rows draw by draw (Result.replicates), so
+         the difference of their bootstrap values needs no assumption; of averages likewise
+tasks    Pearson correlation of two tasks over systems, tasks ordered by average linkage on 1 - r for the heat map
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import SIMILARITIES
+from scirep_core.results import Result
+
+if TYPE_CHECKING:
+    import pandas
+
+Floats = NDArray[np.float64]
+
+
+# -------------------------------------------------------------------------------------------------------------- seeds
+
+
+class Pair(NamedTuple):
+    """Tukey's comparison of two groups: mean of `first` minus mean of `second`, its family-wise interval, adjusted p."""
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+class Tukey(NamedTuple):
+    """One-way ANOVA and Tukey's test.
+
+    Attributes:
+        f, p: of the ANOVA; degrees of freedom `df` = (groups - 1, values - groups).
+        means: mean of each group, in the given order.
+        pairs: every two groups once.
+        best: group of the highest mean.
+        tied_with_best: the other groups that do not differ significantly from it: what the papers underline.
+    """
+
+    f: float
+    p: float
+    df: tuple[int, int]
+    means: dict[str, float]
+    pairs: tuple[Pair, ...]
+    best: str
+    tied_with_best: set[str]
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return the comparison of two groups, signed as asked. Raises ConfigError for an unknown group."""
+        for name in (first, second):
+            if name not in self.means:
+                raise ConfigError(f"no group {name!r}; {nearest(name, self.means)}")
+        for found in self.pairs:
+            if (found.first, found.second) == (first, second):
+                return found
+            if (found.first, found.second) == (second, first):
+                return Pair(first, second, -found.difference, -found.high, -found.low, found.p)
+        raise ConfigError(f"{first!r} is compared with itself")
+
+
+def anova_tukey(groups: Mapping[str, Sequence[float]], alpha: float = 0.05) -> Tukey:
+    """Return one-way ANOVA and Tukey's HSD (statsmodels; unequal sizes after Kramer) of values by group.
+
+    Args:
+        groups: name -> one value a seed, two or more.
+        alpha: family-wise level of the intervals and of `tied_with_best`.
+
+    Raises ConfigError for fewer than two groups, a group of fewer than two values, a value that is no finite number, or
+    values that vary within no group.
+    """
+    if len(groups) < 2:
+        raise ConfigError(f"a comparison needs two groups or more, not {len(groups)}")
+    values = {name: np.asarray(list(group), dtype=np.float64) for name, group in groups.items()}
+    for name, group in values.items():
+        if len(group) < 2:
+            raise ConfigError(f"group {name!r} has {len(group)} value; ANOVA needs two seeds or more of each")
+        if not np.isfinite(group).all():
+            raise ConfigError(f"group {name!r} holds {group[~np.isfinite(group)][0]}, not a finite number")
+    if all(np.ptp(group) == 0 for group in values.values()):
+        raise ConfigError("no group varies over its seeds: there is no spread to test differences against")
+    from statsmodels.stats.multicomp import pairwise_tukeyhsd  # 1 s to import
+    from statsmodels.stats.oneway import anova_oneway
+
+    names, flat = list(values), np.concatenate(list(values.values()))
+    anova = anova_oneway(list(values.values()), use_var="equal")
+    labels = np.repeat(np.arange(len(names)), [len(group) for group in values.values()])  # in the given order
+    found = pairwise_tukeyhsd(flat, labels, alpha=alpha)
+    first, second = np.triu_indices(len(names), 1)
+    pairs = tuple(
+        # statsmodels says second minus first
+        Pair(names[i], names[j], -float(d), -float(high), -float(low), float(np.clip(p, 0, 1)))
+        for i, j, d, (low, high), p in zip(first, second, found.meandiffs, found.confint, found.pvalues, strict=True)
+    )
+    means = {name: float(group.mean()) for name, group in values.items()}
+    best = max(means, key=lambda name: means[name])
+    tied = {({pair.first, pair.second} - {best}).pop() for pair in pairs if best in pair[:2] and pair.p > alpha}
+    df = (len(names) - 1, len(flat) - len(names))
+    return Tukey(float(anova.statistic), float(anova.pvalue), df, means, pairs, best, tied)
+
+
+def values_of(mean: float, sd: float, n: int = 5) -> Floats:
+    """Return n values of exactly this mean and standard deviation (divisor n - 1).
+
+    ANOVA and Tukey's test see a group's size, mean and standard deviation alone, so that the tests of a table that prints
+    these (v1 and v2 Table 2: five seeds) can be computed again without the runs.
+
+    >>> [round(float(v), 3) for v in values_of(70.0, 1.0, 2)]
+    [69.293, 70.707]
+    """
+    if n < 2 or not sd >= 0:
+        raise ConfigError(f"n = {n} and sd = {sd}: need two values or more, and a standard deviation of 0 or more")
+    spread = np.linspace(-1, 1, n)
+    return np.asarray(mean + sd * spread / spread.std(ddof=1))
+
+
+# --------------------------------------------------------------------------------------------------------------- rows
+
+
+class Difference(NamedTuple):
+    """First minus second: points on the 0-100 scale, 95 % bootstrap interval, two-sided p.
+
+    p is twice the smaller share of draws on one side of 0, the observed value counted on both:
+    2 min(1 + #{d <= 0}, 1 + #{d >= 0}) / (1 + draws), at most 1.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+
+PAIRED = ("task", "split", "metric", "protocol", "n", "seed", "data_hash", "source")
+"""What two rows must share for their draws to be of the same test rows."""
+
+
+def paired_bootstrap(first: Result, second: Result) -> Difference:
+    """Return the difference of two systems' rows of one task, split and metric.
+
+    Rows of the same vectors (equal encoder and fingerprint) may differ in similarity and back end: this is a comparison of
+    those. Rows scored with papers missing are paired where they are known to be of the same queries: the same vectors, or
+    equal keys of `by_query`.
+
+    Raises ConfigError where the rows are not of the same question on the same data, or have no bootstrap values.
+    """
+    for name in PAIRED:
+        a, b = getattr(first, name), getattr(second, name)
+        if a != b:
+            raise ConfigError(
+                f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {name} is {a} and {b}"
+            )
+    same = (first.encoder, first.fingerprint) == (second.encoder, second.fingerprint)
+    if not same:
+        for name, a, b in _settings(first, second):
+            if a != b:
+                raise ConfigError(
+                    f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {name} is {a} and {b}"
+                )
+    if not (same and first.fingerprint) and (_incomplete(first) or _incomplete(second)):
+        alike = first.metric != "average" and first.by_query and set(first.by_query) == set(second.by_query)
+        if not alike:
+            raise ConfigError(
+                f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: papers were dropped "
+                f"(coverage {_covered(first)} and {_covered(second)}), so their draws may be of other queries. "
+                "Score both with all vectors"
+            )
+    for row in (first, second):
+        if row.replicates is None:
+            raise ConfigError(
+                f"{row.encoder}, {row.task}, {row.split}, {row.metric}: no bootstrap values. Score it again"
+            )
+    assert first.replicates is not None
+    assert second.replicates is not None
+    if len(first.replicates) != len(second.replicates):
+        raise ConfigError(
+            f"{first.task}: {len(first.replicates)} and {len(second.replicates)} bootstrap values cannot be paired"
+        )
+    drawn = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Difference(first.value - second.value, float(low), float(high), _two_sided(drawn), first.n)
+
+
+def _settings(first: Result, second: Result) -> list[tuple[str, Any, Any]]:
+    """Return name and values of the settings that two encoders must share.
+
+    How vectors are compared is one; a scorer of pairs (BM25) has a similarity of its own and may be compared with any.
+    """
+    bare = [row.parameters.get("intercept", True) for row in (first, second)]
+    found: list[tuple[str, Any, Any]] = [("intercept", bare[0], bare[1])]
+    if first.similarity in SIMILARITIES and second.similarity in SIMILARITIES:
+        found.append(("similarity", first.similarity, second.similarity))
+    return found
+
+
+def _incomplete(row: Result) -> bool:
+    """Return whether papers were dropped; an average's own coverage counts units too, which are compared elsewhere."""
+    covered = row.parameters.get("lowest_coverage", 1.0) if row.metric == "average" else row.coverage
+    return covered is not None and covered < 1
+
+
+def _covered(row: Result) -> str:
+    return "unknown" if row.coverage is None else f"{row.coverage:.3f}"
+
+
+def _two_sided(drawn: Floats) -> float:
+    below, above = np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0)
+    return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(drawn))))
+
+
+def average_difference(first: Sequence[Result], second: Sequence[Result], split: str = "all") -> Difference:
+    """Return the difference of two systems' averages (rows of `benchmark.averages`), by default over all units.
+
+    Raises ConfigError where an average is not there, or the two are over different units or data.
+    """
+    pair = [_average(rows, split) for rows in (first, second)]
+    units = [set(row.by_query) for row in pair]
+    if units[0] != units[1]:
+        only = ", ".join(sorted(units[0] ^ units[1])[:5])
+        raise ConfigError(f"averages of {pair[0].encoder} and {pair[1].encoder} are over different units: {only}")
+    return paired_bootstrap(*pair)
+
+
+def _average(rows: Sequence[Result], split: str) -> Result:
+    found = [row for row in rows if row.metric == "average" and row.split == split]
+    if len(found) != 1:
+        splits = [row.split for row in rows if row.metric == "average"]
+        raise ConfigError(f"{len(found)} averages of split {split!r}; {nearest(split, splits)}")
+    return found[0]
+
+
+# -------------------------------------------------------------------------------------------------------------- tasks
+
+
+def correlations(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the Pearson correlations between tasks over systems.
+
+    Args:
+        table: one row a system, one column a task, values on any scale.
+
+    Raises ConfigError for fewer than three systems, a missing value, or a task on which all systems score the same.
+    """
+    if len(table) < 3:
+        raise ConfigError(f"correlations need three systems or more, not {len(table)}")
+    for task in table.columns:
+        values = table[task].to_numpy(dtype=np.float64)
+        if not np.isfinite(values).all():
+            system = table.index[int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise ConfigError(f"{system} has no value on {task}. Leave the system or the task out")
+        if math.isclose(float(np.ptp(values)), 0, abs_tol=1e-12):
+            raise ConfigError(f"all {len(table)} systems score {values[0]:g} on {task}: no correlation. Leave it out")
+    return table.astype("float64").corr(method="pearson")
+
+
+def cluster_order(correlation: pandas.DataFrame) -> list[int]:
+    """Return positions of tasks such that similar ones are neighbours: average linkage on 1 - r, leaves ordered best."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    matrix = correlation.to_numpy(dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, equal_nan=True):
+        raise ConfigError(f"a correlation table is square and symmetric, this one is of shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ConfigError("a correlation is not a number: some task does not vary over the systems")
+    if len(matrix) < 3:
+        return list(range(len(matrix)))
+    distances = np.clip(1 - (matrix + matrix.T) / 2, 0, 2)
+    np.fill_diagonal(distances, 0)
+    tree = linkage(squareform(distances, checks=False), method="average", optimal_ordering=True)
+    return [int(i) for i in leaves_list(tree)]

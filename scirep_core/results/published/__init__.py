@@ -1,0 +1,62 @@
+"""The papers' tables as data: `<paper>/<exhibit>.csv`, one number a line, and the inventory of all exhibits.
+
+Columns: paper, exhibit, row, column, value, std, note. Values are quoted as printed, misprints included (said in
+`note`), so a value is a string here and `number` turns it into a float where it is one.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import read_csv
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class Printed(NamedTuple):
+    """One number of a paper, as printed."""
+
+    paper: str
+    exhibit: str
+    row: str
+    column: str
+    value: str
+    std: str
+    note: str
+
+    @property
+    def id(self) -> str:
+        """Stable name of the number, the form `scirep explain` takes."""
+        return f"published:{self.paper}:{self.exhibit}:{self.row}:{self.column}"
+
+    @property
+    def number(self) -> float:
+        """The value as a float. Raises ValueError for a printed range."""
+        return float(self.value)
+
+    @property
+    def decimals(self) -> int:
+        """Decimals printed."""
+        return len(self.value.partition(".")[2])
+
+
+@functools.cache
+def table(exhibit: str) -> tuple[Printed, ...]:
+    """Return the printed numbers of one exhibit, e.g. `CS-T3`. Raises ConfigError naming the nearest exhibit."""
+    paths = {path.stem: path for path in FOLDER.glob("*/*.csv")}
+    if exhibit not in paths:
+        raise ConfigError(f"no published numbers for exhibit {exhibit!r}; {nearest(exhibit, paths)}")
+    return tuple(Printed(**row) for _, row in read_csv(paths[exhibit], Printed._fields))
+
+
+def lookup(exhibit: str) -> dict[tuple[str, str], Printed]:
+    """Return the printed numbers of an exhibit by (row, column)."""
+    return {(printed.row, printed.column): printed for printed in table(exhibit)}
+
+
+def everything() -> list[Printed]:
+    """Return every printed number at hand."""
+    return [printed for path in sorted(FOLDER.glob("*/*.csv")) for printed in table(path.stem)]

@@ -1,0 +1,375 @@
+"""The loop: one trunk, one conditioning, several tasks in every batch (SciRepEval sections 4 and 5).
+
+    loss = sum over tasks of the mean over the task's rows in the batch          rates and schedule: training/config.py
+                                                                                 unlike weights: training/balance.py
+
+Each document of a batch is encoded once under each format that asks for it; where formats share a pass, or nothing is told
+(MTL CLS), once in all, and with dense labels it then takes every loss it has a label for. Heads are linear, one a task, and
+are thrown away.
+
+Everything drawn at a step (rows, dropout) is a function of (seed, step, process), so a killed training goes on from its last
+checkpoint to the same bits, on a CPU with as many threads as it began with; on a GPU to the same rows and drawings, but sums
+there have no fixed order. Under torchrun every
+process takes its share of each batch and gradients are added once a step, so the result is that of one process, but for
+dropout, which each draws for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from scirep_core.training.data.batching import plan
+from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.trunk.number_types import products_in
+from scirep_core.encoders.trunk.packing import Packed, on
+from scirep_core.encoders.trunk.speed import flops, matrix_rate
+from scirep_core.kit.errors import NumericError
+from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.training.losses import LOSSES, of_triplets
+from scirep_core.training.balance import balanced
+from scirep_core.training.checkpoint import BEST, At, Log, append, identity, read_checkpoint, read_log, resume, save, write_checkpoint
+from scirep_core.training.checks import check
+from scirep_core.training.config import TrainConfig
+from scirep_core.training.contrast import in_order, triplet_loss
+from scirep_core.training.data import TrainTask
+from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
+from scirep_core.training.processes import add_gradients, added, first_here, processes, same_everywhere, threads_restored
+
+Ints = NDArray[np.int64]
+TELL = 10
+"""Steps between writings of the log: reading a loss waits for the device."""
+
+
+class Told(NamedTuple):
+    """What `progress` is given: steps done and in all, losses by task, the trunk's rate, speed of the last steps."""
+
+    step: int
+    steps: int
+    losses: dict[str, float]
+    rate: float
+    documents_per_second: float
+    mfu: float
+
+
+class Trained(NamedTuple):
+    """What a training did.
+
+    Attributes:
+        steps: taken; fewer than planned where validation stopped it.
+        losses: task -> mean over those of the last tenth of the steps that had rows of it; a task without has none.
+        seconds: of training; validation and checkpoints aside.
+        documents_per_second: encoded and trained on, by all processes.
+        mfu: share of the measured matrix-multiply rate, of each device.
+        best: {step, loss, losses} of the best look at the validation tasks, whose weights the model has; None without.
+    """
+
+    steps: int
+    losses: dict[str, float]
+    seconds: float
+    documents_per_second: float
+    mfu: float
+    best: dict[str, Any] | None
+
+
+def train(
+    model: Conditioned,
+    tasks: Sequence[TrainTask],
+    config: TrainConfig,
+    folder: Path,
+    validation: Sequence[TrainTask] = (),
+    progress: Callable[[Told], None] | None = None,
+) -> Trained:
+    """Train a model in place, on its device, and leave it in eval mode with its last, or best, weights.
+
+    Args:
+        tasks: share one collection of documents.
+        folder: of checkpoint and log; a training that is there goes on, a finished one is only read.
+        validation: tasks of the same names; with `validate_every` the weights of the best look are kept.
+
+    Raises ConfigError for tasks that do not fit the model or the folder, NumericError for a loss that is no number.
+    """
+    check(model, tasks, validation, config)
+    rank, world = processes()
+    device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
+    steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
+    own = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with only_trained(model) as trained, own, threads_restored(), products_in(config.precision):
+        start_drawing(drawn(config.seed, "heads"), device)
+        heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
+        optimizer = make_optimizer(model, trained, heads, config)
+        moved = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        same_everywhere(moved, world)
+        of, parts = identity(model, tasks, validation, config), (model, heads, optimizer)
+        at = resume(folder, of, parts, rank, world)
+        log = Log(folder, names, device, rank, world)
+        while at.step < steps and not at.stopped:
+            model.train()
+            heads.train()
+            start_drawing(drawn(config.seed, f"{at.step}/{rank}"), device)
+            share = config.share(at.step, steps)
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * share
+            for part in range(config.accumulation):
+                number = at.step * config.accumulation + part
+                rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
+                batch = gather(model, tasks, rows, known, world)
+                counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
+                totals = added(counts, world)
+                here = {name for name, total in zip(names, totals, strict=True) if total}
+                losses = losses_of(model, tasks, heads, batch, known, config, here, world)
+                # of a task's rows each process has a part, and its gradient that weight
+                shares, weights = counts / np.maximum(totals, 1), np.ones(len(names))
+                if config.loss_balance:
+                    before = (at.first if number % config.per_epoch(sizes) else None) or {}
+                    weights, first = balanced(losses, shares, names, here, before, config.loss_balance, world)
+                    at = at._replace(first=first)
+                weights = weights * shares / config.accumulation
+                if losses:
+                    total = torch.stack([loss * weights[names.index(name)] for name, loss in losses.items()]).sum()
+                    total.backward()  # type: ignore[no-untyped-call]
+                log.add(losses, counts, work_of(model, batch))
+            add_gradients(moved, world)
+            if config.clip:
+                nn.utils.clip_grad_norm_(moved, config.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            random = torch.get_rng_state()  # now: whoever measures or is told below may draw
+            at = at._replace(step=at.step + 1)
+            log.end_step(at.step, config.learning_rate * share)
+            last = at.step == steps
+            look = bool(validation) and (last or due(at.step, config.validate_every))
+            keep = last or due(at.step, config.checkpoint_every)
+            if look or keep or due(at.step, TELL):
+                log.flush()
+                if progress and rank == 0:
+                    line, bound = log.last, matrix_rate(str(device), config.precision) * world
+                    speed = line["documents"] / log.spent, line["flops"] / log.spent / bound
+                    progress(Told(at.step, steps, line["losses"], line["rate"], *speed))
+            if look:
+                found = look_at(model, validation, heads, config, rank, world)
+                at = judged(at, found, model, config, folder, rank)
+            if keep or at.stopped:
+                save(folder, at, of, parts, random, rank, world)
+            log.go_on()
+        if at.best and config.validate_every:
+            model.load_state_dict(read_checkpoint(folder / BEST).tensors)
+    model.eval()
+    return trained_in(folder, model, config, world, at)
+
+
+def due(step: int, every: int) -> bool:
+    """Return whether something that is done every so many steps, never at 0, is to be done."""
+    return bool(every) and step % every == 0
+
+
+# ---- a batch and its losses ------------------------------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """What is looked up while training.
+
+    Attributes:
+        labels: task -> (docs,) the example that labels a document, or -1; of dense labels only.
+        pairs: task -> its rows (n, 3) in order of queries; of losses with in-batch negatives only.
+    """
+
+    labels: dict[str, Ints]
+    pairs: dict[str, Ints]
+
+
+class Batch(NamedTuple):
+    """Documents packed, each once for all who ask for it.
+
+    Attributes:
+        packed: None where this process has no rows.
+        rows: task -> numbers of its examples.
+        places: task -> which of the packed documents each example is (n,), or a triplet's three are (n, 3).
+    """
+
+    packed: Packed | None
+    rows: dict[str, Ints]
+    places: dict[str, Ints]
+
+
+def known_of(tasks: Sequence[TrainTask], config: TrainConfig) -> Known:
+    """Return what these settings look up."""
+    labels, pairs = {}, {}
+    for task in tasks:
+        if task.kind == "triplet" and config.triplet_loss != "triplet_margin":
+            pairs[task.name] = in_order(task.rows)
+        elif task.kind != "triplet" and config.dense:
+            labels[task.name] = np.full(task.documents.docs, -1)
+            labels[task.name][task.rows[::-1]] = np.arange(len(task))[::-1]  # of several examples the first
+    return Known(labels, pairs)
+
+
+def gather(
+    model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, Ints], known: Known, world: int = 1
+) -> Batch:
+    """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too.
+
+    A document that several of `world` processes need takes its labels in the first of them.
+    """
+    asked, keys = [task for task in tasks if task.name in rows], []
+    for task in asked:
+        numbers, own = task.rows[rows[task.name]], FORMATS.index(task.format)
+        format: Ints = np.array([FORMATS.index(task.query_format), own, own] if task.kind == "triplet" else [own])
+        key: Ints = numbers * len(FORMATS) + (format if model.apart else 0)
+        if task.kind == "triplet":
+            key = np.where(numbers < 0, key[:, :1], key)  # no negative: its query
+        keys.append(key)
+    if not keys:
+        if known.labels:
+            first_here(np.zeros(0, np.int64), world)  # the others ask
+        return Batch(None, {}, {})
+    distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
+    documents, codes = np.divmod(distinct, len(FORMATS))
+    routes: list[Any] = (
+        [FORMATS[code] for code in codes] if model.apart else [model.conditioning.routes[0]] * len(codes)
+    )
+    parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
+    found = {task.name: rows[task.name] for task in asked}
+    places: dict[str, Ints] = {t.name: part.reshape(key.shape) for t, part, key in zip(asked, parts, keys, strict=True)}
+    if known.labels:
+        mine = first_here(documents, world)
+        for name, labels in known.labels.items():
+            places[name] = np.flatnonzero((labels[documents] >= 0) & mine)
+            found[name] = labels[documents[places[name]]]
+    found = {name: numbers for name, numbers in found.items() if len(numbers)}
+    return Batch(model.pack(tasks[0].documents.of(documents), routes), found, places)
+
+
+def losses_of(
+    model: Conditioned,
+    tasks: Sequence[TrainTask],
+    heads: nn.ModuleDict,
+    batch: Batch,
+    known: Known,
+    config: TrainConfig,
+    here: Set[str] = frozenset(),
+    world: int = 1,
+) -> dict[str, Tensor]:
+    """Return each task's loss, the mean over its rows in the batch; of tasks without rows none.
+
+    Args:
+        here: tasks of which some process has rows: where negatives are shared, one without takes part all the same.
+        world: processes that share negatives.
+    """
+    device, vectors = model.trunk.words.weight.device, torch.zeros(0)
+    if batch.packed is not None:
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            vectors = model(batch.packed)
+    found, shared = {}, here if world > 1 and config.triplet_loss not in of_triplets() else frozenset()
+    for task in tasks:
+        if task.name not in batch.rows and not (task.kind == "triplet" and task.name in shared):
+            continue
+        if task.kind == "triplet":
+            rows = batch.rows.get(task.name, np.zeros(0, np.int64))
+            three = [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
+            if len(rows):
+                places, formats = (
+                    on(str(device), batch.places[task.name]),
+                    (task.query_format, *[task.format] * 2),
+                )
+                three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
+            pairs = known.pairs.get(task.name, task.rows)
+            found[task.name] = triplet_loss(three, task.rows[rows], pairs, config, world)
+            continue
+        assert task.targets is not None
+        chosen = batch.places[task.name], task.targets[batch.rows[task.name]]
+        places, targets = (on(str(device), values) for values in chosen)
+        output = heads[key_of(task.name)](taken(vectors, places, model, task.format))
+        if task.kind == "regression":
+            found[task.name] = LOSSES["mean_squared_error"](output.squeeze(1), targets)
+        else:
+            loss = "cross_entropy" if task.kind == "classification" else "binary_cross_entropy"
+            found[task.name] = LOSSES[loss](output, targets)
+    return found
+
+
+def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -> Tensor:
+    """Return (n, dim) float32: the vectors at these places, under a format where a pass gives all."""
+    if model.conditioning.shared_pass:
+        vectors = vectors[:, model.conditioning.route(format)]
+    return F.embedding(places, vectors.float())  # as an embedding: the gradients of a place are summed in a fixed order
+
+
+# ---- looks and numbers -----------------------------------------------------------------------------------------------
+
+
+def look_at(
+    model: Conditioned, tasks: Sequence[TrainTask], heads: nn.ModuleDict, config: TrainConfig, rank: int, world: int
+) -> dict[str, float]:
+    """Return each validation task's mean loss, without dropout, in batches as large as its share of a training batch."""
+    model.eval()
+    heads.eval()
+    alone, known = replace(config, dense=False), known_of(tasks, replace(config, dense=False))
+    size, losses = max(config.batch // len(tasks), 1), list[Tensor]()
+    sums, counts, parts = np.zeros(len(tasks)), np.zeros(len(tasks)), list[tuple[int, int]]()
+    with torch.no_grad():
+        for i, task in enumerate(tasks):
+            rows = np.arange(min(len(task), config.validation_rows))
+            for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
+                batch = gather(model, tasks, {task.name: part}, known)
+                losses.append(losses_of(model, tasks, heads, batch, known, alone)[task.name])
+                parts.append((i, len(part)))
+    for (i, n), loss in zip(parts, torch.stack(losses).tolist() if losses else (), strict=True):
+        sums[i] += loss * n
+        counts[i] += n
+    means = added(sums, world) / added(counts, world)
+    return {task.name: float(mean) for task, mean in zip(tasks, means, strict=True)}
+
+
+def judged(at: At, found: dict[str, float], model: Conditioned, config: TrainConfig, folder: Path, rank: int) -> At:
+    """Return where training is after a look; weights that are better than all before are kept."""
+    loss = sum(found.values())
+    if not np.isfinite(loss):
+        raise NumericError(f"validation: the loss is {loss} at step {at.step}. Lower learning_rate, or set clip")
+    better = at.best is None or loss < at.best["loss"]
+    if rank == 0:
+        append(folder, [{"step": at.step, "validation": found, "loss": loss}])
+        if better and config.validate_every:
+            write_checkpoint(folder / BEST, model.state_dict(), {"step": at.step})
+    if better:
+        return at._replace(best={"step": at.step, "loss": loss, "losses": found}, looks=0)
+    return at._replace(looks=at.looks + 1, stopped=bool(config.patience) and at.looks + 1 >= config.patience)
+
+
+def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
+    """Return documents, tokens and floating-point operations of a batch, forward and backward.
+
+    Backward takes two products for each of forward's, and one where the trunk's weights do not move.
+    """
+    if batch.packed is None:
+        return 0, 0, 0
+    lengths = [run.length for run in batch.packed.runs for _ in range(run.size)]
+    times = 3 if model.trunk.words.weight.requires_grad else 2
+    return len(lengths), sum(lengths), times * flops(model.trunk.shape, lengths, model.pooling == "cls")
+
+
+def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int, at: At) -> Trained:
+    """Return what the log says of a training."""
+    rows = [row for row in read_log(folder) if "losses" in row]
+    documents, operations, seconds = (
+        sum(r["documents"] for r in rows),
+        sum(r["flops"] for r in rows),
+        rows[-1]["seconds"],
+    )
+    found: dict[str, list[float]] = {}
+    for row in rows[-max(len(rows) // 10, 1) :]:
+        for name, loss in row["losses"].items():
+            found.setdefault(name, []).append(loss)
+    rate = matrix_rate(str(model.trunk.words.weight.device), config.precision)
+    return Trained(
+        at.step, {name: sum(some) / len(some) for name, some in found.items()}, seconds, documents / max(seconds, 1e-9),
+        operations / max(seconds, 1e-9) / rate / world, at.best,
+    )  # fmt: skip
