@@ -13,13 +13,13 @@ help:
 	@echo "make clean   remove what can be made again, but the environment"
 
 environment:
-	@$(PYTHON) scirep_core/environment.py
+	@$(PYTHON) .ci/environment.py
 
 book: environment
 	@$(BIN)/scirep book
 
 test:
-	@$(PYTHON) scirep_core/environment.py --browser
+	@$(PYTHON) .ci/environment.py --browser
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: environment

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import scirep_core
-from scirep_core.training import losses
+from scirep_core import losses
 from scirep_core.bench.benchmark import SUITES
+from scirep_core.bench.study_tables import STUDIES
+from scirep_core.book.reference.commands import commands
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.encoders import ENCODERS
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.kit.formats import FORMATS, PROTOCOLS
-from scirep_core.results.metrics import ACCEPTED, FACET_METRICS
 from scirep_core.page.parameters import read_parameters
-from scirep_core.book.reference.commands import commands
 from scirep_core.results import ROOT, Result
-from scirep_core.bench.study_tables import STUDIES
+from scirep_core.results.metrics import ACCEPTED, FACET_METRICS
 
 FILE = Path(__file__).with_name("contract.json")
 OBJECTS = {name: getattr(scirep_core, name) for name in scirep_core.__all__ if name != "__version__"}

@@ -1,4 +1,4 @@
-"""The rooms of the house as CONTRIBUTING.md draws them: the import contract, and of each module the first line of its docstring.
+"""The rooms of the house as CONTRIBUTING.md draws them: the import contract, and of each folder the first line of its docstring.
 
 .venv/bin/python tests/rooms.py        write them into CONTRIBUTING.md anew
 """
@@ -14,27 +14,34 @@ PAGE = ROOT / "CONTRIBUTING.md"
 OPENS, CLOSES = "<!-- rooms: written by tests/rooms.py -->\n", "<!-- end of rooms -->\n"
 
 
-def layers(root: Path = ROOT) -> list[list[str]]:
-    """Return the modules of the import contract, the lowest first; those of one layer do not import each other."""
+def layers(root: Path = ROOT) -> list[str]:
+    """Return the rooms of the import contract, the lowest first."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
     (contract,) = [one for one in contracts if one["type"] == "layers"]
-    return [[name.strip() for name in layer.split("|")] for layer in reversed(contract["layers"])]
+    return [name.removeprefix("scirep_core.") for name in reversed(contract["layers"])]
 
 
-def first_line(module: str, root: Path = ROOT) -> str:
-    """Return the first line of a module's docstring."""
-    path = root / module.replace(".", "/")
-    text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+def folders(room: str, root: Path = ROOT) -> list[Path]:
+    """Return a room's folder and the folders of modules in it, at any depth, in the order of their names."""
+    return sorted(path.parent for path in (root / "scirep_core" / room).rglob("__init__.py"))
+
+
+def first_line(folder: Path) -> str:
+    """Return the first line of a folder's docstring."""
+    text = (folder / "__init__.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
 def rooms(root: Path = ROOT) -> str:
-    """Return the table: a row a module, the lowest first."""
-    rows = [(name, first_line(name, root)) for layer in layers(root) for name in layer]
-    lines = [f"| `{name.removeprefix('scirep_core.')}` | {said.replace('|', chr(92) + '|')} |" for name, said in rows]
-    return "\n".join(["| module | what it is for |", "|---|---|", *lines, ""])
+    """Return the table: a row a folder, the lowest room first."""
+    lines = ["| folder | what it is for |", "|---|---|"]
+    for room in layers(root):
+        for folder in folders(room, root):
+            name = f"`{folder.relative_to(root / 'scirep_core').as_posix()}/`"
+            lines.append(f"| {f'**{name}**' if folder.name == room else name} | {first_line(folder)} |")
+    return "\n".join([*lines, ""])
 
 
 def drawn(text: str, root: Path = ROOT) -> str:

@@ -10,11 +10,11 @@ from tokenizers.normalizers import BertNormalizer
 
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.readers.scirepeval import training
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.models.model_store import save_model
-from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
+from scirep_core.encoders.models.model_store import save_model
+from scirep_core.encoders.trunk.bert import Shape, Trunk
+from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.training.models import root
 from scirep_core.training.variants import Budget
 

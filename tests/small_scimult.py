@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from blank_page import Page
 
+from scirep_core.bench.studied import over_seeds
+from scirep_core.bench.study_tables import STUDIES, cells
 from scirep_core.data.task import Pooled, Task
 from scirep_core.encoders.trunk_encoder import TrunkEncoder
 from scirep_core.exhibits.scimult_shared import TABLES
 from scirep_core.exhibits.scimult_training_loss import ON, VANILLA, Trained
 from scirep_core.results import Result
-from scirep_core.bench.studied import over_seeds
-from scirep_core.bench.study_tables import STUDIES, cells
 from scirep_core.training.variants import budget, variant
 
 COLUMNS = {key: name for table in TABLES.values() for key, name in table.items()}
@@ -93,14 +93,14 @@ def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[s
     """
     import torch
 
-    from scirep_core.encoders.trunk.bert import Shape, Trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
-    from scirep_core.encoders.hub import Settings
+    from scirep_core.data.text import Recipe
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.conditioning.prefix import instructions
+    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.trunk.bert import Shape, Trunk
     from scirep_core.encoders.trunk.tokens import of_words
     from scirep_core.encoders.trunk_encoder import About
     from scirep_core.kit.store import stable_hash
-    from scirep_core.data.text import Recipe
 
     known = sorted(
         {word.lower() for text in (*texts, *sentences.values(), *more) for word in re.findall(r"\w+|[^\w\s]", text)}
@@ -122,8 +122,8 @@ def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[s
 @pytest.fixture(scope="module")
 def small_training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
     """A tiny Vanilla model as it starts, with the sources of a small literature."""
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
     from scirep_core.training.models import base, examples
 
     with pytest.MonkeyPatch.context() as patch:

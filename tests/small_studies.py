@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.results import Result
 from scirep_core.bench.studied import over_seeds
 from scirep_core.bench.study_tables import STUDIES, Cell, cells
 from scirep_core.bench.suites import units
+from scirep_core.results import Result
 from scirep_core.training.variants import budget, variant
 
 SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")

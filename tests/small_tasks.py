@@ -6,7 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scirep_core.data.task import Collection, Example, FewShot, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task, Triple, Triples
+from scirep_core.data.task import (
+    Collection,
+    Example,
+    FewShot,
+    Judged,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Signature,
+    Signatures,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.kit.records import Paper
 
 IDS = tuple(f"p{i}" for i in range(12))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import Documents, TrainTask
 

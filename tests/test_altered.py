@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from scirep_core.data.perturbations import altered
+from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, altered, perturb, top_phrases, words_kept
 from scirep_core.data.perturbations.altered import alter
 from scirep_core.data.perturbations.changes import Parsed, Text
+from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.task import Collection, Task
 from scirep_core.kit.errors import CacheError, ConfigError
-from scirep_core.data.perturbations.linguistics import find_tools
-from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, perturb, top_phrases, words_kept
 from scirep_core.kit.records import Paper
 
 PAPERS = [

@@ -14,8 +14,8 @@ import tiny_models
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.encoders import aspire
 from scirep_core.encoders.aspire import Document, SentenceMatcher, key, marginals, split, transport
-from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.evaluators import EVALUATORS, pairs
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import Paper
 
 

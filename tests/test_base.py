@@ -12,11 +12,22 @@ from scipy import sparse
 
 from scirep_core.data import locate
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.models.model_store import load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import base
-from scirep_core.training.base import citation_task, ppmi_vectors, presence, small_base, specter2_triples, token_vectors, training_texts, triplets_by_field, warm_trunk, wordpieces  # fmt: skip
+from scirep_core.training.base import (  # fmt: skip
+    citation_task,
+    ppmi_vectors,
+    presence,
+    small_base,
+    specter2_triples,
+    token_vectors,
+    training_texts,
+    triplets_by_field,
+    warm_trunk,
+    wordpieces,
+)
 from scirep_core.training.data import Documents, train_tasks
 
 TEXTS = [

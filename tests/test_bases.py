@@ -9,13 +9,13 @@ import pytest
 import tiny_models
 import torch
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, load_encoder
-from scirep_core.encoders.trunk.bert import read_trunk
-from scirep_core.encoders.conditioning import conditioning
+from scirep_core.encoders.conditioning.base import conditioning
 from scirep_core.encoders.models.export import export
 from scirep_core.encoders.models.model_store import POOLINGS, describe
+from scirep_core.encoders.trunk.bert import read_trunk
 from scirep_core.kit.errors import ConfigError
-from scirep_core.data.text import Recipe
 from scirep_core.training import models
 from scirep_core.training.variants import budget, variant
 

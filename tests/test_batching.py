@@ -13,11 +13,11 @@ from counted import calls, peak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirep_core.training.data import batching
-from scirep_core.training.data.batching import MIXINGS, Pair, plan, steps_of, titled, triplets_of
 from scirep_core.data.readers.scirepeval import RankedQuery
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
+from scirep_core.training.data import batching
+from scirep_core.training.data.batching import MIXINGS, Pair, plan, steps_of, titled, triplets_of
 
 SIZES = st.dictionaries(st.sampled_from(["fos", "mesh", "search", "year", "cite"]), st.integers(1, 23), min_size=1)
 PLANS = st.tuples(SIZES, st.integers(1, 17), st.sampled_from(MIXINGS), st.integers(0, 3))

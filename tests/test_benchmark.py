@@ -15,20 +15,19 @@ from filelock import FileLock
 from small_tasks import all_tasks, vectors
 from threadpoolctl import threadpool_limits
 
-from scirep_core.bench import benchmark, score_cache, scoring
-from scirep_core.results import published
 from scirep_core import results
+from scirep_core.bench import benchmark, score_cache, scoring
 from scirep_core.bench.benchmark import Question, averages, units
-from scirep_core.results.comparison import average_difference
+from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.folder import write_folder
 from scirep_core.data.task import Judged, Labelled, Qrel, Task
+from scirep_core.data.text import Recipe
 from scirep_core.encoders.ensemble import Ensemble
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
 from scirep_core.kit.formats import FORMATS
-from scirep_core.results import Result
-from scirep_core.bench.systems import System
-from scirep_core.data.text import Recipe
+from scirep_core.results import Result, published
+from scirep_core.results.comparison import average_difference
 
 # ---- suites and units -------------------------------------------------------------------------------------------------
 

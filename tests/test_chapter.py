@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scirep_core.page import report
 from scirep_core import results
-from scirep_core.page.chapter import Chapter, anchor, start
-from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.exhibits import three_kinds
+from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, start
+from scirep_core.results import Result, anchor, provenance, read_results
 from scirep_core.results.published import lookup
-from scirep_core.results import Result, provenance, read_results
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 
 from scirep_core.book import runner
 from scirep_core.book.coverage import exhibits
-from scirep_core.exhibits import agrees
-from scirep_core.results.published import lookup
-from scirep_core.results import PRINT, ROOT, read_results, recorded
 from scirep_core.book.runcache import Places
+from scirep_core.exhibits import agrees
+from scirep_core.results import PRINT, ROOT, read_results, recorded
+from scirep_core.results.published import lookup
 
 RUNS = Places().runs / "embedded"
 PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")

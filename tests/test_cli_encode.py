@@ -17,11 +17,12 @@ import pytest
 from test_embed import Letters, expected, words
 
 from scirep_core import cli
-from scirep_core.encoders.vectors import encoding, scale, folder as vector_folder
-from scirep_core.encoders.vectors.encoding import Reading, plan, records, scan
-from scirep_core.kit.errors import CacheError, ConfigError, DataError, NumericError
 from scirep_core.data.text import Recipe
+from scirep_core.encoders.vectors import encoding, scale
+from scirep_core.encoders.vectors import folder as vector_folder
+from scirep_core.encoders.vectors.encoding import Reading, plan, records, scan
 from scirep_core.encoders.vectors.folder import encode_folder, read_vector_folder, vector_shards
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, NumericError
 
 HERE = Path(__file__).parent
 

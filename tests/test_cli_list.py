@@ -12,15 +12,15 @@ import pytest
 
 import scirep_core
 from scirep_core import cli
-from scirep_core.cli import list as cli_list
-from scirep_core.book import runner
-from scirep_core.kit import terminal
-from scirep_core.data import load_task
-from scirep_core.encoders import ENCODERS
-from scirep_core.encoders.conditioning import CONDITIONINGS
-from scirep_core.results.metrics import ACCEPTED, METRICS
 from scirep_core.bench.suites import SUITES
 from scirep_core.bench.systems import load_system
+from scirep_core.book import runner
+from scirep_core.cli import listing as cli_list
+from scirep_core.data import load_task
+from scirep_core.encoders import ENCODERS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
+from scirep_core.kit import terminal
+from scirep_core.results.metrics import ACCEPTED, METRICS
 
 Capture = pytest.CaptureFixture[str]
 

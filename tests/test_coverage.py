@@ -22,12 +22,11 @@ import chromium
 import pytest
 
 from scirep_core import book
+from scirep_core.bench.study_tables import STUDIES
 from scirep_core.book import coverage
-from scirep_core.results import published
 from scirep_core.book.coverage import Exhibit, Shown
 from scirep_core.kit.errors import DataError
-from scirep_core.results import ROOT
-from scirep_core.bench.study_tables import STUDIES
+from scirep_core.results import ROOT, published
 
 IDS = {"V1-T": 9, "V1-F": 2, "V1-C": 11, "V2-T": 11, "V2-F": 2, "V2-C": 14, "CS-T": 4, "CS-F": 3, "CS-C": 12, "TN-T": 9,
        "TN-F": 13, "TN-C": 13, "SM-T": 9, "SM-TA": 8, "SM-F": 1, "SM-C": 9}  # fmt: skip

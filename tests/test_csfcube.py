@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.data.readers import csfcube
 from scirep_core.data import load_task
+from scirep_core.data.readers import csfcube
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query

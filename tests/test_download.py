@@ -12,10 +12,9 @@ import pytest
 import requests
 from small_collection import BASE, Answer, Source, description, honest, mirror, settle, sha256
 
-from scirep_core.data.manifests import download
+from scirep_core.data.manifests import download, fetch, verify
 from scirep_core.data.manifests.download import readable
 from scirep_core.kit.errors import CacheError, DataError
-from scirep_core.data.manifests import fetch, verify
 
 BIG = random.Random(3).randbytes(300_000)
 FILES = {"big.bin": BIG}

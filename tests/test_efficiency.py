@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from small_base import hand_made_base
 
-from scirep_core.kit.errors import ConfigError
-from scirep_core.book.explain import recompute
-from scirep_core.results import read_results
-from scirep_core.bench.study import run
 from scirep_core.bench.speed import efficiency
 from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, PER_FORMAT, SHARE, TABLE_4, TRAINING, main, measure
+from scirep_core.bench.study import run
+from scirep_core.book.explain import recompute
+from scirep_core.kit.errors import ConfigError
+from scirep_core.results import read_results
 from scirep_core.training.variants import budget
 
 LACKING = ("transformers", "sentence_transformers", "adapters", "pyarrow", "platformdirs", "pooch", "yaml", "typer", "rich",
@@ -55,7 +55,9 @@ def test_ratios_are_taken_within_a_round_and_members_are_added(base: str, monkey
 
 
 def test_the_table_is_measured_and_recorded(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scirep_core.bench.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1))
+    monkeypatch.setattr(
+        "scirep_core.bench.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1)
+    )
     out = tmp_path / "efficiency.jsonl"
     rows = run("efficiency", TINY, changes={"bases": (base,)}, out=out)
     ensembles = ("Adapters + MTL CTRL", "mean of two MTL CLS")

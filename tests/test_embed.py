@@ -15,10 +15,10 @@ from counted import calls
 
 import scirep_core.encoders.vectors.embed as store_
 from scirep_core import load_encoder
+from scirep_core.data.text import Recipe
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.store import beside, read_header
-from scirep_core.data.text import Recipe
 
 HERE = Path(__file__).parent
 

@@ -17,13 +17,13 @@ from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC, LinearSVR
 
-from scirep_core.data.readers import scirepeval
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.literature import Dials, Literature, generate
-from scirep_core.data.literature.emit.scirepeval import classification, regression
 from scirep_core.data.literature.emit import split, training
+from scirep_core.data.literature.emit.scirepeval import classification, regression
 from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
+from scirep_core.data.readers import scirepeval
 
 WRITERS = (classification, regression, training)
 LABELLED = ("fos", "mesh_descriptors", "biomimicry", "drsm", "scidocs_mag", "scidocs_mesh",

@@ -15,16 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 
-from scirep_core.data.readers import mdcr, s2and, scirepeval
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.task import Judged, Reviewers, Signatures, Task
-from scirep_core.data.literature.emit.scirepeval import authors, proximity, relevance, reviewing, search
 from scirep_core.data.literature.emit import readers
+from scirep_core.data.literature.emit.scirepeval import authors, proximity, relevance, reviewing, search
 from scirep_core.data.literature.emit.scirepeval import mdcr as mdcr_writer
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.latents import NONE, Dials
 from scirep_core.data.literature.lexicon import MAG
 from scirep_core.data.literature.model import Literature, generate
+from scirep_core.data.readers import mdcr, s2and, scirepeval
+from scirep_core.data.task import Judged, Reviewers, Signatures, Task
 
 WRITERS = (proximity, readers, search, reviewing, authors, mdcr_writer)
 EXACT = ("same_author", "nfcorpus")

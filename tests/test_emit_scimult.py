@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core.data.readers import beir, maple, recommendation, scimult
 from scirep_core.data import neighbours
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.tables import json_lines, split_lines
-from scirep_core.data.task import Collection, Judged, LabelSpace, Pooled, Task, Triples
 from scirep_core.data.literature import Dials, Literature, generate
+from scirep_core.data.literature.emit import neighbours as emit_neighbours
 from scirep_core.data.literature.emit.scimult import beir as emit_beir
 from scirep_core.data.literature.emit.scimult import labels, scimult_links
 from scirep_core.data.literature.emit.scimult import maple as emit_maple
-from scirep_core.data.literature.emit import neighbours as emit_neighbours
 from scirep_core.data.literature.emit.scimult import patients as emit_patients
 from scirep_core.data.literature.emit.scimult import pretraining as emit_pretraining
 from scirep_core.data.literature.emit.scirepeval import recommendation as emit_recommendation
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.lexicon import FIELDS, lexicon
+from scirep_core.data.readers import beir, maple, recommendation, scimult
+from scirep_core.data.tables import json_lines, split_lines
+from scirep_core.data.task import Collection, Judged, LabelSpace, Pooled, Task, Triples
 from scirep_core.kit.records import Paper
 
 WRITERS = (

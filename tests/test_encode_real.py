@@ -1,6 +1,6 @@
 """Real abstracts and the embedded suite have the vectors that sentence-transformers gives them, whatever lies beside them.
 
-How fast each is, `scirep bench` measures (encoders/race.py), on the machine at hand.
+How fast each is, `scirep bench` measures (bench/speed/race.py), on the machine at hand.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from scirep_core import load_encoder, load_task
+from scirep_core.bench.speed import race
 from scirep_core.data import TASKS
 from scirep_core.data.task import Task
 from scirep_core.encoders.vectors.embed import embed
-from scirep_core.bench.speed import race
 from scirep_core.evaluators.inputs import inputs
 
 pytestmark = pytest.mark.slow

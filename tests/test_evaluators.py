@@ -12,11 +12,26 @@ import pytest
 import pytrec_eval
 from small_tasks import IDS, all_tasks, vectors
 
-from scirep_core.data.task import TASK_TYPES, Collection, Example, FewShot, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task
-from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.evaluators import EVALUATORS, authors, label_scores, rows
-from scirep_core.results.metrics import ACCEPTED, check_metrics, from_ranks
 from scirep_core.bench.scoring import evaluate
+from scirep_core.data.task import (
+    TASK_TYPES,
+    Collection,
+    Example,
+    FewShot,
+    Judged,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Signature,
+    Signatures,
+    Task,
+)
+from scirep_core.evaluators import EVALUATORS, authors, label_scores, rows
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.results.metrics import ACCEPTED, check_metrics, from_ranks
 
 TASKS, VECTORS = all_tasks(), vectors()
 

@@ -10,15 +10,15 @@ import blank_page
 import numpy as np
 import pytest
 
+from scirep_core.bench.studied import over_seeds
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits import scirepeval_affinity_claims as claims
 from scirep_core.exhibits import scirepeval_negatives as negatives
 from scirep_core.exhibits import scirepeval_objective as objective
 from scirep_core.exhibits import studies
-from scirep_core.results.published import lookup, table
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
-from scirep_core.bench.studied import over_seeds
+from scirep_core.results.published import lookup, table
 from scirep_core.training.variants import budget
 
 REALLY_KEPT = negatives.kept

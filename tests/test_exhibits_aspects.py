@@ -15,8 +15,8 @@ from scirep_core.exhibits import scirepeval_aspects as aspects
 from scirep_core.exhibits import scirepeval_kinds as kinds
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.results.published import lookup, table
 from scirep_core.results import Result
+from scirep_core.results.published import lookup, table
 
 
 class Page(blank_page.Page):

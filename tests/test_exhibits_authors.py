@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from test_s2and_pipeline import NOISE, TASK, TRUTH
 
-from scirep_core.page.chapter import Chapter
-from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import scirepeval_authors as exhibits
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 
 VECTORS = {"random": NOISE, "truth": TRUTH}

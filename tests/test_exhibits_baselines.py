@@ -18,10 +18,8 @@ from small_tasks import all_tasks as small_tasks
 
 from scirep_core.bench import scoring
 from scirep_core.bench.benchmark import Outcome
-from scirep_core.page.chapter import Chapter
 from scirep_core.data import TASKS
 from scirep_core.data.task import Example, FewShot, Judged, Labelled, Qrel, Reviewers, Signature, Signatures, Task
-from scirep_core.kit.errors import ScirepError
 from scirep_core.exhibits import counting, heatmap, report, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits import scirepeval_compared as compared
@@ -31,9 +29,11 @@ from scirep_core.exhibits import scirepeval_figure2 as figure2
 from scirep_core.exhibits import scirepeval_print as printed
 from scirep_core.exhibits import scirepeval_ranking as ranking
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.results.published import lookup
+from scirep_core.kit.errors import ScirepError
 from scirep_core.kit.records import Paper
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import ROOT, Result
+from scirep_core.results.published import lookup
 
 # ---- the printed tables ----------------------------------------------------------------------------------------------
 

@@ -12,19 +12,19 @@ import matplotlib.pyplot as plt
 import pytest
 from blank_page import Page
 
-from scirep_core.results.differences import difference_of
-from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.evaluators.facets import System
+from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import csfcube_agreement as agreement
 from scirep_core.exhibits import csfcube_baselines as baselines
 from scirep_core.exhibits import csfcube_collection as collection_
 from scirep_core.exhibits import csfcube_errors as errors
 from scirep_core.exhibits import csfcube_tests as tests
-from scirep_core.page.widgets.facets import Reason
-from scirep_core.results.published import Printed, lookup
 from scirep_core.kit.records import Query
+from scirep_core.page.widgets.facets import Reason
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of
+from scirep_core.results.published import Printed, lookup
 
 MODULES = (agreement, baselines, collection_, errors, tests, counting)
 

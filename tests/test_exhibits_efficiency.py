@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.page.chapter import Chapter
 from scirep_core.bench.speed import race as race_
+from scirep_core.bench.speed.costs import Cost
+from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, SHARE, TASK, TRAINING
 from scirep_core.exhibits import scirepeval_efficiency as exhibits
 from scirep_core.exhibits import scirepeval_race as race
 from scirep_core.exhibits import scirepeval_times as times
 from scirep_core.exhibits import studies
-from scirep_core.results.published import lookup
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
-from scirep_core.bench.speed.costs import Cost
-from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, SHARE, TASK, TRAINING
+from scirep_core.results.published import lookup
 
 TOLD = {"base": "bert-mini", "width": 128, "layers": 2, "mean_tokens": 64.0, "machine": "Some CPU", "threads": 1}
 RATIOS = {

@@ -22,9 +22,9 @@ from scirep_core.evaluators.reference import tfidf_vectors
 from scirep_core.exhibits import scirepeval_limits as limits
 from scirep_core.exhibits import scirepeval_titles as titles
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.results.published import lookup
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 GIVEN = {"data": "embedded", "papers": 300, "encoders": "tfidf,bm25", "protocol": "paper", "seed": 0, "quick": True}
 

@@ -10,13 +10,13 @@ import pytest
 import small_studies as small
 from blank_page import Shown
 
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.bench.study_tables import STUDIES
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.exhibits import scirepeval_multi_drawing as drawing
 from scirep_core.exhibits import scirepeval_multi_format as exhibits
 from scirep_core.exhibits import scirepeval_multi_more as more
 from scirep_core.exhibits import sign, studies
 from scirep_core.results import Result
-from scirep_core.bench.study_tables import STUDIES
 
 CENTRES = {"random": 20.0, "tfidf": 55.0, "oracle": 85.0, "Base": 50.0, "MTL CLS": 50.0, "MTL CTRL": 53.0, "Adapters": 46.0,
            "PALs": 50.0, "Fusion": 53.0, "Adapters + MTL CTRL": 55.0, "one pass": 53.0, "MTL CLS dense": 53.0,

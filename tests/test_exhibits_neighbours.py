@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from blank_page import Page
 
+from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
 from scirep_core.data.task import Collection, Task
-from scirep_core.results.differences import against_of
 from scirep_core.evaluators import neighbourhoods, perturbed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
@@ -26,11 +26,11 @@ from scirep_core.exhibits import neighbours_retrieval as retrieval
 from scirep_core.exhibits import neighbours_retrieval_claims as claims
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.page.parameters import check
-from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
-from scirep_core.results.published import lookup
 from scirep_core.kit.records import Paper
+from scirep_core.page.parameters import check
 from scirep_core.results import PRINT, Result
+from scirep_core.results.differences import against_of
+from scirep_core.results.published import lookup
 
 GIVEN = {"data": "embedded", "papers": 1000, "seed": 0, "queries": 60, "exclude_self": False}
 Values = dict[tuple[str, str], tuple[float, float | None, float | None]]

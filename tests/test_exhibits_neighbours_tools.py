@@ -10,10 +10,10 @@ from test_exhibits_affinity import Page
 
 from scirep_core.data.perturbations.altered import Made, alter
 from scirep_core.data.perturbations.changes import Text
+from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import neighbours_tools as tools_
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.data.perturbations.linguistics import Tools, find_tools
 
 CHAPTER = "neighbours/perturbations"
 

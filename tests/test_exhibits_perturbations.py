@@ -12,19 +12,19 @@ from test_altered import PAPERS, task
 from test_exhibits_affinity import Page
 from test_perturbations import reference
 
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS, perturb
 from scirep_core.data.perturbations.changes import Parsed, Text
+from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.data.text import Recipe
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import neighbours_perturbations as measured
 from scirep_core.exhibits import neighbours_perturbations_code as code_
 from scirep_core.exhibits import neighbours_perturbations_example as example
 from scirep_core.exhibits import neighbours_perturbations_tables as tables
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.data.perturbations.linguistics import find_tools
-from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS, perturb
-from scirep_core.results.published import Printed, lookup
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
-from scirep_core.data.text import Recipe
+from scirep_core.results.published import Printed, lookup
 
 RANDOM = [code for code, known in PERTURBATIONS.items() if known.random]
 RECIPE = Recipe(". ")

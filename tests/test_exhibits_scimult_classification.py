@@ -13,19 +13,19 @@ from rank_bm25 import BM25Okapi
 from small_scimult import made, searched, small_page, words
 
 from scirep_core.bench import scoring
+from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Example, Labelled, LabelSpace, LabelText, Task
-from scirep_core.results.differences import measured
 from scirep_core.encoders import lexical
-from scirep_core.kit.errors import DataError
 from scirep_core.exhibits import scimult_classification as exhibits
 from scirep_core.exhibits import scimult_labels as labels
 from scirep_core.exhibits import scimult_print as printed
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import scimult_systems as systems
-from scirep_core.results.published import lookup
+from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
-from scirep_core.bench.systems import load_system
+from scirep_core.results.differences import measured
+from scirep_core.results.published import lookup
 
 TEXTS = (
     "stack machines parse sentences",

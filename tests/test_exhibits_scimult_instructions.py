@@ -14,15 +14,15 @@ from small_scimult import searched, small_page, told_by, words
 
 from scirep_core.bench import scoring
 from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.results.differences import difference_of, measured
 from scirep_core.encoders.conditioning.prefix import INSTRUCTIONS
 from scirep_core.evaluators import inputs
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import scimult_instructions as exhibits
 from scirep_core.exhibits.scimult_shared import TABLES
-from scirep_core.results.published import lookup
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of, measured
+from scirep_core.results.published import lookup
 
 TEXTS = {f"p{i}": f"w{i} w{i * i % 7} w{i * 3 % 5}" for i in range(12)}
 PAPERS = tuple(Paper(key, text, "") for key, text in TEXTS.items())

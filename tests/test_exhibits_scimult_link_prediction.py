@@ -11,17 +11,17 @@ import pytrec_eval
 from blank_page import Page
 from small_scimult import made, searched, small_page, words
 
+from scirep_core.data.manifests import fetch
 from scirep_core.data.readers.recommendation import STUDY, StudyRow
 from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.results.differences import difference_of
 from scirep_core.exhibits import scimult_link_choices as choices
 from scirep_core.exhibits import scimult_links as exhibits
 from scirep_core.exhibits import scimult_recommendation as recommendation
 from scirep_core.exhibits.scimult_recommendation import Reading
 from scirep_core.exhibits.scimult_systems import by_cell
-from scirep_core.data.manifests import fetch
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of
 
 FILE = """PaperId\tRecommendedPaperId\tMethod\tStudyScore\tSimilarity
 1\ta\tContent\t5\t0.9

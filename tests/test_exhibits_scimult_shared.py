@@ -9,6 +9,7 @@ import pytest
 from blank_page import Page
 from small_scimult import made
 
+from scirep_core.bench.suites import suite
 from scirep_core.data import sources
 from scirep_core.data.inventory import TASKS
 from scirep_core.exhibits import counting, studies
@@ -16,7 +17,6 @@ from scirep_core.exhibits import scimult_labels as labels
 from scirep_core.exhibits import scimult_link_choices as choices
 from scirep_core.exhibits import scimult_search_real as searches
 from scirep_core.exhibits import scimult_shared as shared
-from scirep_core.bench.suites import suite
 
 
 @pytest.mark.parametrize("table", shared.TABLES)

@@ -20,8 +20,8 @@ from scirep_core.exhibits import scimult_training as exhibits
 from scirep_core.exhibits import scimult_training_figure as drawing
 from scirep_core.exhibits import scimult_training_loss as loss
 from scirep_core.exhibits import studies
-from scirep_core.results.published import lookup, table
 from scirep_core.results import Result
+from scirep_core.results.published import lookup, table
 from scirep_core.training.variants import budget, config
 
 small_training = small_scimult.small_training

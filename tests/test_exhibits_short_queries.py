@@ -13,6 +13,7 @@ import blank_page
 import numpy as np
 import pytest
 
+from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.data.task import Collection, Task
 from scirep_core.encoders import SENTENCES
 from scirep_core.evaluators import neighbours
@@ -26,10 +27,9 @@ from scirep_core.exhibits import neighbours_short_table3 as table3
 from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.exhibits.neighbours_short_queries import MRR, ONE, SCALED, T100, TWO, Texts
 from scirep_core.kit.formats import FORMATS
-from scirep_core.data.perturbations.linguistics import Tools, find_tools
-from scirep_core.results.published import Printed, lookup
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result, recorded
+from scirep_core.results.published import Printed, lookup
 
 N, DIM = 60, 12
 FRESH = itertools.count()

@@ -16,7 +16,8 @@ from blank_page import Shown
 from scipy import stats
 
 from scirep_core.bench import studied
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.study_tables import OWN, TABLE_3
+from scirep_core.bench.suites import units
 from scirep_core.data import TASKS
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits import scirepeval_codes_claims as claims
@@ -26,10 +27,9 @@ from scirep_core.exhibits import scirepeval_partitions as partitions
 from scirep_core.exhibits import scirepeval_specialisation as special
 from scirep_core.exhibits import studies
 from scirep_core.kit.formats import FORMATS
-from scirep_core.results.published import lookup
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
-from scirep_core.bench.study_tables import OWN, TABLE_3
-from scirep_core.bench.suites import units
+from scirep_core.results.published import lookup
 from scirep_core.training.variants import PARTITIONS, random_partition
 
 FOS, CITE, AUTHOR, SEARCH, DRSM, REVIEW, REVIEWERS, COVID = TABLE_3

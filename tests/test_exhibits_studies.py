@@ -12,10 +12,10 @@ import small_studies as small
 from blank_page import Shown
 from small_base import hand_made_base
 
-from scirep_core.exhibits import studies
-from scirep_core.results.published import lookup
-from scirep_core.results import Result
 from scirep_core.bench.studied import line, means
+from scirep_core.exhibits import studies
+from scirep_core.results import Result
+from scirep_core.results.published import lookup
 from scirep_core.training.variants import budget
 
 CENTRES = {"random": 20.0, "tfidf": 55.0, "oracle": 85.0, "Base": 47.0, "MTL CLS": 50.0, "MTL CTRL": 53.0, "Adapters": 53.1,

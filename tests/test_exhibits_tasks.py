@@ -11,14 +11,29 @@ import pytest
 from blank_page import Shown
 
 from scirep_core.data import TASKS
-from scirep_core.data.task import Collection, Example, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task, Triple, Triples
-from scirep_core.kit.errors import DataError
+from scirep_core.data.task import (
+    Collection,
+    Example,
+    Judged,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Signature,
+    Signatures,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.exhibits import counting, distributions, neighbours_collections, scimult_tasks, scirepeval_domains
 from scirep_core.exhibits import scirepeval_tasks as tasks
 from scirep_core.exhibits.counting import Gathered
-from scirep_core.results.published import lookup, table
+from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
+from scirep_core.results.published import lookup, table
 
 PAPERS = (
     Paper("1", "Parsing with stacks", "Parsing is slow. We use a stack. It is fast."),

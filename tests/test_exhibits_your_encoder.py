@@ -13,18 +13,18 @@ from blank_page import Shown
 from small_tasks import all_tasks, vectors
 
 from scirep_core.bench import benchmark
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.systems import as_model, by_callable
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.folder import write_folder
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import your_encoder as exhibits
 from scirep_core.exhibits import your_encoder_pitfalls as pitfalls
 from scirep_core.exhibits import your_encoder_tables as tables
-from scirep_core.bench.leaderboard import main_metric
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.parameters import PARAMETERS
 from scirep_core.results import Result
-from scirep_core.bench.systems import as_model, by_callable
 
 SMALL = {name: all_tasks()[name] for name in ("classification", "regression", "proximity", "adhoc_search", "triplets")}
 N = 40

@@ -14,12 +14,12 @@ import pytest
 import traitlets
 from panel import Browser
 
-from scirep_core.page import widgets as explore
 from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.page import widgets as explore
 from scirep_core.page.widgets.common import Explorer, check_names, encode, folded, table, within
 from scirep_core.page.widgets.scores import ScoreExplorer
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.kit.formats import PROTOCOLS
 
 MODULES = {
     one.name: importlib.import_module(f"{explore.__name__}.{one.name}")

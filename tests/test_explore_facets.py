@@ -13,7 +13,15 @@ import pytest
 from panel import Browser
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.facets import METRICS, CandidateView, QueryView, Reason, facet_explorer, metrics, parse_cutoff
+from scirep_core.page.widgets.facets import (
+    METRICS,
+    CandidateView,
+    QueryView,
+    Reason,
+    facet_explorer,
+    metrics,
+    parse_cutoff,
+)
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 

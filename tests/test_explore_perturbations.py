@@ -19,13 +19,24 @@ from panel import Browser
 from test_altered import task
 from test_exhibits_perturbations import Letters, page
 
-from scirep_core.kit.errors import ConfigError
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.exhibits import neighbours_perturbations_explorer as exploring
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.page.widgets.common import encode
-from scirep_core.page.widgets.perturbations import CODES, LONGEST, OWN, PerturbationExplorer, arranged, edits, fallback, marked, perturbation_data, resolve
-from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
+from scirep_core.page.widgets.common import encode
+from scirep_core.page.widgets.perturbations import (
+    CODES,
+    LONGEST,
+    OWN,
+    PerturbationExplorer,
+    arranged,
+    edits,
+    fallback,
+    marked,
+    perturbation_data,
+    resolve,
+)
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 TOPICS = ("graphs", "parsers", "corpora", "kernels", "queries", "entities", "vectors")

@@ -15,15 +15,30 @@ import pytest
 from panel import Browser
 
 from scirep_core.data import load_task
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.task import Collection, Example, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task, Triple, Triples
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.task import (
+    Collection,
+    Example,
+    Judged,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Signature,
+    Signatures,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.records import Judgement, Paper, Query
 from scirep_core.page.widgets.common import clip, encode
 from scirep_core.page.widgets.task_examples import CANDIDATES, MENTIONS, Ref, charts, class_names, grade_word, keep
 from scirep_core.page.widgets.task_examples import examples as draw
 from scirep_core.page.widgets.tasks import CAP, TEXT, TaskExplorer, fallback, resolve, task_data
-from scirep_core.kit.records import Judgement, Paper, Query
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 WORDS = ["sparse", "kernels", "align", "parsers", "drift", "retrieval", "corpora", "entities", "queries", "graphs"]

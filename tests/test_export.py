@@ -14,7 +14,7 @@ from test_model_store import RECIPE, model, tokens
 
 from scirep_core.cli.export import export as command
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.export import export
 from scirep_core.encoders.models.model_store import describe, load_model, save_model
 from scirep_core.kit.errors import ConfigError, NumericError

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from scirep_core.data.readers.csfcube import TASKS
-from scirep_core.kit.errors import ConfigError, DataError, NumericError
-from scirep_core.evaluators.facets import facet_collection, facet_systems
 from scirep_core.evaluators import facets
-from scirep_core.evaluators.facets import System
+from scirep_core.evaluators.facets import System, facet_collection, facet_systems
 from scirep_core.exhibits import agrees, cut_not_rounded
-from scirep_core.results.published import lookup
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
+from scirep_core.results.published import lookup
 
 PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")
 

@@ -20,13 +20,13 @@ import pytest
 import toy_notebooks
 
 from scirep_core import cli
-from scirep_core.kit.arrays import read_arrays
-from scirep_core.data.readers import beir, csfcube
-from scirep_core.kit.errors import LONGEST, ConfigError, DataError, legible
-from scirep_core.evaluators.facets import read_rankings
-from scirep_core.kit.records import field, from_text, parse_line, read_csv
-from scirep_core.book.runcache import Places, components, read_chapter
 from scirep_core.bench.scoring import as_mapping
+from scirep_core.book.runcache import Places, components, read_chapter
+from scirep_core.data.readers import beir, csfcube
+from scirep_core.evaluators.facets import read_rankings
+from scirep_core.kit.arrays import read_arrays
+from scirep_core.kit.errors import LONGEST, ConfigError, DataError, legible
+from scirep_core.kit.records import field, from_text, parse_line, read_csv
 from scirep_core.kit.settings_files import DEEPEST, LARGEST, read_yaml
 
 Doing = list[Any] | Callable[[], Any]

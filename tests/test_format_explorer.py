@@ -15,14 +15,28 @@ import panel
 import pytest
 from panel import Browser
 
-from scirep_core.page.chapter import Chapter
-from scirep_core.kit.errors import ConfigError
+from scirep_core.data.text import Recipe
 from scirep_core.exhibits import scirepeval_formats as exhibit
-from scirep_core.page.widgets.common import encode
-from scirep_core.page.widgets.formats import ASKED, SIDE, FormatExplorer, Model, PaperView, Space, by_chance, edges, facts, fallback, format_data, resolve, shared
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.widgets.common import encode
+from scirep_core.page.widgets.formats import (
+    ASKED,
+    SIDE,
+    FormatExplorer,
+    Model,
+    PaperView,
+    Space,
+    by_chance,
+    edges,
+    facts,
+    fallback,
+    format_data,
+    resolve,
+    shared,
+)
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 WORDS = ["sparse", "kernels", "align", "parsers", "drift", "retrieval", "corpora", "entities", "queries", "graphs"]
@@ -381,7 +395,7 @@ def test_the_explorer_of_a_chapter(chapter: Chapter, collection: exhibit.Collect
 def test_a_saved_model_is_looked_at_by_its_folder(chapter: Chapter, tmp_path: Path) -> None:
     from small_base import hand_made_base
 
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.models.model_store import load_model, save_model
     from scirep_core.training.variants import budget
 

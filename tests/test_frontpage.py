@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from scirep_core.page.chapter import anchor
 from scirep_core.book.explain import find
 from scirep_core.book.frontpage import CHAPTER, PARTS, STATE, VIEW, anatomy, with_panel, without_panel
+from scirep_core.results import Result, anchor, recorded
 from scirep_core.results.published import lookup
-from scirep_core.results import Result, recorded
 
 PAGE = "# A title\n\nBefore.\n\n% scirep: panel beyond/own\n\n## After\n"
 

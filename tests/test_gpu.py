@@ -27,22 +27,21 @@ from torch import Tensor
 from torch.nn.attention import varlen
 
 from scirep_core import load_encoder
-from scirep_core.encoders.vectors import scale
-from scirep_core.training import loop
 from scirep_core.encoders import hub, trunk_encoder
-from scirep_core.encoders.conditioning import one_pass
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, one_pass
 from scirep_core.encoders.trunk import packing
-from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned
 from scirep_core.encoders.trunk.number_types import products_in
 from scirep_core.encoders.trunk.packing import Span, at_once, attend, pack
 from scirep_core.encoders.trunk_encoder import compile_layers, ready
+from scirep_core.encoders.vectors import scale
 from scirep_core.encoders.vectors.encoding import plan
+from scirep_core.encoders.vectors.folder import read_vector_folder
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
+from scirep_core.training import loop
 from scirep_core.training.checkpoint import Log
 from scirep_core.training.optimisation import make_heads, start_drawing
 from scirep_core.training.processes import processes
-from scirep_core.encoders.vectors.folder import read_vector_folder
 
 DOCUMENTS = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
 

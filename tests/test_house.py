@@ -13,6 +13,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from scripts import script
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "scirep_core"
@@ -145,14 +146,14 @@ def test_no_registry_address_and_no_machine_path_is_tracked():
 
 
 def test_environment_step_uses_the_standard_library_alone():
-    tree = ast.parse((PACKAGE / "environment.py").read_text())
+    tree = ast.parse((ROOT / ".ci" / "environment.py").read_text())
     modules = {a.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     modules |= {(n.module or "").partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules <= set(sys.stdlib_module_names)
 
 
 def test_environment_step_refuses_what_it_did_not_make(tmp_path, monkeypatch, capsys):
-    from scirep_core import environment
+    environment = script(".ci/environment.py")
 
     monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(environment, "MARKER", tmp_path / ".venv" / ".scirep-complete")
@@ -167,7 +168,7 @@ def test_environment_step_refuses_what_it_did_not_make(tmp_path, monkeypatch, ca
 
 
 def test_a_chromium_that_is_named_is_found_and_none_is_installed(tmp_path, monkeypatch, capsys):
-    from scirep_core import environment
+    environment = script(".ci/environment.py")
 
     (tmp_path / "mine").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

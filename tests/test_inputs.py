@@ -12,13 +12,13 @@ from small_tasks import all_tasks, task
 from scirep_core import load_task
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.task import Judged, LabelSpace, LabelText, Qrel
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import E5, ENCODERS
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.evaluators import reference
 from scirep_core.evaluators.inputs import QUERY, Input, inputs, prepare, vectors_of
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import Paper
-from scirep_core.data.text import Recipe
 
 PAPERS = (
     Paper("1", "On swarms", "We count.", 2019, venue="Bee Days"),

@@ -8,16 +8,16 @@ import pytest
 import torch
 from tiny_models import VOCAB
 
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS
-from scirep_core.encoders.hub import Settings
 from scirep_core.encoders.conditioning.instructed import instructed, with_instruction
 from scirep_core.encoders.conditioning.prefix import instructions
+from scirep_core.encoders.hub import Settings
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 from scirep_core.kit.errors import ConfigError
-from scirep_core.data.text import Recipe
 
 TOKENS = of_words({word: i for i, word in enumerate(VOCAB)})
 TOLD = {"search": "query paper", "link": "paper of paper", "classification": "model paper"}

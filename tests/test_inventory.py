@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from scirep_core import load_task
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data import READERS, TASKS, TRAINING
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.inventory import ELSEWHERE
+from scirep_core.data.literature.emit.planted import PLANTED
+from scirep_core.data.manifests import load_manifest
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.sources import embedded_root, seal_of
 from scirep_core.data.task import Labelled, Task
 from scirep_core.data.validate import counts, validate
 from scirep_core.kit.errors import ConfigError
-from scirep_core.data.literature.emit.planted import PLANTED
-from scirep_core.data.manifests import load_manifest
 from scirep_core.results.published import FOLDER
-from scirep_core.bench.scoring import evaluate
 
 PAPERS, SEED = 900, 0
 SCORED = [name for name, spec in TASKS.items() if spec.type != "facets"]

@@ -21,7 +21,9 @@ from small_collection import Source, description, honest, mirror, settle
 from scirep_core.data.manifests import fetch, load_manifest, verify
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-FETCH = "import sys; from scirep_core.data.manifests import fetch; fetch(sys.argv[1], lambda line: print(line, flush=True))"
+FETCH = (
+    "import sys; from scirep_core.data.manifests import fetch; fetch(sys.argv[1], lambda line: print(line, flush=True))"
+)
 SLOW = """
 import functools, sys, time
 import small_collection

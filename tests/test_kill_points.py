@@ -18,9 +18,8 @@ import pytest
 import small_training as small
 import torch
 
-from scirep_core.training import loop
 from scirep_core.encoders.trunk import speed
-from scirep_core.training import checkpoint
+from scirep_core.training import checkpoint, loop
 from scirep_core.training.checkpoint import CHECKPOINT, read_checkpoint
 
 SHORT = replace(small.CONFIG, steps=6, warmup=2, checkpoint_every=2, validate_every=3)

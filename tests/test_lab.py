@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import pkgutil
 import re
@@ -14,13 +14,13 @@ import anywidget
 import ipywidgets
 import pytest
 import traitlets
+from scripts import script
 from test_notebook_sources import _cells
 
-from scirep_core import environment
-from scirep_core.page import widgets as explore
 from scirep_core.book import lab
-from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.book.runcache import Places, find_notebooks
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.page import widgets as explore
 
 ROOT = Path(__file__).resolve().parents[1]
 START = ROOT / "notebooks" / "start.ipynb"
@@ -228,18 +228,15 @@ def test_the_start_notebook_runs_and_shows_every_explorer():
 
 @pytest.fixture(scope="module")
 def install() -> Any:
-    spec = importlib.util.spec_from_file_location("hosted_install", BINDER / "install.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script(".binder/install.py")
 
 
 LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and not line.startswith("#")]
 
 
 def test_binder_installs_the_lock_as_it_is(install):
-    assert (BINDER / "runtime.txt").read_text().strip() == f"python-{'.'.join(map(str, environment.PYTHON))}"
+    version = ".".join(map(str, script(".ci/environment.py").PYTHON))
+    assert (BINDER / "runtime.txt").read_text().strip() == f"python-{version}"
     build = BINDER / "postBuild"
     assert build.stat().st_mode & 0o111
     assert build.read_text().startswith("#!/bin/bash\n")

@@ -24,15 +24,22 @@ from scipy.stats import rankdata
 from scirep_core.bench import leaderboard as lb
 from scirep_core.bench import leaderboard_print as lp
 from scirep_core.book import MAX_STATE
-from scirep_core.page.chapter import anchor
 from scirep_core.data.inventory import TASKS
-from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import beyond_leaderboard as exhibit
-from scirep_core.page.widgets.leaderboard import ESM, SORTS, START, LeaderboardExplorer, fallback, leaderboard_data, resolve
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.store import write_text
+from scirep_core.page.widgets.leaderboard import (
+    ESM,
+    SORTS,
+    START,
+    LeaderboardExplorer,
+    fallback,
+    leaderboard_data,
+    resolve,
+)
+from scirep_core.results import Result, anchor
 from scirep_core.results.metrics import check_metrics, parse
 from scirep_core.results.published import everything, lookup
-from scirep_core.results import Result
-from scirep_core.kit.store import write_text
 
 PAGE = 50
 HOSTILE = '<img src=x onerror="window.pwned=1"> "a", b'
@@ -66,7 +73,7 @@ def test_one_system_has_one_name_and_its_number_is_ranked_once():
 def test_every_printed_exhibit_is_read_or_left_out_by_name():
     there = {printed.exhibit for printed in everything()}
     assert there - set(lp.READ) - set(lp.LEFT_OUT) == set(), (
-        "say in leaderboard_print.py what a new exhibit's numbers are"
+        "say in bench/leaderboard_print.py what a new exhibit's numbers are"
     )
     assert set(lp.READ) & set(lp.LEFT_OUT) == set()
     found, left = lp.scores()

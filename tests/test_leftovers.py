@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from scirep_core.bench import score_cache
-from scirep_core.kit import store
 from scirep_core.data import export as embedded
-from scirep_core.encoders.models.model_store import finished, working
 from scirep_core.data.literature import emit
+from scirep_core.encoders.models.model_store import finished, working
+from scirep_core.kit import store
 
 
 def killed(work: Callable[[], object], stop: int) -> bool:

@@ -6,8 +6,8 @@ import pytest
 from test_perturbations import ABSTRACT, TITLE, reference
 
 from scirep_core.data.perturbations import linguistics
-from scirep_core.kit.errors import ConfigError
 from scirep_core.data.perturbations.linguistics import UNIVERSAL, find_tools, universal
+from scirep_core.kit.errors import ConfigError
 
 TEXT = (
     'We follow Smith et al. in Fig. 3 of "their" work. It cannot fail, e.g. on 3.5 % of the data. '

@@ -20,13 +20,23 @@ import numpy as np
 import pytest
 from counted import calls, peak
 
-from scirep_core.kit.errors import CacheError, ConfigError
-from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.data.literature import Dials, Literature, Ratings, facets, generate, lexicon, plans, text, write_csfcube
+from scirep_core.data.literature import (
+    Dials,
+    Literature,
+    Ratings,
+    facets,
+    generate,
+    lexicon,
+    plans,
+    text,
+    write_csfcube,
+)
 from scirep_core.data.literature.latents import KINDS, NONE
 from scirep_core.data.literature.lexicon import Choice, Tree, count, parse, spell
 from scirep_core.data.literature.pools import METHODS
 from scirep_core.data.literature.ratings import grade, relevance
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
 
 COMPUTING = Dials(fields=("Computer science",))
 QUIET = Ratings(noise=0, lapse=0, bias=(0, 0, 0), adjudicator_noise=0, overrule=1, missing=0)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from scirep_core.training import losses
 from scirep_core.kit.errors import ConfigError
+from scirep_core.training import losses
 from scirep_core.training.losses import LOSSES
 
 N, DIM, CLASSES = 6, 5, 4

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from scirep_core.data.inventory import MORE, TASKS
+from scirep_core.data.manifests import Manifest, list_manifests, load_manifest, manifest_folder
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.readers.scirepeval import TEXTS
-from scirep_core.data.manifests import Manifest, list_manifests, load_manifest, manifest_folder
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
 LABELS = {n for n, task in TASKS.items() if task.manifest == "scirepeval" and task.type != "triplets"}

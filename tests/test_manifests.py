@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 from small_collection import Answer, Source, description, honest, mirror, publish, settle, sha256
 
-from scirep_core.data.manifests import download
+from scirep_core.data.manifests import catalogue, download, fetch, list_manifests, load_manifest, local_folder, verify
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
-from scirep_core.data.manifests import catalogue, fetch, list_manifests, load_manifest, local_folder, verify
 
 FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")

@@ -15,16 +15,16 @@ import pytest
 import torch
 from tiny_models import VOCAB
 
-from scirep_core.encoders.vectors.embed import embed
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.encoders.models.model_store import MARK, describe, is_saved, load_model, save_model
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 SHAPE = Shape(len(VOCAB), 32, 2, 2, 32, 64)
 RECIPE = Recipe(" [SEP] ", "query: ", "found: ", "paper: ")
@@ -34,7 +34,9 @@ TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "query : w7 w8 w9 w10 [PRX]
 def made_here():
     """Kinds whose file is there."""
     return [
-        kind for kind, way in CONDITIONINGS.items() if importlib.util.find_spec(f"scirep_core.encoders.{way.module}")
+        kind
+        for kind, way in CONDITIONINGS.items()
+        if importlib.util.find_spec(f"scirep_core.encoders.conditioning.{way.module}")
     ]
 
 

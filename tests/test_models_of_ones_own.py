@@ -14,12 +14,12 @@ import pytest
 from small_tasks import all_tasks, vectors
 
 from scirep_core import SentenceModel, evaluate, load_encoder, load_task, score
+from scirep_core.book.explain import Origin
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import SENTENCES
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError
-from scirep_core.book.explain import Origin
-from scirep_core.data.text import Recipe
 
 SMALL = all_tasks()
 

@@ -15,9 +15,9 @@ from toy_notebooks import write
 
 from scirep_core import book
 from scirep_core.book import coverage
+from scirep_core.book.runcache import AFTER
 from scirep_core.kit.errors import ScirepError
 from scirep_core.page.parameters import PARAMETERS, check, read_parameters
-from scirep_core.book.runcache import AFTER
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(p for p in (ROOT / "notebooks").glob("*/*.ipynb") if not p.parent.name.startswith("."))

@@ -11,7 +11,19 @@ import pytest
 from small_tasks import all_tasks
 
 from scirep_core import cli
-from scirep_core.data.overlap import Share, Sought, Text, Unit, check, overlap, sought, sought_in, title_key, training_units, units_in
+from scirep_core.data.overlap import (
+    Share,
+    Sought,
+    Text,
+    Unit,
+    check,
+    overlap,
+    sought,
+    sought_in,
+    title_key,
+    training_units,
+    units_in,
+)
 from scirep_core.kit.errors import ConfigError, DataError
 
 LONG = {

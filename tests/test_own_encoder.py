@@ -13,16 +13,16 @@ from test_trunk import UNPLEASANT
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from tokenizers.normalizers import BertNormalizer
 
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.models.model_store import Saved, load_model, save_model
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import Tokens, of_words
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
 from scirep_core.page.widgets.own_encoder import pack, unpack, whole_numbers
 from scirep_core.page.widgets.own_paper import ESM
-from scirep_core.kit.formats import FORMATS
-from scirep_core.data.text import Recipe
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [

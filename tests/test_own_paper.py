@@ -12,14 +12,24 @@ import panel
 import pytest
 from blank_page import Page
 
-from scirep_core.data.perturbations.changes import Parsed
-from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.exhibits import beyond_own_paper as exhibit
-from scirep_core.page.widgets.own_encoder import CAP as ENCODER_CAP
-from scirep_core.page.widgets.own_paper import AS_TYPED, CODES, ESM, NEAR, OwnPaperExplorer, nearest_places, own_paper_data, resolve, whole_vectors
-from scirep_core.kit.formats import FORMATS
-from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.perturbations import PERTURBATIONS, perturb
+from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.exhibits import beyond_own_paper as exhibit
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.formats import FORMATS
+from scirep_core.page.widgets.own_encoder import CAP as ENCODER_CAP
+from scirep_core.page.widgets.own_paper import (
+    AS_TYPED,
+    CODES,
+    ESM,
+    NEAR,
+    OwnPaperExplorer,
+    nearest_places,
+    own_paper_data,
+    resolve,
+    whole_vectors,
+)
 
 N = 60
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from scirep_core.training.data.batching import plan
 from scirep_core.data.readers import scimult
+from scirep_core.data.text import Recipe
 from scirep_core.encoders.models.model_store import load_model
 from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.data.text import Recipe
 from scirep_core.training import models
 from scirep_core.training.base import wordpieces
 from scirep_core.training.config import TrainConfig
+from scirep_core.training.data.batching import plan
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import VARIANTS, budget, config
 

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from toy_notebooks import write
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.parameters import PARAMETERS, TYPES, Parameter, check, declarations, flags, read_parameters, resolve
+from scirep_core.page.parameters import (
+    PARAMETERS,
+    TYPES,
+    Parameter,
+    check,
+    declarations,
+    flags,
+    read_parameters,
+    resolve,
+)
 
 CELL = """data: str = "embedded"        # embedded, real, or a folder
 encoders: str = "fabs_tfidf,fabs_bm25"   # comma-separated names of systems

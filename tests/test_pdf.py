@@ -15,8 +15,8 @@ from test_site import demonstration
 
 from scirep_core import cli
 from scirep_core.book import pdf
-from scirep_core.kit.errors import ConfigError, DataError, ScirepError
 from scirep_core.book.printing import contents, print_page
+from scirep_core.kit.errors import ConfigError, DataError, ScirepError
 
 HEAD = '<html><head><link rel="stylesheet" href="{up}_static/a.css"></head><body>'
 SIDE = """<a class="logo"><p class="title logo__title">A small book</p></a>

@@ -13,10 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scirep_core.data.perturbations import (
+    CATEGORIES,
+    LITERAL,
+    PERTURBATIONS,
+    category_by_rule,
+    perturb,
+    top_phrases,
+    words_kept,
+)
 from scirep_core.data.perturbations.changes import Parsed, Text
-from scirep_core.kit.errors import ConfigError
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
-from scirep_core.data.perturbations import CATEGORIES, LITERAL, PERTURBATIONS, category_by_rule, perturb, top_phrases, words_kept
+from scirep_core.kit.errors import ConfigError
 
 TITLE = "Source Code Embeddings from Language Models"
 ABSTRACT = (

@@ -7,10 +7,10 @@ import pytest
 
 from scirep_core.data.task import Collection, Task
 from scirep_core.encoders.latent import Latent
-from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators import perturbed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
+from scirep_core.kit.errors import ConfigError
 
 PAPERS = 40
 TASK = Task(

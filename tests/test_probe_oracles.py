@@ -21,11 +21,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
+from scirep_core.bench.scoring import as_mapping, evaluate
 from scirep_core.data.task import Example, FewShot, Labelled, Qrel, Task
 from scirep_core.data.task import Judged as Pairs
-from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators.probes import linear_fit, probe_search, sound_probes
-from scirep_core.bench.scoring import as_mapping, evaluate
+from scirep_core.kit.errors import ConfigError
 
 SEEDS = range(3)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import agrees, cut_not_rounded
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS, WEIGHTS
-from scirep_core.results.published import everything, lookup, table
+from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
+from scirep_core.results.published import everything, lookup, table
 
 
 def test_tables_3_and_4_are_complete_and_agree():

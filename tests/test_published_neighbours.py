@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from scirep_core.data.perturbations.changes import Parsed
-from scirep_core.kit.errors import ConfigError
-from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.perturbations import CATEGORIES, KEPT, PERTURBATIONS, perturb
+from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.kit.errors import ConfigError
 from scirep_core.results.published import lookup, table
 
 MODELS = ("SciBERT", "SPECTER", "OAG-BERT")

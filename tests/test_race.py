@@ -10,11 +10,25 @@ import pytest
 
 from scirep_core import cli
 from scirep_core.bench.speed import race as race_
-from scirep_core.bench.speed.race import APART, CPU_TIMES, FORWARD, LANES, LOOP, PADDING, RATE, SHARE, THEIRS, TIMES, Lane, race, run  # fmt: skip
+from scirep_core.bench.speed.race import (  # fmt: skip
+    APART,
+    CPU_TIMES,
+    FORWARD,
+    LANES,
+    LOOP,
+    PADDING,
+    RATE,
+    SHARE,
+    THEIRS,
+    TIMES,
+    Lane,
+    race,
+    run,
+)
+from scirep_core.book.explain import recompute
 from scirep_core.encoders.trunk.shapes import filled, words
 from scirep_core.encoders.trunk.speed import machine
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.book.explain import recompute
 from scirep_core.results import read_results
 
 TEXTS = [" ".join(f"w{i * 7 % 90}" for i in range(5 + 3 * n)) for n in range(40)]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scirep_core.data.task import Judged, Qrel, Reviewers, Task, Triple, Triples
-from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.evaluators import pairs, ranking, reviewers, triplets
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.results import Result
 
 LOG3 = math.log2(3)

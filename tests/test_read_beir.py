@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers import beir, recommendation
 from scirep_core.data.readers import samples_scimult as samples
-from scirep_core.data.inventory import TASKS
 from scirep_core.data.task import Qrel
 from scirep_core.kit.errors import DataError
 

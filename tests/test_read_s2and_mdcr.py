@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.data.readers import mdcr, s2and
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.readers import mdcr, s2and
 from scirep_core.data.task import Byline, Qrel, Signature
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core.data.readers import maple, scimult
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.readers import maple, scimult
 from scirep_core.data.task import LabelText, Pooled, Triple
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.bench.scoring import evaluate
 
 FINE, COARSE, LINKS = "classification_fine", "classification_coarse", "link_prediction_retrieval"
 NAMES, PAPERS, MATCHES = (f"{FINE}/Geography_{what}.json" for what in ("label", "papers_test", "matched"))

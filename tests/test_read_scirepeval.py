@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scirep_core.data import hub
-from scirep_core.data.readers import scirepeval
 from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.readers import scirepeval
 from scirep_core.data.task import Example, Judged, Labelled, Qrel, Reviewers, Triple, Triples
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import Paper

@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from scirep_core import load_task
-from scirep_core.data import manifests
-from scirep_core.page.chapter import Chapter
 from scirep_core.cli import app
+from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.manifests import chosen, load_manifest
 from scirep_core.data.sources import away, embedded_root, ensure, real_parts
 from scirep_core.exhibits import counting
-from scirep_core.data.manifests import chosen, load_manifest
+from scirep_core.page.chapter import Chapter
 
 
 def page() -> Chapter:

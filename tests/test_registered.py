@@ -26,24 +26,33 @@ from hypothesis import strategies as st
 from test_perturbations import ABSTRACT, CORNERS, TITLE
 
 from scirep_core import load_encoder, load_task
-from scirep_core.data.perturbations.altered import alter
-from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.inventory import MORE as TASKS
+from scirep_core.data.manifests import load_manifest
+from scirep_core.data.perturbations import (
+    CATEGORIES,
+    KEPT,
+    LITERAL,
+    MORE,
+    PERTURBATIONS,
+    perturb,
+    perturbation,
+    top_phrases,
+)
+from scirep_core.data.perturbations.altered import alter
+from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.task import Task
+from scirep_core.data.text import Recipe
 from scirep_core.data.validate import counts, validate
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import ENCODERS
-from scirep_core.kit.errors import ConfigError
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators import label_scores, ranking
 from scirep_core.evaluators.inputs import vectors_of
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
-from scirep_core.data.perturbations.linguistics import find_tools
-from scirep_core.data.manifests import load_manifest
 from scirep_core.results.metrics import ACCEPTED, RELEVANT, check_metrics, examples, from_ranks, parse, score
-from scirep_core.data.perturbations import CATEGORIES, KEPT, LITERAL, MORE, PERTURBATIONS, perturb, perturbation, top_phrases
-from scirep_core.bench.scoring import evaluate
-from scirep_core.data.text import Recipe
 
 # ---- encoders --------------------------------------------------------------------------------------------------------
 
@@ -347,7 +356,7 @@ def losses(*first: str) -> list[str]:
     """
     import ast
 
-    text = (Path(__file__).resolve().parents[1] / "scirep_core" / "losses.py").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[1] / "scirep_core" / "training/losses.py").read_text(encoding="utf-8")
     body = ast.parse(text).body
     known = {n.name: tuple(arg.arg for arg in n.args.args) for n in body if isinstance(n, ast.FunctionDef)}
     (table,) = [n.value for n in body if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "LOSSES"]

@@ -19,8 +19,8 @@ import pytest
 from toy_notebooks import PARAMETERS, ROWS, write
 
 from scirep_core.book import runcache, runner
-from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.book.runner import Places, RunResult, run, run_all
+from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.kit.store import stable_hash
 from scirep_core.kit.terminal import repeatedly
 
@@ -39,8 +39,8 @@ def places(tmp_path: Path) -> Places:
     root = tmp_path / "check out {x}"  # braces and spaces are legal in paths
     files = {
         "scirep_core/__init__.py": "",
-        "scirep_core/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
-        "scirep_core/statistics.py": "from . import maths\nVALUE = 1\n",
+        "scirep_core/kit/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
+        "scirep_core/results/statistics.py": "from .. import maths\nVALUE = 1\n",
         "scirep_core/maths.py": "def lazy():\n    import scirep_core.deep\n",
         "scirep_core/deep.py": "",
         "scirep_core/unused.py": "",
@@ -167,7 +167,9 @@ def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> 
     long = "\n".join(f"x{n} = {n}" for n in range(20))
     notebook(places, "csfcube/raises", ROWS, f"{long}\n1 / 0\n{long}")
     notebook(
-        places, "csfcube/ours", "from scirep_core.kit.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
+        places,
+        "csfcube/ours",
+        "from scirep_core.kit.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')",
     )
     notebook(places, "csfcube/leaves", "import sys\nsys.exit(0)", "2")
     notebook(places, "csfcube/dies", "import os\nos.kill(os.getpid(), 9)", "2")
@@ -208,7 +210,12 @@ def change_library(places: Places) -> None:
 
 def change_default(places: Places) -> None:
     notebook(
-        places, "csfcube/a", "import scirep_core.results.statistics", ROWS, parameters=PARAMETERS.replace("20", "10"), **ABOUT
+        places,
+        "csfcube/a",
+        "import scirep_core.results.statistics",
+        ROWS,
+        parameters=PARAMETERS.replace("20", "10"),
+        **ABOUT,
     )
 
 

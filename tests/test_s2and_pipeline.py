@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core.data.readers import s2and
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.readers import s2and
 from scirep_core.data.task import Byline, Signature, Signatures, Task
-from scirep_core.kit.errors import DataError
-from scirep_core.evaluators.authors import author_blocks, author_features, author_model
 from scirep_core.evaluators import authors
+from scirep_core.evaluators.authors import author_blocks, author_features, author_model
 from scirep_core.evaluators.authors.author_features import FEATURES, NAMES
+from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
-from scirep_core.bench.scoring import evaluate
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 PEOPLE = ("Ada", "Ana", "Alba")

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from tiny_models import bert, pipeline, roberta
 
-from scirep_core.cli import main
-from scirep_core.encoders.conditioning import adapted_by_library
-from scirep_core.encoders import hub, load_encoder
 from scirep_core.bench.speed import race
+from scirep_core.cli import main
+from scirep_core.encoders import hub, load_encoder
+from scirep_core.encoders.conditioning import adapted_by_library
 from scirep_core.encoders.models import screening
-from scirep_core.encoders.trunk import tokens
 from scirep_core.encoders.models.export import export
 from scirep_core.encoders.scimult_encoder import tokenizer_folder
+from scirep_core.encoders.trunk import tokens
 from scirep_core.kit.errors import ConfigError, ScirepError
 
 CODE = """

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators import pairs, search
 from scirep_core.evaluators.search import Pool
+from scirep_core.kit.errors import ConfigError
 
 
 def drawn(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:

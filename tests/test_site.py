@@ -21,8 +21,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from scirep_core import book
-from scirep_core.results.published import everything
 from scirep_core.results import read_results, stored
+from scirep_core.results.published import everything
 
 pytestmark = pytest.mark.site
 

@@ -13,14 +13,20 @@ import numpy as np
 import pytest
 
 from scirep_core.data.perturbations import changes
-from scirep_core.results import published
-from scirep_core.page.chapter import Chapter
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.probes import paper_probes
-from scirep_core.exhibits import beyond_slips, beyond_slips_base, beyond_slips_csfcube, beyond_slips_neighbours, beyond_slips_perturbations
+from scirep_core.exhibits import (
+    beyond_slips,
+    beyond_slips_base,
+    beyond_slips_csfcube,
+    beyond_slips_neighbours,
+    beyond_slips_perturbations,
+)
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits.beyond_slips import KNOWN, RIGHT, SLIPS
 from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Right, Slip
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import published
 from scirep_core.results.published import Printed, lookup
 
 BY_ID = {slip.id: slip for slip in SLIPS}

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from scirep_core.kit.errors import NumericError
-from scirep_core.results.statistics import agreement, bootstrap_folds, bootstrap_median, holm, mean_of_folds, paired_randomisation
+from scirep_core.results.statistics import (
+    agreement,
+    bootstrap_folds,
+    bootstrap_median,
+    holm,
+    mean_of_folds,
+    paired_randomisation,
+)
 
 
 def test_mean_of_folds_weighs_folds_alike_not_queries():

@@ -14,17 +14,17 @@ import pytest
 from small_base import hand_made_base
 from typer.testing import CliRunner
 
-from scirep_core.cli import study as cli_study
 from scirep_core.bench import score_cache, studied, study
-from scirep_core.results.comparison import paired_bootstrap
-from scirep_core.kit.errors import ConfigError, ScirepError
-from scirep_core.kit.formats import FORMATS
-from scirep_core.results import Result
-from scirep_core.kit.store import home
 from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
 from scirep_core.bench.study import run
 from scirep_core.bench.study_tables import STUDIES, cells
 from scirep_core.bench.suites import units
+from scirep_core.cli import study as cli_study
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.store import home
+from scirep_core.results import Result
+from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
 
 TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})

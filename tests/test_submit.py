@@ -14,10 +14,10 @@ import pytest
 
 from scirep_core import cli
 from scirep_core.bench import submissions
-from scirep_core.kit.errors import ConfigError
-from scirep_core.book.explain import find, recompute
-from scirep_core.results import ROOT, read_results, stored
 from scirep_core.bench.suites import averages, units
+from scirep_core.book.explain import find, recompute
+from scirep_core.kit.errors import ConfigError
+from scirep_core.results import ROOT, read_results, stored
 
 KEPT = sorted((ROOT / "results" / "submitted").glob("*.jsonl"))
 Row = dict[str, Any]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from scirep_core import load_encoder
-from scirep_core.encoders.vectors.embed import encode
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, hub, lexical
-from scirep_core.kit.errors import ConfigError
+from scirep_core.encoders.vectors.embed import encode
 from scirep_core.evaluators.facets import facet_systems
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank, resolve
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Query
-from scirep_core.data.text import Recipe
 
 QUERY = Query("1", "method")
 

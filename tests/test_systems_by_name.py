@@ -14,12 +14,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from small_tasks import all_tasks
 
 from scirep_core import evaluate
+from scirep_core.bench.systems import RANKING, System, load_system
 from scirep_core.encoders import ENCODERS, aspire, load_encoder
-from scirep_core.kit.errors import CacheError, ConfigError, DataError, UnknownName
 from scirep_core.evaluators import reference
 from scirep_core.evaluators.inputs import vectors_of
 from scirep_core.evaluators.pairs import PairScorer
-from scirep_core.bench.systems import RANKING, System, load_system
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, UnknownName
 
 SMALL = all_tasks()
 

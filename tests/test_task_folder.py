@@ -13,8 +13,8 @@ import yaml
 from small_tasks import IDS, all_tasks
 
 from scirep_core.data import folder
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.folder import folder_hash, read_folder, write_folder
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import TASK_TYPES, Task, Triples
 from scirep_core.data.task_json import METRICS
 from scirep_core.kit.errors import DataError

@@ -15,14 +15,14 @@ import small_training as small
 import torch
 from torch.nn import functional as F
 
-from scirep_core.training import loop
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
-from scirep_core.training.loop import train
+from scirep_core.training import loop
 from scirep_core.training.balance import balanced
 from scirep_core.training.checkpoint import BEST, CHECKPOINT, LOG, read_checkpoint, read_log
 from scirep_core.training.config import EXAMPLE, TrainConfig, TrainFile, from_params, read_config
+from scirep_core.training.loop import train
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer
 
 SHORT = replace(small.CONFIG, steps=12, warmup=3, checkpoint_every=5)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from scirep_core.training import loop
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.training import loop
 from scirep_core.training.checkpoint import read_log
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import Documents, TrainTask

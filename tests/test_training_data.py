@@ -16,13 +16,13 @@ from scirep_core.data import TASKS, TRAINING, load_task, locate
 from scirep_core.data.readers.samples import SAMPLES, in_train
 from scirep_core.data.readers.scirepeval import TrainExample
 from scirep_core.data.task import Example, Judged, Labelled, Qrel, Task, Triple, Triples
+from scirep_core.data.text import Recipe
 from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError
 from scirep_core.kit.records import Paper
-from scirep_core.data.text import Recipe
 from scirep_core.training import data as training_data
-from scirep_core.training.data import samples as training_samples
 from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, in_proportion, train_tasks
+from scirep_core.training.data import samples as training_samples
 from scirep_core.training.data.published import published_tasks, read_tasks_config
 from scirep_core.training.data.samples import TRAINED, held_out, sample_tasks
 

@@ -15,11 +15,11 @@ import torch
 
 from scirep_core import load_encoder
 from scirep_core.encoders import SENTENCES
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, Conditioning, conditioning
+from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.trunk.attention import WAYS
 from scirep_core.encoders.trunk.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
-from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, Conditioning, conditioning
-from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.prepacked import Prepacked, Rounded
 from scirep_core.encoders.trunk.speed import Speed, flops, matrix_rate

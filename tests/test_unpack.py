@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from small_collection import description, mirror, settle
 
-from scirep_core.kit.errors import CacheError, DataError
 from scirep_core.data.manifests import catalogue, fetch, verify
 from scirep_core.data.manifests.unpack import MARKER, Limits, faults, unpack
+from scirep_core.kit.errors import CacheError, DataError
 
 FILES = {"a.txt": b"alpha " * 50, "sub/b.bin": random.Random(1).randbytes(3000), "sub/deep/c.txt": b"\xc3\xa9"}
 KINDS = ("zip", "tar", "tar.gz", "tgz", "tar.bz2", "tar.xz")

@@ -6,7 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from scirep_core.data.task import Collection, Example, Judged, Labelled, LabelSpace, LabelText, Pooled, Qrel, Reviewers, Signature, Signatures, Task, Triple, Triples
+from scirep_core.data.task import (
+    Collection,
+    Example,
+    Judged,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Signature,
+    Signatures,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.data.validate import counts, near_duplicates, validate
 from scirep_core.kit.records import Paper
 

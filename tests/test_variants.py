@@ -9,13 +9,24 @@ import pytest
 from small_base import hand_made_base
 
 from scirep_core.data.inventory import TASKS, TRAINING
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
-from scirep_core.training.models import obtain
 from scirep_core.training.data.pairs import SOURCES
-from scirep_core.training.variants import BUDGETS, PARTITIONS, SUBSETS, VARIANTS, budget, config, of_formats, plain, random_partition, variant
+from scirep_core.training.models import obtain
+from scirep_core.training.variants import (
+    BUDGETS,
+    PARTITIONS,
+    SUBSETS,
+    VARIANTS,
+    budget,
+    config,
+    of_formats,
+    plain,
+    random_partition,
+    variant,
+)
 
 # ---- rows of the tables ----------------------------------------------------------------------------------------------
 

@@ -79,22 +79,22 @@ def dedented(body: str, indent: int) -> str:
 
 WALKS = walks()
 PLACES = {
-    "A metric": ({"scirep_core/metrics.py"}, 4),
+    "A metric": ({"scirep_core/results/metrics.py"}, 4),
     "An encoder": ({"scirep_core/encoders/hashed.py", "scirep_core/encoders/__init__.py"}, 2),
-    "A dataset": ({"data_manifests/reading.yaml", "scirep_core/datasets/inventory.py"}, 2),
-    "A perturbation": ({"scirep_core/changes.py", "scirep_core/perturbations.py"}, 2),
-    "A loss": ({"scirep_core/losses.py"}, 2),
+    "A dataset": ({"data_manifests/reading.yaml", "scirep_core/data/inventory.py"}, 2),
+    "A perturbation": ({"scirep_core/data/perturbations/changes.py", "scirep_core/data/perturbations/__init__.py"}, 2),
+    "A loss": ({"scirep_core/training/losses.py"}, 2),
     "A chapter": ({"notebooks/beyond/titles.ipynb", "scirep_core/exhibits/beyond_titles.py"}, 2),
 }
 """What the design promises: files that are made or edited (a mirror's aside), and in how many places."""
 BREAKS = {
-    "A metric": [("scirep_core/metrics.py", "PERSISTENCE ** (ranks - 1)", "(2 - PERSISTENCE) ** (ranks - 1)"),
-                 ("scirep_core/metrics.py", "stats.spearmanr(gold,", "stats.spearmanr(gold.argsort(0),")],
+    "A metric": [("scirep_core/results/metrics.py", "PERSISTENCE ** (ranks - 1)", "(2 - PERSISTENCE) ** (ranks - 1)"),
+                 ("scirep_core/results/metrics.py", "stats.spearmanr(gold,", "stats.spearmanr(gold.argsort(0),")],
     "An encoder": [("scirep_core/encoders/hashed.py", "(texts).toarray()", "(texts).toarray() / len(texts)")],
-    "A dataset": [("scirep_core/datasets/inventory.py", '"pairs": 12})', '"pairs": 13})')],
-    "A perturbation": [("scirep_core/changes.py", '_keep_title(given, " ".join(_sentences(given, 2)[:-1]))',
+    "A dataset": [("scirep_core/data/inventory.py", '"pairs": 12})', '"pairs": 13})')],
+    "A perturbation": [("scirep_core/data/perturbations/changes.py", '_keep_title(given, " ".join(_sentences(given, 2)[:-1]))',
                         'Text(given.title.text.lower(), " ".join(_sentences(given, 2)[:-1]))')],
-    "A loss": [("scirep_core/losses.py", "_distance(query, positive) - _distance(query, negative)).mean",
+    "A loss": [("scirep_core/training/losses.py", "_distance(query, positive) - _distance(query, negative)).mean",
                 "_distance(query, negative) - _distance(query, positive)).mean")],
     "A chapter": [("notebooks/beyond/titles.ipynb", "  # of the intervals", "")],
 }  # fmt: skip
@@ -226,10 +226,11 @@ def test_a_walk_is_not_taken_where_a_line_has_moved_or_a_print_has_changed(tmp_p
 
 def test_the_rooms_are_those_of_the_import_contract() -> None:
     assert rooms.drawn(PAGE) == PAGE, "run .venv/bin/python tests/rooms.py"
-    listed = re.findall(r"^\| `([\w.]+)` \|", PAGE.partition(rooms.OPENS)[2], re.MULTILINE)
-    assert listed == [name.removeprefix("scirep_core.") for layer in rooms.layers() for name in layer]
-    assert all(rooms.first_line(f"scirep_core.{name}") for name in listed)
-    assert listed.index("errors") < listed.index("datasets") < listed.index("exhibits") < listed.index("cli")
+    listed = re.findall(r"^\| \*\*`(\w+)/`\*\* \| \S", PAGE.partition(rooms.OPENS)[2], re.MULTILINE)
+    assert listed == rooms.layers()
+    assert set(listed) == {path.name for path in (ROOT / "scirep_core").iterdir() if (path / "__init__.py").exists()}
+    assert all(rooms.first_line(folder) for room in listed for folder in rooms.folders(room))
+    assert listed[0] == "kit" and listed[-1] == "cli"
 
 
 def test_the_page_names_what_is_there() -> None:

@@ -170,9 +170,9 @@ def test_the_wheel_knows_the_collections(alone: Path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("book",), "this needs"),
+        (("book",), "no notebooks here. Run from a checkout"),
         (("edition",), "kept in a checkout"),
-        (("submit", "rows.jsonl", "--name", "mine"), "this needs matplotlib"),
+        (("submit", "rows.jsonl", "--name", "mine"), "Submitting needs a checkout of the book"),
         (("study", "main"), "A recorded study needs a checkout of the book"),
         (("run", "a.ipynb"), "this needs papermill, which is not installed. Run `pip install 'scirep-book[book]'`"),
         (("perturb", "--code", "T_ARot"), "this needs"),

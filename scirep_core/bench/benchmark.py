@@ -3,9 +3,9 @@
     rows = benchmark.score("scirepeval", "minilm")            a suite, or names of tasks; an encoder by name
     rows = benchmark.score("scirepeval", Path("my.npz"))      or vectors: a file, a folder of `scirep encode`, a mapping
     rows = benchmark.score("scirepeval", model)               or anything with .encode(list of str), or a function
-    benchmark.averages(rows)                                  in-train, out-of-train, all, per format (suites.py)
+    benchmark.averages(rows)                                  in-train, out-of-train, all, per format (bench/suites.py)
 
-Rows that are there already are not computed again (score_cache.py). What is missing is encoded in one go, then scored task
+Rows that are there already are not computed again (bench/score_cache.py). What is missing is encoded in one go, then scored task
 by task; a task that fails does not lose the others.
 """
 
@@ -24,20 +24,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scirep_core.bench import score_cache, scoring, systems
+from scirep_core.bench.given import FILES, Coverage, Given, coverage, given, of_model, strangers
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.suites import SUITES, Unit, averages, suite, units
 from scirep_core.data import load_task, names
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.sources import PAPERS, check_size
 from scirep_core.data.task import Task
 from scirep_core.encoders.ensemble import Ensemble
 from scirep_core.kit.errors import ConfigError, NumericError, ScirepError, nearest
-from scirep_core.bench.given import FILES, Coverage, Given, coverage, given, of_model, strangers
 from scirep_core.results import Result
-from scirep_core.bench.score_cache import Question
-from scirep_core.bench.suites import SUITES, Unit, averages, suite, units
 
 if TYPE_CHECKING:
-    from scirep_core.encoders import Encoder
     from scirep_core.bench.systems import System
+    from scirep_core.encoders import Encoder
 
 __all__ = ["SUITES", "Coverage", "Given", "Outcome", "Question", "Unit", "as_system", "attempt", "averages", "coverage",
            "given", "load_tasks", "of_model", "score", "strangers", "suite", "units"]  # fmt: skip

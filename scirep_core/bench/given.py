@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scirep_core.bench import scoring, systems
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Signatures, Task
-from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.evaluators.inputs import QUERY
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.vectors.folder import is_vector_folder
+from scirep_core.evaluators.inputs import QUERY
+from scirep_core.kit.errors import ConfigError, DataError
 
 Vectors = Mapping[str, NDArray[np.floating]]
 FILES = (".npz", ".parquet", ".jsonl")

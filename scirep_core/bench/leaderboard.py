@@ -1,6 +1,6 @@
 """All result rows as one plain table: what is printed, recorded, submitted by others, and live in the last book.
 
-    kind      published   quoted from a paper's tables (leaderboard_print.py)
+    kind      published   quoted from a paper's tables (bench/leaderboard_print.py)
               recorded    a run of ours, kept under results/
               submitted   somebody else's rows, checked by `scirep submit`, kept under results/submitted/
               live        of the chapters of the last book, or of this build
@@ -25,15 +25,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core import results as results_
-from scirep_core.page.chapter import anchor
+from scirep_core.bench.leaderboard_print import scores
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.evaluators.facets.facet_systems import HERE
-from scirep_core.bench.leaderboard_print import scores
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.results import PRINT, ROOT, Result, anchor, read_results
 from scirep_core.results.metrics import ACCEPTED, FACET_METRICS
 from scirep_core.results.published import Printed
-from scirep_core.results import PRINT, ROOT, Result, read_results
 
 KINDS = ("published", "recorded", "submitted", "live")
 WHATS = ("score", "difference", "measurement", "repeat")

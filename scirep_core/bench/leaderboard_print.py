@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from scirep_core.bench.study_tables import TABLE_3
 from scirep_core.data.inventory import NEIGHBOURS, TASKS
 from scirep_core.results.published import Printed, everything
-from scirep_core.bench.study_tables import TABLE_3
 
 
 class Score(NamedTuple):

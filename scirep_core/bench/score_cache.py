@@ -1,7 +1,7 @@
 """Rows that are kept: scoring the same vectors on the same data by the same code happens once.
 
 One file a task: `$SCIREP_HOME/scores/<task>/<key>.shard`, the rows in its header and their bootstrap values as its array, both
-under a checksum (store.py). The key is a hash of everything a row depends on:
+under a checksum (kit/store.py). The key is a hash of everything a row depends on:
 
     the task     name, type, format, version, hash of its files, judgements and queries (a chapter may have cut some),
                  fields, metrics, similarity; of `oracle`, the vectors that know the truth
@@ -29,15 +29,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from filelock import Timeout
 
-from scirep_core.kit.claims import acquire, release
 from scirep_core.data.task import Task, Triples
+from scirep_core.kit.claims import acquire, release
 from scirep_core.kit.errors import CacheError, DataError
-from scirep_core.results import Result, code_of, from_json
 from scirep_core.kit.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
+from scirep_core.results import Result, code_of, from_json
 
-CODE = ("arrays.py", "benchmark.py", "datasets", "differences.py", "embed.py", "encoders", "evaluators", "formats.py", "given.py",
-        "metrics.py", "records.py", "results.py", "scoring.py", "statistics.py", "store.py", "systems.py", "text.py",
-        "vector_folder.py")  # fmt: skip
+CODE = (
+    "kit/arrays.py", "kit/formats.py", "kit/records.py", "kit/store.py", "results/__init__.py", "results/differences.py",
+    "results/metrics.py", "results/statistics.py", "data/*.py", "data/readers", "encoders", "evaluators", "bench/benchmark.py",
+    "bench/given.py", "bench/scoring.py", "bench/systems.py",
+)  # fmt: skip
 """Left out: what brings or invents files (literature, manifests, download, unpack: the files' hash has it), what comes after
 the rows (suites, comparison: averages are not kept), and what only moves bytes about (claims, encoding, errors, progress)."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pytrec_eval-terrier", "rank-bm25", "POT", "torch", "transformers",

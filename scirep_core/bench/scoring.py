@@ -7,7 +7,7 @@ each task does, and says how much that is.
 
 Two names stand for vectors too: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
 vectors). A model stands for the vectors it makes: an encoder of this library, any object with `.encode(list of str)`, any
-function from texts to an array; what it reads is said in systems.py. Tasks that rank also take a
+function from texts to an array; what it reads is said in bench/systems.py. Tasks that rank also take a
 `PairScorer`, a system without one vector a paper (BM25, sentence matching).
 """
 
@@ -23,21 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.bench import systems
-from scirep_core.kit.arrays import read_arrays
 from scirep_core.data import hub
 from scirep_core.data import task as schema
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
 from scirep_core.encoders import Encoder
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.encoders.vectors.folder import is_vector_folder, read_vector_folder
 from scirep_core.evaluators import EVALUATORS, facets
 from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.evaluators.rows import sentence
+from scirep_core.kit.arrays import read_arrays
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.formats import PROTOCOLS, Protocol
-from scirep_core.results.metrics import FACET_METRICS, check_metrics, parse
 from scirep_core.results import Result
-from scirep_core.encoders.vectors.folder import is_vector_folder, read_vector_folder
+from scirep_core.results.metrics import FACET_METRICS, check_metrics, parse
 
 Vectors = Mapping[str, NDArray[np.floating]]
 Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str | Encoder | systems.Vectorise | Any
@@ -73,7 +73,7 @@ def evaluate(
             judgements: papers, queries, labels; `<paper>/t` and `<paper>/ta` for alternative_self. CSFCube:
             `<paper>_<facet>`, where present, is that query's own vector; `<query>/q` is a query's own where its id is a
             candidate's too. Ids no one asks for do no harm. Or a model: an object with `.encode(list of str)`, a
-            function from texts to an array (systems.py says what they read). A PairScorer for tasks that rank.
+            function from texts to an array (bench/systems.py says what they read). A PairScorer for tasks that rank.
         on_missing: `drop` leaves out what has no vector and reports the coverage.
         tasks: of a faceted collection, which facets.
         similarity: l2, cosine or dot; None is the task's own (cosine for reviewers, authors, alternative_self).

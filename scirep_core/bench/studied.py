@@ -1,12 +1,12 @@
 """What a study found: its rows on disk, and what they say over several trainings (SciRepEval Tables 2, 3, 8, 11).
 
-A study (study.py) keeps a row for every training, and one for the mean over the trainings of a line of its table:
+A study (bench/study.py) keeps a row for every training, and one for the mean over the trainings of a line of its table:
 
     mean     of n trainings that differ by their seed alone, `n` of the row
     sd       over them, divisor n - 1; what the papers print in small
     interval mean +- t(0.975, n - 1) sd / sqrt(n): where the mean of many more such trainings would lie, on this same data
 
-Which lines differ is Tukey's test over the trainings, as in the papers (comparison.py).
+Which lines differ is Tukey's test over the trainings, as in the papers (results/comparison.py).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.results import Result, read_results
 from scirep_core.kit.store import write_bytes
+from scirep_core.results import Result, read_results
 
 if TYPE_CHECKING:
     from scirep_core.results.comparison import Tukey

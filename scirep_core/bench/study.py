@@ -1,10 +1,10 @@
-"""A whole table over seeds: train every variant, score it on every task, keep the rows (`study_tables.py` has the tables).
+"""A whole table over seeds: train every variant, score it on every task, keep the rows (`bench/study_tables.py` has the tables).
 
 A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
-(`training/models.py`), scores are kept (`score_cache.py`), and the next run goes on with what is missing. Rows go to
+(`training/models.py`), scores are kept (`bench/score_cache.py`), and the next run goes on with what is missing. Rows go to
 `results/embedded/study/<name>.jsonl.gz`, each with the variant, the seed of its training, its base, its code and its model's
 key in `parameters`. `seed` of a row is the scoring's, so that rows of two models resample the same test rows. Means over
-seeds, spread and tests are in studied.py.
+seeds, spread and tests are in bench/studied.py.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from scirep_core.data.inventory import TASKS
-from scirep_core.kit.errors import ConfigError, ScirepError
-from scirep_core.results import Result, checkout, provenance, read_results
-from scirep_core.kit.store import home
+from scirep_core.bench.speed.efficiency import measure
 from scirep_core.bench.studied import over_seeds, trainings, write_rows
 from scirep_core.bench.study_tables import OWN, Cell, Study, cells, study
-from scirep_core.bench.speed.efficiency import measure
-from scirep_core.training.models import Made, Say, Watch, base, obtain
+from scirep_core.data.inventory import TASKS
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.store import home
+from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
+from scirep_core.training.models import Made, Say, Watch, base, obtain
 from scirep_core.training.variants import Budget, asked, variant
 
 if TYPE_CHECKING:
     from scirep_core.bench.benchmark import Progress
-    from scirep_core.data.task import Task
     from scirep_core.bench.systems import System
+    from scirep_core.data.task import Task
 
 Stage = Literal["all", "train", "score"]
 
@@ -212,9 +212,9 @@ def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int) -> list[T
 
 def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean") -> System:
     """Return models as what is scored: several joined, or one code's vectors for every format."""
+    from scirep_core.bench.systems import System
     from scirep_core.encoders import load_encoder
     from scirep_core.encoders.ensemble import Ensemble
-    from scirep_core.bench.systems import System
 
     said = "" if code == OWN else f"#{code}"
     members = tuple(load_encoder(f"{one.encoder}{said}") for one in made)

@@ -1,4 +1,4 @@
-"""Whole tables over seeds, as data: which variants, on which bases, scored on which tasks (study.py trains and scores them).
+"""Whole tables over seeds, as data: which variants, on which bases, scored on which tasks (bench/study.py trains and scores them).
 
 main          v2 Table 2, lower half: every way of training, beside floor, TF-IDF, the base and a control of the ensemble
 bases         v2 Table 8, v1 Table 3: the same on other bases
@@ -8,7 +8,7 @@ affinity      v2 Table 11, v1 Table 9: trained on one or two formats
 objective     v2 appendix F: without citation triplets, on a base that has not seen them
 batching      v1 appendix B, v2 section 5: how batches are mixed, how losses weigh, how codes begin
 ensembles     v2 section 6, note 7: mean and concatenation, beside two trainings of one kind
-efficiency    v2 Table 4, v1 Table 5: parameters a format, time to train and to encode (training/efficiency.py)
+efficiency    v2 Table 4, v1 Table 5: parameters a format, time to train and to encode (bench/speed/efficiency.py)
 samples       the same on a few hundred real papers, with MiniLM as base
 scimult       SciMult Tables 3 to 5, 7 to 9: five ways of training, in two stages, contrastive
 scimult-choices   SciMult Tables A4, A5 and what the paper leaves open: negatives, warm start, masking, one task alone
@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scirep_core.bench.speed.efficiency import TABLE_4
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.bench.speed.efficiency import TABLE_4
 from scirep_core.training.variants import ALONE, PARTITIONS, SUBSETS, Budget, variant
 
 OWN = "own"

@@ -23,23 +23,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.bench.leaderboard import BOUNDS, SUBMITTED, what_of
+from scirep_core.bench.suites import PARTS, averages
 from scirep_core.data import PAPERS, load_task
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.manifests import local_folder
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import real_parts
 from scirep_core.data.task import Task
 from scirep_core.data.validate import counts
-from scirep_core.results.differences import BETWEEN
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.kit.formats import PROTOCOLS
-from scirep_core.bench.leaderboard import BOUNDS, SUBMITTED, what_of
-from scirep_core.data.manifests import local_folder
-from scirep_core.results.metrics import check_metrics, parse
 from scirep_core.kit.records import parse_line, raw_lines, read_json, to_jsonl
-from scirep_core.results import PRINTED, ROOT, Result, checkout, from_json, read_results
 from scirep_core.kit.store import write_text
-from scirep_core.bench.suites import PARTS, averages
+from scirep_core.results import PRINTED, ROOT, Result, checkout, from_json, read_results
+from scirep_core.results.differences import BETWEEN
+from scirep_core.results.metrics import check_metrics, parse
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 LARGEST = 20_000

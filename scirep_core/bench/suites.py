@@ -29,8 +29,8 @@ from scirep_core.data.inventory import SCIMULT, SCIREPEVAL, TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import stable_hash
+from scirep_core.results import Result, provenance
 
 
 def _names(*configs: str) -> tuple[str, ...]:

@@ -27,14 +27,14 @@ import numpy as np
 
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import LabelSpace, Pooled, Task, TaskType
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, SENTENCES, Encoder, aspire, lexical, load_encoder
-from scirep_core.kit.errors import ConfigError, DataError, UnknownName, nearest
 from scirep_core.evaluators import inputs, pairs, reference
 from scirep_core.evaluators.inputs import Input, Progress, Vectors
 from scirep_core.evaluators.pairs import PairScorer
+from scirep_core.kit.errors import ConfigError, DataError, UnknownName, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 RANKING: tuple[TaskType, ...] = (
     "proximity", "adhoc_search", "reviewer_matching", "triplets", "retrieval", "label_ranking",

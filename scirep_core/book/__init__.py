@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from scirep_core.book import coverage, reference
-from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
 from scirep_core.book.frontpage import anatomy, with_panel, without_panel
 from scirep_core.book.kernelwork import EPOCH, plain
+from scirep_core.book.sitecheck import check as check
+from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
+from scirep_core.kit.store import sha256_file, stable_hash, write_json, write_text
 from scirep_core.page.parameters import read_notebook
 from scirep_core.results import ROOT
-from scirep_core.book.sitecheck import check as check
-from scirep_core.kit.store import sha256_file, stable_hash, write_json, write_text
 
 STAMP = ".scirep-book.json"
 GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")

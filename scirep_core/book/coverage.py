@@ -1,6 +1,6 @@
 """The coverage page: every table, figure and claim of the five papers, what became of it, and by which numbers.
 
-The inventory is `published/exhibits.csv`, one row an exhibit (`Exhibit`). What is said of numbers is not kept there: it is
+The inventory is `results/published/exhibits.csv`, one row an exhibit (`Exhibit`). What is said of numbers is not kept there: it is
 read from the chapters as they ran. Of an exhibit the page counts the printed numbers that its chapters show, each of which
 has a row in the list of origins at the foot of the chapter, and, chapter by chapter, the result rows of ours behind it.
 The table is whole without scripts; `book/_static/coverage.js` adds a search box and filters.
@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import read_csv
 from scirep_core.results import PRINT, ROOT, recordings
+from scirep_core.results.published import FOLDER
 
-EXHIBITS = Path(__file__).resolve().parent / "published" / "exhibits.csv"
+EXHIBITS = FOLDER / "exhibits.csv"
 PAPERS = {
     "scirepeval-v1": "SciRepEval, 25-task submission",
     "scirepeval-v2": "SciRepEval, 24-task publication",
@@ -60,7 +61,7 @@ ORIGIN = re.compile(r'<th scope="row" id="([^"]+)"><code>published:[^:<]*:([^:<]
 
 
 class Exhibit(NamedTuple):
-    """One table, figure or claim of a paper; a row of `published/exhibits.csv`.
+    """One table, figure or claim of a paper; a row of `results/published/exhibits.csv`.
 
     `chapter` names its pages, the main one first; `state` is the strongest of what was done, `also` what else was; `rests`
     the exhibits whose printed numbers carry it, beside its own. Words of the last two are separated by spaces.

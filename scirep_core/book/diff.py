@@ -18,11 +18,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.bench.submissions import objects
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import read_jsonl
-from scirep_core.results import Result, from_json
 from scirep_core.kit.store import sha256_file
-from scirep_core.bench.submissions import objects
+from scirep_core.results import Result, from_json
 
 APART = ("seconds", "provenance")
 """Fields that say when, where or how fast a number was made, not what it is."""

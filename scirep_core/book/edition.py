@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import read_jsonl, read_object
-from scirep_core.results import ROOT
 from scirep_core.kit.store import sha256_file, write_json
+from scirep_core.results import ROOT
 
 MANIFEST = "MANIFEST.json"
 UNRELEASED = "unreleased"

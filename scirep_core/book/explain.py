@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.parameters import flags
-from scirep_core.results.published import Printed, everything
 from scirep_core.results import ROOT, Result, stored
+from scirep_core.results.published import FOLDER, Printed, everything
 
 MANY = 12
 
@@ -125,8 +125,7 @@ def _word(value: Any) -> str:
 
 def find(text: str) -> list[Origin]:
     """Return the numbers whose id is `text`, else those whose id holds every part of it. Raises ConfigError if none."""
-    folder = Path(__file__).resolve().parent / "published"
-    origins = [Origin(p, folder / p.paper / f"{p.exhibit}.csv") for p in everything()]
+    origins = [Origin(p, FOLDER / p.paper / f"{p.exhibit}.csv") for p in everything()]
     origins += [Origin(row, path) for row, path in stored()]
     exact = [origin for origin in origins if origin.number.id == text]
     if exact:

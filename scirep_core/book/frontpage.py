@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scirep_core.page.chapter import anchor
 from scirep_core.book.explain import Origin
+from scirep_core.results import ROOT, Result, anchor, read_results, recorded
 from scirep_core.results.published import Printed, everything
-from scirep_core.results import ROOT, Result, read_results, recorded
 
 PANEL = re.compile(r"^% scirep: panel (\S+)$", re.MULTILINE)
 VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"

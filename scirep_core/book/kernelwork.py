@@ -266,7 +266,7 @@ class Crew:
     def _start(self) -> subprocess.Popen[str]:
         if self.stopping.is_set():
             raise KeyboardInterrupt
-        library = str(Path(__file__).resolve().parents[1])
+        library = str(Path(__file__).resolve().parents[2])
         code = f"import sys; sys.path.insert(0, {library!r}); from scirep_core.book.kernelwork import main; main()"
         with (self.stage / "worker.log").open("ab") as log:
             worker = subprocess.Popen(

@@ -22,10 +22,10 @@ from typing import Any
 
 import ipywidgets
 
-from scirep_core.page.chapter import Chapter
 from scirep_core.data import TASKS, load_task
 from scirep_core.kit.errors import ScirepError
 from scirep_core.kit.store import home
+from scirep_core.page.chapter import Chapter
 
 PAPERS = 300
 """Papers of the embedded literature to begin with: as few as it can have."""
@@ -260,8 +260,8 @@ def own_paper() -> Panel:
 
 def perturbations() -> Panel:
     """The perturbation explorer: other encoders, collections and papers; and in it the reader's own text, changed 32 ways."""
-    from scirep_core.kit.errors import ConfigError
     from scirep_core.exhibits import neighbours_perturbations_explorer, neighbours_shared
+    from scirep_core.kit.errors import ConfigError
     from scirep_core.page.widgets import PerturbationExplorer
 
     def make(collection: str, encoders: Sequence[str], papers: int, seed: int) -> PerturbationExplorer:
@@ -291,10 +291,10 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
         functions: systems of one's own by name: texts in, one row of numbers each out.
     """
     from scirep_core.bench import benchmark
-    from scirep_core.kit.errors import ConfigError
-    from scirep_core.exhibits import your_encoder, your_encoder_tables
-    from scirep_core.page.widgets import ScoreExplorer
     from scirep_core.bench.systems import load_system
+    from scirep_core.exhibits import your_encoder, your_encoder_tables
+    from scirep_core.kit.errors import ConfigError
+    from scirep_core.page.widgets import ScoreExplorer
 
     own = dict(functions or {})
 
@@ -333,8 +333,8 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
 
 def leaderboard() -> Panel:
     """The leaderboard: every row at hand, read again; of the last book on embedded or on real data."""
-    from scirep_core.page.widgets.leaderboard import LeaderboardExplorer, leaderboard_data
     from scirep_core.bench.leaderboard import collect
+    from scirep_core.page.widgets.leaderboard import LeaderboardExplorer, leaderboard_data
 
     def make(profile: str) -> LeaderboardExplorer:
         return LeaderboardExplorer(leaderboard_data(collect(profile).rows))

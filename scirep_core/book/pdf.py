@@ -17,13 +17,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scirep_core.environment import BROWSERS
-from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.book.printing import print_page
+from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.kit.terminal import repeatedly
 
 Say = Callable[[str], None]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ARGS = (
     "--disable-gpu",
     "--no-first-run",

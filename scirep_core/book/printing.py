@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.book.sitecheck import VOID
+from scirep_core.kit.errors import ConfigError, DataError
 
 LEFT_OUT = ("hide", "scirep-made", "scirep-origins", "headerlink", "toctree-wrapper")
 """Classes of elements that are not printed."""

@@ -5,7 +5,7 @@ A published chapter is three paths: `<name>.ipynb` as executed, `<name>.data/` w
 can change the page: cells and metadata, resolved parameters, the library files in reach (`dependencies`), manifests and
 recorded results it needs, the lock, Python's minor version, of a chapter with the parameter `tools` which of NLTK's data
 are there, and of a chapter made of the others (`"after": "chapters"` in its metadata) their keys and rows. Because the
-components are kept, the reason of a rerun can be told: `library changed: statistics.py`.
+components are kept, the reason of a rerun can be told: `library changed: results/statistics.py`.
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
 runner killed in between is completed by the next one. Whatever is unfinished lies in a staging folder that its runner
@@ -28,19 +28,19 @@ from typing import Any, NamedTuple
 
 from scirep_core import results
 from scirep_core.book.dependencies import library_files
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
-from scirep_core.data.perturbations.linguistics import at_hand
 from scirep_core.data.manifests.files import manifest_folder
-from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
+from scirep_core.data.perturbations.linguistics import at_hand
+from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.records import read_json
 from scirep_core.kit.store import sha256_file, stable_hash, write_json
+from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
 
 try:
     import fcntl
 except ImportError:  # Windows has none: there two runners at once are the reader's own care
     fcntl = None  # type: ignore[assignment]
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 Components = dict[str, dict[str, Any]]
 AFTER = "chapters"
 """What a chapter may come after: all chapters that come after nothing."""

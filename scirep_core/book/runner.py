@@ -20,15 +20,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.book.kernelwork import Crew, environment, plain, socket_folder
+from scirep_core.book.runcache import (
+    Chapter,
+    Components,
+    Places,
+    components,
+    deliver,
+    find_notebooks,
+    locked,
+    prune,
+    publish,
+    read_chapter,
+    roll_forward,
+    seal,
+    sidecar_of,
+    staging,
+    values,
+    why,
+)
 from scirep_core.kit import errors
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError, nearest
-from scirep_core.book.kernelwork import Crew, environment, plain, socket_folder
-from scirep_core.page.parameters import chapter_name, resolve
 from scirep_core.kit.records import read_json, read_jsonl
-from scirep_core.book.runcache import Chapter, Components, Places, components, deliver, find_notebooks, locked, prune, publish, read_chapter, roll_forward, seal, sidecar_of, staging, values, why
 from scirep_core.kit.store import write_bytes, write_json
 from scirep_core.kit.terminal import repeatedly
 from scirep_core.kit.terminal import say as to_stderr
+from scirep_core.page.parameters import chapter_name, resolve
 
 PROFILES = ("embedded", "real")
 OWN = "own"

@@ -16,7 +16,19 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core import __version__
-from scirep_core.cli import bench as cli_bench, diff as cli_diff, edition as cli_edition, encode as cli_encode, export as cli_export, list as cli_list, overlap as cli_overlap, pairs as cli_pairs, perturb as cli_perturb, score as cli_score, study as cli_study, submit as cli_submit, train as cli_train
+from scirep_core.cli import bench as cli_bench
+from scirep_core.cli import diff as cli_diff
+from scirep_core.cli import edition as cli_edition
+from scirep_core.cli import encode as cli_encode
+from scirep_core.cli import export as cli_export
+from scirep_core.cli import listing as cli_list
+from scirep_core.cli import overlap as cli_overlap
+from scirep_core.cli import pairs as cli_pairs
+from scirep_core.cli import perturb as cli_perturb
+from scirep_core.cli import score as cli_score
+from scirep_core.cli import study as cli_study
+from scirep_core.cli import submit as cli_submit
+from scirep_core.cli import train as cli_train
 from scirep_core.kit.errors import ConfigError, ScirepError, legible, nearest
 from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, table, warn
 
@@ -82,8 +94,8 @@ def data_get(
 ) -> None:
     """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder."""
     from scirep_core.data import TASKS
-    from scirep_core.data.sources import real_parts
     from scirep_core.data.manifests import fetch, list_manifests, local_folder
+    from scirep_core.data.sources import real_parts
 
     collections = list_manifests()
     known = [*collections, "embedded", *TASKS]
@@ -210,8 +222,8 @@ def book(
     """Bring every chapter up to date and build the book."""
     from scirep_core import book as book_
     from scirep_core.book import runner
-    from scirep_core.results import ROOT
     from scirep_core.book.runcache import Places
+    from scirep_core.results import ROOT
 
     results = runner.run_all(profile, only, progress=say)
     failed = [result for result in results if not result.ok]
@@ -336,7 +348,3 @@ def _guarded(command: Callable[[], Any]) -> int:
             told = error.format_message() if hasattr(error, "format_message") else unforeseen(error)
         say(f"scirep: {legible(told)}")
         return 2
-
-
-if __name__ == "__main__":
-    main()

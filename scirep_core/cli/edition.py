@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.results import ROOT
 from scirep_core.kit.terminal import Json, print_json, say, table
+from scirep_core.results import ROOT
 
 SITE = ROOT / "build" / "html"
 PDF_EXAMPLES = "Examples: scirep pdf;  scirep pdf --site build/html --out book.pdf"

@@ -136,7 +136,8 @@ def _folder(
     papers: Path, out: Path, encoder: tuple[Any, Any], format: Any, reading: Any, shard: int, on_ray: bool
 ) -> dict[str, Any]:
     """Fill a folder of shards."""
-    from scirep_core.encoders.vectors import encoding, scale, folder as vector_folder
+    from scirep_core.encoders.vectors import encoding, scale
+    from scirep_core.encoders.vectors import folder as vector_folder
 
     if on_ray:
         scale.import_ray()  # before anything is read

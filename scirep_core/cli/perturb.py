@@ -49,8 +49,8 @@ def perturb(
     One line in, one line out for each code. Where a code does not apply, applies is false, the texts are null, and reason
     says why. T_ADelTopNNPH reads the whole corpus before the first line comes out; all others stream.
     """
-    from scirep_core.data.perturbations.linguistics import find_tools
     from scirep_core.data.perturbations import PERTURBATIONS, TOP, VARIANTS, perturbation
+    from scirep_core.data.perturbations.linguistics import find_tools
     from scirep_core.kit.records import raw_lines
 
     if list_codes:
@@ -87,8 +87,8 @@ def _numbered(stream: IO[bytes]) -> Lines:
 
 
 def _neighbours(lines: Lines, codes: list[str], tools: Any, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    from scirep_core.data.perturbations.changes import Parsed
     from scirep_core.data.perturbations import perturb as change
+    from scirep_core.data.perturbations.changes import Parsed
 
     for paper_id, title, abstract in _papers(lines, STDIN, "perturbing"):
         parsed = Parsed(title, tools), Parsed(abstract, tools)
@@ -100,8 +100,8 @@ def _neighbours(lines: Lines, codes: list[str], tools: Any, options: dict[str, A
 
 
 def _top(lines: Lines, path: Path, tools: Any) -> frozenset[str]:
-    from scirep_core.data.perturbations.changes import Parsed
     from scirep_core.data.perturbations import top_phrases
+    from scirep_core.data.perturbations.changes import Parsed
 
     return top_phrases(Parsed(abstract, tools).phrases for _, _, abstract in _papers(lines, path, "ranking phrases"))
 

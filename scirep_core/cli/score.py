@@ -14,8 +14,8 @@ from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from scirep_core.bench.benchmark import Given, Outcome, Progress
-    from scirep_core.results import Result
     from scirep_core.bench.systems import System
+    from scirep_core.results import Result
 
 EXAMPLES = (
     "Examples: scirep score scirepeval --encoder minilm;  scirep score csfcube --rankings DIR;  "
@@ -74,11 +74,11 @@ def score(
 
     Rows are kept: a second run computes only what is missing, and answers at once where nothing is.
     """
-    from scirep_core.results import metrics as metrics_
     from scirep_core.bench.benchmark import SUITES, Question
     from scirep_core.data import PAPERS
     from scirep_core.data.sources import check_size
     from scirep_core.kit.formats import PROTOCOLS
+    from scirep_core.results import metrics as metrics_
 
     if sum(given is not None for given in (vectors, encoder, rankings)) != 1:
         raise ConfigError("give either --vectors FILE|DIR|oracle|random, or --encoder NAME, or --rankings DIR")

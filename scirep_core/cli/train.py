@@ -16,11 +16,11 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.terminal import Json, is_hushed, print_json, say
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.trunk.tokens import Tokens
-    from scirep_core.training.loop import Told
     from scirep_core.training.config import TrainFile
     from scirep_core.training.data import TrainTask
+    from scirep_core.training.loop import Told
     from scirep_core.training.models import Base
 
 EXAMPLES = (
@@ -92,8 +92,8 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     """Train, save, and return what is told; in the first process of several."""
     from scirep_core.encoders.hub import pick_device
     from scirep_core.encoders.models.model_store import describe, finished, refuse, save_model, working
-    from scirep_core.training.loop import train as run
     from scirep_core.training import models, variants
+    from scirep_core.training.loop import train as run
     from scirep_core.training.processes import local_device, processes, wait
 
     settings = asdict(asked) | {"out": ""}
@@ -165,10 +165,10 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     """Return the base's tokenizer, and the model before its training; what is new in it is drawn by the seed."""
     import torch
 
-    from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.encoders.conditioning import conditioning
+    from scirep_core.encoders.conditioning.base import conditioning
     from scirep_core.encoders.conditioning.fusion import fuse
     from scirep_core.encoders.models.model_store import is_saved, load_model
+    from scirep_core.encoders.trunk.bert import read_trunk
     from scirep_core.encoders.trunk.tokens import read_tokens
     from scirep_core.training.models import conditioned, of_tokens
 

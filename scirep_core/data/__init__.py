@@ -1,9 +1,10 @@
-"""Readers of the papers' collections: one schema per task whatever its source.
+"""Texts and tasks: the papers' collections, one schema per task whatever its source.
 
     inventory.py   every task of the five papers, one row each
-    task.py        the schema all readers return (CSFCube's faceted collection has its own, csfcube.py)
-    scirepeval.py s2and.py mdcr.py scimult.py maple.py beir.py recommendation.py neighbours.py csfcube.py   the readers
-    samples.py     small real samples, "sample/..."
+    task.py        the schema all readers return (CSFCube's faceted collection has its own, readers/csfcube.py)
+    readers/       published files, one module a family of tasks; small real samples, "sample/..."
+    manifests/     real data, verified               literature/      the embedded literature
+    perturbations/ the 32 textual neighbours         neighbours.py    the neighbours' tasks
     folder.py      a user's own task folders
     sources.py     where files are: embedded (written on first use), real (through manifests), a folder
     export.py      every embedded task as files
@@ -18,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from scirep_core.data.readers import beir, csfcube, mdcr, recommendation, s2and, scimult, scirepeval
 from scirep_core.data import folder, neighbours
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.export import write_embedded
 from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
+from scirep_core.data.readers import beir, csfcube, mdcr, recommendation, s2and, scimult, scirepeval
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.sources import PAPERS, root_of
 from scirep_core.data.task import Labelled, Task
 from scirep_core.kit.errors import ConfigError, UnknownName
@@ -85,8 +86,8 @@ def load_task(
     if name in TASKS:
         return _inventory_task(name, source, papers, seed)
     if name.startswith("sample/"):
-        from scirep_core.data.readers.samples import read_sample
         from scirep_core.data.manifests import fetch
+        from scirep_core.data.readers.samples import read_sample
 
         return read_sample(name, fetch)
     if name in MORE:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.data import card as cards
-from scirep_core.data.readers import csfcube
 from scirep_core.data import task as schema
+from scirep_core.data.readers import csfcube
 from scirep_core.data.task import Byline, Example, FewShot, LabelText, Payload, Qrel, Signature, Task, TaskType, Triple
 from scirep_core.data.task_json import METRICS, PLAIN, TaskConfig, format_of, read_config
 from scirep_core.kit.errors import DataError, nearest

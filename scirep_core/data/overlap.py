@@ -22,10 +22,10 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from scirep_core.data import hub, load_task, sources
-from scirep_core.data.readers import scirepeval
 from scirep_core.data import task as schema
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.readers import scirepeval
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.scimult import SEP
 from scirep_core.data.sources import PAPERS
 from scirep_core.data.task import Task

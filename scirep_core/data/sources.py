@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from scirep_core.data import manifests
-from scirep_core.data.readers import mdcr, scimult, scirepeval
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.tables import oracle_of
 from scirep_core.data.manifests.download import readable
+from scirep_core.data.readers import mdcr, scimult, scirepeval
+from scirep_core.data.tables import oracle_of
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
 from scirep_core.kit.records import read_object
 from scirep_core.kit.store import home, sha256_file, stable_hash, sync_tree, write_json

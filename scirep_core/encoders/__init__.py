@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.hub import Settings

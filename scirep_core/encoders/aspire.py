@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format, load_encoder
 from scirep_core.encoders.hub import TransformersEncoder, token_batches
 from scirep_core.encoders.models.model_folder import clean
@@ -37,7 +38,6 @@ from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 Floats = NDArray[np.float64]
 WORD_PIECES = 500

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 
 class Ensemble:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import MINILM, check_format
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
@@ -33,7 +34,6 @@ from scirep_core.encoders.models.screening import library_config
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
@@ -179,8 +179,8 @@ class TransformersEncoder:
         return TrunkEncoder(self.name, self._read, about, self.settings)
 
     def _read(self) -> Loaded:
+        from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
         from scirep_core.encoders.trunk.bert import read_trunk
-        from scirep_core.encoders.conditioning import Conditioned, Conditioning
         from scirep_core.encoders.trunk.tokens import read_tokens
 
         trunk = read_trunk(self.folder)

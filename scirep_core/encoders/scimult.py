@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from scirep_core.encoders.trunk import bert
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS, FFNExperts, MHAExperts
+from scirep_core.encoders.trunk import bert
 from scirep_core.kit.errors import ConfigError
 
 COPIES = ("question_model.encoder.", "ctx_model.encoder.")

@@ -34,10 +34,10 @@ from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import sha256_file, stable_hash
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.bert import Shape
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.hub import Settings
     from scirep_core.encoders.scimult import Checkpoint, Report
+    from scirep_core.encoders.trunk.bert import Shape
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
@@ -88,8 +88,8 @@ def shape_of(path: Path, found: Checkpoint, folder: Path) -> Shape:
 
     Raises ConfigError where the two disagree, and for a width of unknown heads.
     """
-    from scirep_core.encoders.trunk import bert
     from scirep_core.encoders import scimult
+    from scirep_core.encoders.trunk import bert
 
     sizes: dict[str, Any] = scimult.sizes(path, found.tensors)
     config = next((one for one in (folder, path.parent) if (one / "config.json").is_file()), None)

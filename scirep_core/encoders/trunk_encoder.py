@@ -23,8 +23,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
-from scirep_core.encoders.conditioning import Conditioned, Conditioning
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
 from scirep_core.encoders.hub import Settings, checked, pick_device
 from scirep_core.encoders.trunk.number_types import number_type, products_in
 from scirep_core.encoders.trunk.packing import in_turn, pack
@@ -33,7 +34,6 @@ from scirep_core.encoders.trunk.speed import Speed, flops, now
 from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.data.text import Recipe
 
 BUDGET, GPU_BUDGET = 4096, 65536
 """Most tokens of a batch, on a CPU and on a GPU."""

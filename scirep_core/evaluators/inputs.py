@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from scirep_core.data import task as schema
 from scirep_core.data.task import Task
-from scirep_core.encoders.vectors.embed import embed
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.ensemble import Ensemble
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.formats import Format
-from scirep_core.data.text import Recipe
 
 Vectors = dict[str, NDArray[np.floating]]
 Progress = Callable[[int, int], None]

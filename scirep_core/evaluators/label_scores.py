@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import NORMAL, Asked, Floats, draws, sentence
-from scirep_core.results.metrics import PREDICTED
 from scirep_core.results import Result
+from scirep_core.results.metrics import PREDICTED
 from scirep_core.results.statistics import counts_of, kendall_of_counts
 
 MOST = 20_000

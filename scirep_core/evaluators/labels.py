@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.task import LabelSpace, Task
-from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
 from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
 from scirep_core.evaluators.search import Floats, Searched, ranks_of
-from scirep_core.results.metrics import from_ranks
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
+from scirep_core.results.metrics import from_ranks
 
 BEST = ("f1_macro", "f1_micro", "accuracy")
 """Metrics of the best label alone."""

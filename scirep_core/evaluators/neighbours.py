@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Collection, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.rows import Asked, Vectors, draws, sentence, similarity_of, spread_of
 from scirep_core.evaluators.search import Pool
+from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 
 QUERIES = 1000

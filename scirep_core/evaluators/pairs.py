@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import LabelSpace, Task
-from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.encoders import aspire
-from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.evaluators.facets import similarities
 from scirep_core.evaluators.inputs import QUERY
 from scirep_core.evaluators.rows import Asked, Floats, Vectors, similarity_of
 from scirep_core.evaluators.search import Places, Pool, Searched, Singles, Standing
+from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
 

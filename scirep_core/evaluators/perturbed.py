@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.rows import Asked, counted, draws, sentence
 from scirep_core.evaluators.search import Pool
-from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 

@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
 from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, replicates_of_groups, sentence
-from scirep_core.results.metrics import from_ranks, parse, trec_measure
-from scirep_core.results import Result
+from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import sha256_bytes
+from scirep_core.results import Result
+from scirep_core.results.metrics import from_ranks, parse, trec_measure
 
 Key = tuple[str, str]
 """(group, query id): the same query may be judged in several groups."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from scirep_core.data.task import Task
 from scirep_core.encoders import SENTENCES, lexical
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.inputs import Vectors, inputs
+from scirep_core.kit.errors import DataError
 
 MOST_WORDS = 8_000
 """Words of TF-IDF at most. A row is dense, as an encoder's is: 10,000 papers take 320 MB. No embedded task of 3,000

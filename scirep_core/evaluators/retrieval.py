@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.task import Pooled, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
 from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
 from scirep_core.evaluators.search import ranks_of
-from scirep_core.results.metrics import from_ranks
+from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
+from scirep_core.results.metrics import from_ranks
 
 READINGS = ("gain 2^g - 1", "judged only", "ties for", "ties against")
 """Readings of a ranking metric beside trec_eval's: the other common gain (equal where all grades are 0 and 1); unjudged

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.task import Reviewers, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
 from scirep_core.evaluators.ranking import TIES, judgements, score_run
 from scirep_core.evaluators.rows import Asked, Floats, Vectors, counted, draws, mean_row, sentence
+from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.formats import SIMILARITIES
+from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
 from scirep_core.results.statistics import counts_of, resampled
-from scirep_core.kit.store import stable_hash
 
 Vectors = Mapping[str, NDArray[np.floating]]
 Floats = NDArray[np.float64]

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Task, Triple, Triples
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.pairs import PairScorer, ask, scores
 from scirep_core.evaluators.rows import Asked, Vectors, counted, sentence, spread_of, unit
+from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 
 

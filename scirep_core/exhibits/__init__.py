@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results.published import Printed
 from scirep_core.results import Result
+from scirep_core.results.published import Printed
 
 Key = tuple[str, str, str]
 """(task, encoder, metric): what a cell of a table is about."""

@@ -9,11 +9,23 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from scirep_core.bench.leaderboard import (
+    BOUNDS,
+    KINDS,
+    SUBMITTED,
+    WHATS,
+    Board,
+    Cell,
+    cells,
+    collect,
+    counts,
+    main_metric,
+    ranks,
+)
+from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.page import report
 from scirep_core.page.chapter import SIMULATION, Chapter
-from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.page.widgets.leaderboard import LeaderboardExplorer, fallback, leaderboard_data
-from scirep_core.bench.leaderboard import BOUNDS, KINDS, SUBMITTED, WHATS, Board, Cell, cells, collect, counts, main_metric, ranks
 
 WHOLE_SPLITS = ("test", "all")
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.scoring import evaluate
+from scirep_core.bench.systems import load_system
 from scirep_core.data import TASKS, load_task
-from scirep_core.data.sources import literature
-from scirep_core.data.task import Labelled, Task
-from scirep_core.encoders import load_encoder
-from scirep_core.evaluators import inputs, reference
-from scirep_core.page.widgets import TaskExplorer, task_data
 from scirep_core.data.literature import Literature
 from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.data.literature.latents import NONE, Dials
 from scirep_core.data.literature.lexicon import count
+from scirep_core.data.sources import literature
+from scirep_core.data.task import Labelled, Task
+from scirep_core.encoders import load_encoder
+from scirep_core.evaluators import inputs, reference
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.page.widgets import TaskExplorer, task_data
 from scirep_core.results import Result, recorded
-from scirep_core.bench.scoring import evaluate
-from scirep_core.bench.systems import load_system
 
 CHAPTER = "beyond/literature"
 SYSTEMS = ("random", "tfidf", "minilm", "oracle")

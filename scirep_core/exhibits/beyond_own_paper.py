@@ -1,7 +1,7 @@
 """Chapter `beyond/own_paper`: a trained encoder with four vectors a paper, run by the reader's browser as they type.
 
-The encoder is one training of the study `main` (study_tables.py): one pass, every label used, on 3,000 papers of the embedded
-literature. Rounded to a byte a weight (explore/own_encoder.py) it is kept under `results/` and measured as it then is:
+The encoder is one training of the study `main` (bench/study_tables.py): one pass, every label used, on 3,000 papers of the embedded
+literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept under `results/` and measured as it then is:
 
     rounding     cosine of the rounded model's vector to the trained one's; nearest papers that both have (recorded)
     field        % of papers whose field a linear classifier on the vector under CLF says, fitted on other papers (5 folds)
@@ -22,21 +22,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.sources import embedded_root, literature
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import Encoder, load_encoder
 from scirep_core.encoders.models.model_store import load_model
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.formats import Format
+from scirep_core.kit.store import write_bytes, write_text
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.page.widgets.formats import NAMES
 from scirep_core.page.widgets.own_encoder import pack, unpack
-from scirep_core.page.widgets.own_paper import NEAR, Example, Heads, Known, OwnPaperExplorer, nearest_places, own_paper_data, whole_vectors
-from scirep_core.kit.formats import Format
-from scirep_core.data.literature.lexicon import lexicon
+from scirep_core.page.widgets.own_paper import (
+    NEAR,
+    Example,
+    Heads,
+    Known,
+    OwnPaperExplorer,
+    nearest_places,
+    own_paper_data,
+    whole_vectors,
+)
 from scirep_core.results import ROOT, Result, provenance, recorded
 from scirep_core.results.statistics import bootstrap_folds
-from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import Budget, budget
 

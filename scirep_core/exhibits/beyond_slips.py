@@ -12,12 +12,20 @@ import re
 from collections.abc import Mapping, Sequence
 from string import Formatter
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, Number
-from scirep_core.exhibits import beyond_slips_csfcube, beyond_slips_neighbours, beyond_slips_perturbations, beyond_slips_scimult, beyond_slips_scirepeval, beyond_slips_scirepeval_code, beyond_slips_scirepeval_v1
+from scirep_core.exhibits import (
+    beyond_slips_csfcube,
+    beyond_slips_neighbours,
+    beyond_slips_perturbations,
+    beyond_slips_scimult,
+    beyond_slips_scirepeval,
+    beyond_slips_scirepeval_code,
+    beyond_slips_scirepeval_v1,
+)
 from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Evidence, Right, Slip
 from scirep_core.exhibits.beyond_slips_right import KNOWN, RIGHT
 from scirep_core.exhibits.counting import grouped
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, Number
 from scirep_core.results.published import Printed
 
 CHAPTER = "beyond/slips"

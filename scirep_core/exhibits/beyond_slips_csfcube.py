@@ -9,10 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from scirep_core.results import metrics
 from scirep_core.exhibits import agrees, cut_not_rounded
-from scirep_core.exhibits.beyond_slips_base import ARITHMETIC, CLAIM, CODE, MISPRINT, TEXTS, UNSAID, Evidence, Slip, cells, counted, kept, rows, worked
+from scirep_core.exhibits.beyond_slips_base import (
+    ARITHMETIC,
+    CLAIM,
+    CODE,
+    MISPRINT,
+    TEXTS,
+    UNSAID,
+    Evidence,
+    Slip,
+    cells,
+    counted,
+    kept,
+    rows,
+    worked,
+)
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS, WEIGHTS
+from scirep_core.results import metrics
 from scirep_core.results.published import lookup
 
 PAPER = "csfcube"

@@ -10,12 +10,23 @@ from collections import Counter
 
 import numpy as np
 
+from scirep_core.data.perturbations import CATEGORIES
 from scirep_core.evaluators.neighbourhoods import overlaps
 from scirep_core.evaluators.rows import unit
-from scirep_core.exhibits.beyond_slips_base import CLAIM, MISPRINT, SEED, TEXTS, UNSAID, Evidence, Slip, cells, counted, worked
+from scirep_core.exhibits.beyond_slips_base import (
+    CLAIM,
+    MISPRINT,
+    SEED,
+    TEXTS,
+    UNSAID,
+    Evidence,
+    Slip,
+    cells,
+    counted,
+    worked,
+)
 from scirep_core.exhibits.neighbours_short_queries import MODELS, SETS
 from scirep_core.exhibits.neighbours_short_table3 import noise_of_shares
-from scirep_core.data.perturbations import CATEGORIES
 from scirep_core.results.published import Printed, lookup
 
 PAPER = "neighbours"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import scirepeval_codes as codes
@@ -21,7 +22,6 @@ from scirep_core.exhibits.beyond_slips_scirepeval_v1 import RATIO, A, B, leads
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS
 from scirep_core.exhibits.neighbours_short_queries import SETS
 from scirep_core.exhibits.scimult_print import AVERAGE, FFN, VANILLA, VARIANTS
-from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.results.published import Printed, lookup
 
 

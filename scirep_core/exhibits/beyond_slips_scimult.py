@@ -15,8 +15,8 @@ from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits.beyond_slips_base import CLAIM, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
 from scirep_core.exhibits.scimult_print import AVERAGE, MHA, VANILLA, VARIANTS
 from scirep_core.exhibits.scimult_tasks import parts
-from scirep_core.results.published import Printed, lookup
 from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 
 PAPER = "scimult"
 COARSE = "Classification (Coarse)"

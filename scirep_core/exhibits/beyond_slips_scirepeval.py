@@ -1,6 +1,6 @@
 """Chapter `beyond/slips`, SciRepEval's publication (v2): its tables, its text, the data it released and the code that scores it.
 
-average = (7 in-train + 20 out-of-train) / 27        four tasks of SciDocs count twice, by MAP and by nDCG (suites.py)
+average = (7 in-train + 20 out-of-train) / 27        four tasks of SciDocs count twice, by MAP and by nDCG (bench/suites.py)
 """
 
 from __future__ import annotations
@@ -9,12 +9,23 @@ from itertools import combinations
 
 import numpy as np
 
-from scirep_core.results import metrics
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
-from scirep_core.exhibits.beyond_slips_base import ARITHMETIC, CLAIM, MISPRINT, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
+from scirep_core.exhibits.beyond_slips_base import (
+    ARITHMETIC,
+    CLAIM,
+    MISPRINT,
+    TEXTS,
+    UNSAID,
+    Evidence,
+    Slip,
+    cells,
+    rows,
+    worked,
+)
 from scirep_core.exhibits.beyond_slips_scirepeval_v1 import leads
+from scirep_core.results import metrics
 from scirep_core.results.published import lookup
 
 PAPER = "scirepeval-v2"

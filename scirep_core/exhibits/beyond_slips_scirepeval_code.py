@@ -1,6 +1,6 @@
 """Chapter `beyond/slips`, SciRepEval's publication (v2) against what was released with it: sizes, and the code that scores.
 
-    average = (7 in-train + 20 out-of-train) / 27        four tasks of SciDocs count twice, by MAP and by nDCG (suites.py)
+    average = (7 in-train + 20 out-of-train) / 27        four tasks of SciDocs count twice, by MAP and by nDCG (bench/suites.py)
 
 The published rules are those of this project's `paper` protocol; they run here on labels and ranks made for the purpose.
 """
@@ -12,12 +12,12 @@ from itertools import combinations
 
 import numpy as np
 
-from scirep_core.results import metrics
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.probes import paper_probes
 from scirep_core.exhibits import scirepeval_print as printing
 from scirep_core.exhibits.beyond_slips_base import CODE, SEED, UNSAID, Evidence, Slip, cells, counted, rows, worked
 from scirep_core.exhibits.scirepeval_tasks import stated
+from scirep_core.results import metrics
 from scirep_core.results.published import lookup
 
 PAPER = "scirepeval-v2"

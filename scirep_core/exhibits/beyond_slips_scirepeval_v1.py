@@ -1,6 +1,6 @@
 """Chapter `beyond/slips`, SciRepEval's submission (v1): its tables against themselves, its text and the publication that followed.
 
-average = (units x part, summed) / units        7 in-train, 11 out-of-train, 10 of SciDocs (suites.py)
+average = (units x part, summed) / units        7 in-train, 11 out-of-train, 10 of SciDocs (bench/suites.py)
 """
 
 from __future__ import annotations
@@ -12,10 +12,21 @@ import numpy as np
 
 from scirep_core.exhibits import scirepeval_affinity as affinity
 from scirep_core.exhibits import scirepeval_print as printing
-from scirep_core.exhibits.beyond_slips_base import ARITHMETIC, CLAIM, MISPRINT, TEXTS, UNSAID, Evidence, Slip, cells, rows, worked
+from scirep_core.exhibits.beyond_slips_base import (
+    ARITHMETIC,
+    CLAIM,
+    MISPRINT,
+    TEXTS,
+    UNSAID,
+    Evidence,
+    Slip,
+    cells,
+    rows,
+    worked,
+)
 from scirep_core.exhibits.scirepeval_tasks import stated
-from scirep_core.results.published import Printed, lookup
 from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 
 PAPER = "scirepeval-v1"
 ENSEMBLE = "SciNCL + Adapters + MTL CTRL"

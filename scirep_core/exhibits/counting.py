@@ -20,18 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, Number
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import away
 from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
-from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.results.published import Printed
 from scirep_core.kit.records import Paper
-from scirep_core.results import PRINT, Result, provenance, recorded
 from scirep_core.kit.store import stable_hash
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, Number
+from scirep_core.page.widgets.tasks import TaskExplorer, task_data
+from scirep_core.results import PRINT, Result, provenance, recorded
+from scirep_core.results.published import Printed
 
 SAMPLE = "sample/"
 READ, EVERY = 2_000, 4

@@ -9,17 +9,17 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.kit.errors import ConfigError
 from scirep_core.evaluators.facets import facet_collection as facts
 from scirep_core.exhibits import three_kinds
 from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.csfcube_collection import compare_with_print
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.published import lookup
 
 T = TypeVar("T")
 CHAPTER = "csfcube/agreement"

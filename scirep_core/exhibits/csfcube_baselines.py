@@ -8,20 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.data.readers.csfcube import TASKS, FacetCollection
-from scirep_core.kit.errors import ConfigError
-from scirep_core.evaluators.facets import facet_systems
 from scirep_core.evaluators import facets
+from scirep_core.evaluators.facets import System, facet_systems
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS, Ranked
-from scirep_core.evaluators.facets import System
 from scirep_core.exhibits import Key, agrees, by_key, three_kinds
 from scirep_core.exhibits.counting import kinds
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import Result, provenance, recorded
 from scirep_core.results.metrics import FACET_METRICS
 from scirep_core.results.published import Printed, lookup
-from scirep_core.results import Result, provenance, recorded
 from scirep_core.results.statistics import mean_of_folds
 
 CHAPTER = "csfcube/baselines"

@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators.facets import facet_collection as facts
 from scirep_core.exhibits import agrees, cut_not_rounded, three_kinds
 from scirep_core.exhibits.counting import kinds
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS
-from scirep_core.results.published import Printed, lookup
 from scirep_core.kit.records import Query
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.published import Printed, lookup
 
 CHAPTER = "csfcube/collection"
 

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.exhibits.counting import kinds
-from scirep_core.page.widgets.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
 from scirep_core.kit.formats import FACETS
-from scirep_core.results.published import table as printed_table
 from scirep_core.kit.records import Query
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.widgets.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
 from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.published import table as printed_table
 from scirep_core.results.statistics import bootstrap_folds, holm
 
 CHAPTER = "csfcube/errors"

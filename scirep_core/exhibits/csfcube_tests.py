@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data.readers.csfcube import TASKS, FacetCollection
-from scirep_core.results.differences import difference_of, versus
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets.facet_systems import Ranked
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.differences import difference_of, versus
 
 CHAPTER = "csfcube/baselines"
 PAIRS = (

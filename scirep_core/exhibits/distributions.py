@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.counting import title
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 
 

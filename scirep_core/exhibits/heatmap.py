@@ -1,6 +1,6 @@
 """A matrix of correlations as a picture: colour says the sign, its strength |r|, and numbers say both without colour.
 
-Blue and vermilion are told apart with every kind of colour vision; both are CSS variables of the page (report.py), so that
+Blue and vermilion are told apart with every kind of colour vision; both are CSS variables of the page (page/report.py), so that
 the matrix is right in light and dark.
 """
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.exhibits.counting import colour_of, title
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import Run, View, value, views
-from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
-from scirep_core.results.published import Printed
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import Printed
 
 PANELS = 3
 """Panels side by side."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scirep_core.page.chapter import Chapter
+from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
 from scirep_core.exhibits import counting
 from scirep_core.exhibits import neighbours_drawing as drawing
 from scirep_core.exhibits import neighbours_views as views
@@ -16,7 +16,7 @@ from scirep_core.exhibits.neighbours_drawing import Statement
 from scirep_core.exhibits.neighbours_embedding_space import ABOVE, LEAST, MEAN, SD, UNCHANGED
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import Run, View, coded, listed, settled, told
-from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
+from scirep_core.page.chapter import Chapter
 from scirep_core.results.published import lookup
 
 ABOUT = 5.0

@@ -22,8 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators import neighbourhoods, perturbed
 from scirep_core.evaluators.perturbed import Cloud
@@ -33,7 +32,8 @@ from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.counting import colour_of, of_how_many, title
 from scirep_core.exhibits.neighbours_shared import Subject, named
 from scirep_core.exhibits.neighbours_views import Run, View, listed, value
-from scirep_core.data.perturbations import CATEGORIES, LO_DS, PERTURBATIONS
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 
 CHAPTER = "neighbours/embedding_space"

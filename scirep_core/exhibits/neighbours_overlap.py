@@ -16,9 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.differences import difference_of, versus
+from scirep_core.data.perturbations import CATEGORIES, LL_HS, LL_PS, LO_DS, LO_HS, LO_PS, PERTURBATIONS
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators import perturbed
 from scirep_core.exhibits import neighbours_drawing as drawing
@@ -26,9 +24,11 @@ from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.counting import of_how_many, title
 from scirep_core.exhibits.neighbours_shared import Subject, named
 from scirep_core.exhibits.neighbours_views import AS_WRITTEN, SPACE, THIRDS, Run, listed, settled, told, value
-from scirep_core.data.perturbations import CATEGORIES, LL_HS, LL_PS, LO_DS, LO_HS, LO_PS, PERTURBATIONS
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of, versus
+from scirep_core.results.published import lookup
 
 CHAPTER = "neighbours/overlap"
 TEN, TWENTY = "aop@10", "aop@20"

@@ -21,17 +21,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
 from scirep_core.data.perturbations.altered import Altered
 from scirep_core.data.perturbations.changes import Parsed, Text
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.models.model_folder import clean
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.rows import Asked, spread_of
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, signed
 from scirep_core.exhibits.neighbours_tools import drawn
-from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
 from scirep_core.kit.records import Paper
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, provenance
 
 CHAPTER = "neighbours/perturbations"

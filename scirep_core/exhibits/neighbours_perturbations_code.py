@@ -9,15 +9,25 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
+from scirep_core.data.perturbations import VARIANTS
 from scirep_core.exhibits import counting
-from scirep_core.exhibits.neighbours_perturbations import ADDED, ANTONYMS, LETTERS, LOSSLESS, PHRASES, RANDOM, REPLACED, SPACES, Column
+from scirep_core.exhibits.neighbours_perturbations import (
+    ADDED,
+    ANTONYMS,
+    LETTERS,
+    LOSSLESS,
+    PHRASES,
+    RANDOM,
+    REPLACED,
+    SPACES,
+    Column,
+)
 from scirep_core.exhibits.neighbours_perturbations_tables import opening, where
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_tools import cell, left
 from scirep_core.exhibits.neighbours_views import listed
-from scirep_core.data.perturbations import VARIANTS
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 
 READINGS = (("length", "length", 2), ("intact", "intact, %", 1), ("broken", "foreign words, %", 1))

@@ -14,19 +14,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from scirep_core.page import report
+from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, VARIANTS, Neighbour, perturb
 from scirep_core.data.perturbations.changes import Parsed
-from scirep_core.page.chapter import Chapter, anchor
+from scirep_core.data.perturbations.linguistics import NOUN, Tools, find_tools
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_perturbations import CODES, LETTERS, RANDOM, SPACES
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_tools import left
 from scirep_core.exhibits.neighbours_views import listed
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.perturbations import edits, marked
-from scirep_core.data.perturbations.linguistics import NOUN, Tools, find_tools
-from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, VARIANTS, Neighbour, perturb
+from scirep_core.results import Result, anchor
 from scirep_core.results.published import Printed, lookup
-from scirep_core.results import Result
 
 TITLE = "Source Code Embeddings from Language Models"
 ABSTRACT = (

@@ -17,17 +17,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.perturbations import perturb, top_phrases, words_kept
 from scirep_core.data.perturbations.changes import Parsed, Text
-from scirep_core.page.chapter import Chapter
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators.rows import unit
 from scirep_core.exhibits.neighbours_perturbations import vectors_of
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
 from scirep_core.exhibits.neighbours_tools import drawn
-from scirep_core.page.widgets.common import View, clip
-from scirep_core.page.widgets.perturbations import CODES, HEADING, OWN, SIDE, Changed, Map, PerturbationExplorer, Placed, Shown, paper_data, perturbation_data
-from scirep_core.data.perturbations import perturb, top_phrases, words_kept
 from scirep_core.kit.records import Paper
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.widgets.common import View, clip
+from scirep_core.page.widgets.perturbations import (
+    CODES,
+    HEADING,
+    OWN,
+    SIDE,
+    Changed,
+    Map,
+    PerturbationExplorer,
+    Placed,
+    Shown,
+    paper_data,
+    perturbation_data,
+)
 
 PAPERS, NEAR, DOTS = 6, 5, 300
 """Papers offered, nearest papers looked at, dots of a map."""

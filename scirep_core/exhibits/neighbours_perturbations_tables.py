@@ -12,15 +12,15 @@ from typing import Any
 
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
+from scirep_core.data.perturbations import CATEGORIES, KEPT, LITERAL, PERTURBATIONS
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_perturbations import CODES, LEFT_OUT, LINES, Column, Judged, judge
 from scirep_core.exhibits.neighbours_tools import cell, left
 from scirep_core.exhibits.neighbours_views import listed
-from scirep_core.data.perturbations import CATEGORIES, KEPT, LITERAL, PERTURBATIONS
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 
 NONE = "none"
 """Said where no rule gives a category."""

@@ -16,9 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.differences import versus
+from scirep_core.data.perturbations import CATEGORIES, LITERAL, LL_HS, LL_PS, LO_DS, LO_HS, LO_PS, PERTURBATIONS
 from scirep_core.encoders import Encoder
 from scirep_core.evaluators import perturbed
 from scirep_core.evaluators.perturbed import Clouds
@@ -27,10 +25,23 @@ from scirep_core.exhibits import neighbours_drawing as drawing
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.counting import of_how_many, title
 from scirep_core.exhibits.neighbours_shared import Subject, named
-from scirep_core.exhibits.neighbours_views import AS_WRITTEN, SPACE, THIRDS, Run, View, coded, listed, settled, told, value
-from scirep_core.data.perturbations import CATEGORIES, LITERAL, LL_HS, LL_PS, LO_DS, LO_HS, LO_PS, PERTURBATIONS
-from scirep_core.results.published import lookup
+from scirep_core.exhibits.neighbours_views import (
+    AS_WRITTEN,
+    SPACE,
+    THIRDS,
+    Run,
+    View,
+    coded,
+    listed,
+    settled,
+    told,
+    value,
+)
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
+from scirep_core.results.differences import versus
+from scirep_core.results.published import lookup
 
 CHAPTER = "neighbours/retrieval"
 NN1, NN10, SEEN = "nn1_ret", "nn10_ret", "same_vector"

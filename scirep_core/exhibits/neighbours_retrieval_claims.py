@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.differences import difference_of
+from scirep_core.data.perturbations import CATEGORIES, LL_PS, LO_DS, LO_PS, PERTURBATIONS
 from scirep_core.exhibits import neighbours_drawing as drawing
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.neighbours_drawing import Statement
 from scirep_core.exhibits.neighbours_retrieval import ANTONYM, FORMS, GAIN, HIERARCHY, NN1, NN10
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import SPACE, THIRDS, Run, View, coded, listed, settled, told
-from scirep_core.data.perturbations import CATEGORIES, LL_PS, LO_DS, LO_PS, PERTURBATIONS
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of
+from scirep_core.results.published import Printed, lookup
 
 SPECTERS = ("TDelNN", "T_A_DelNNChar")
 """The two types that section 6.2 names for SPECTER."""

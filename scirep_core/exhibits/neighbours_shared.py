@@ -16,19 +16,19 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.perturbations.altered import Made, alter
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.data import TASKS
+from scirep_core.data.perturbations.altered import Made, alter
 from scirep_core.data.task import Collection, Task
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import SENTENCES, Encoder, load_encoder
 from scirep_core.encoders.latent import TERMS, Latent
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
 from scirep_core.exhibits.counting import Gathered, gather
+from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 
 COLLECTIONS = tuple(name for name, spec in TASKS.items() if spec.paper == "neighbours")

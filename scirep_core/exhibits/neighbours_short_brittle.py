@@ -21,14 +21,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.data.perturbations.linguistics import ADJ, NOUN, Tools, find_tools
 from scirep_core.evaluators.rows import spread_of, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.exhibits.neighbours_short_queries import CHAPTER, Texts, about, bullets, calls, cell, cells_of, on, set_of, starts, systems_of
-from scirep_core.data.perturbations.linguistics import ADJ, NOUN, Tools, find_tools
+from scirep_core.exhibits.neighbours_short_queries import (
+    CHAPTER,
+    Texts,
+    about,
+    bullets,
+    calls,
+    cell,
+    cells_of,
+    on,
+    set_of,
+    starts,
+    systems_of,
+)
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 
 MOST = 300

@@ -22,14 +22,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.evaluators.neighbourhoods import half_width, similarities
 from scirep_core.evaluators.rows import spread_of, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.exhibits.counting import kinds, of_how_many
-from scirep_core.exhibits.neighbours_short_queries import CHAPTER, Texts, about, bullets, calls, cell, cells_of, on, set_of, slug, starts, systems_of
+from scirep_core.exhibits.neighbours_short_queries import (
+    CHAPTER,
+    Texts,
+    about,
+    bullets,
+    calls,
+    cell,
+    cells_of,
+    on,
+    set_of,
+    slug,
+    starts,
+    systems_of,
+)
 from scirep_core.exhibits.neighbours_views import settled
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 
 DRAWN = 200

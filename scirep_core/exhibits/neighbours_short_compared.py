@@ -11,18 +11,32 @@ import html
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.differences import measured
 from scirep_core.encoders.latent import TERMS
 from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.neighbours_short_brittle import FORMS, LETTER, NUMBER, OVERLAP, apart
 from scirep_core.exhibits.neighbours_short_clusters import LINE, TITLES
-from scirep_core.exhibits.neighbours_short_queries import CHAPTER, MRR, ONE, SCALED, T100, TASKS_OF, about, calls, cell, cells_of, set_of, starts, systems_of
+from scirep_core.exhibits.neighbours_short_queries import (
+    CHAPTER,
+    MRR,
+    ONE,
+    SCALED,
+    T100,
+    TASKS_OF,
+    about,
+    calls,
+    cell,
+    cells_of,
+    set_of,
+    starts,
+    systems_of,
+)
 from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.exhibits.scirepeval_compared import difference
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.scores import Gap, Run, ScoreExplorer, score_data
-from scirep_core.results.published import lookup
 from scirep_core.results import Result
+from scirep_core.results.differences import measured
+from scirep_core.results.published import lookup
 
 SHARES = {
     **{f"found within rank {k}, %": tuple(TASKS_OF) for k in (1, 10, 100)},

@@ -23,18 +23,39 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.evaluators import neighbours
 from scirep_core.evaluators.neighbourhoods import standardised
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.rows import unit
 from scirep_core.exhibits.counting import arithmetic, kinds
-from scirep_core.exhibits.neighbours_short_queries import CHAPTER, MEDIAN, MODELS, MRR, ONE, SETS, T100, Texts, about, bullets, calls, cell, cells_of, difference, on, print_table, rank_rows, set_of, starts, systems_of
+from scirep_core.exhibits.neighbours_short_queries import (
+    CHAPTER,
+    MEDIAN,
+    MODELS,
+    MRR,
+    ONE,
+    SETS,
+    T100,
+    Texts,
+    about,
+    bullets,
+    calls,
+    cell,
+    cells_of,
+    difference,
+    on,
+    print_table,
+    rank_rows,
+    set_of,
+    starts,
+    systems_of,
+)
 from scirep_core.exhibits.neighbours_short_table3 import noise_of_shares
 from scirep_core.exhibits.neighbours_views import settled
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 AS_IS, L2, STRETCHED, SELF = "as they are", "L2", "stretched", "X asked with X"
 BOTH, ON_X, EACH = "standardised on X and T", "standardised on X", "each standardised by its own"

@@ -25,20 +25,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.scoring import named_vectors
 from scirep_core.data import TASKS
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.encoders import Encoder
+from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators import neighbours
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.rows import draws, sentence
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
-from scirep_core.bench.scoring import named_vectors
+from scirep_core.results.published import Printed, lookup
 
 CHAPTER = "neighbours/short_queries"
 MODELS = ("SciBERT", "SPECTER", "OAG-BERT")

@@ -16,14 +16,41 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.exhibits.counting import arithmetic, kinds, of_how_many
-from scirep_core.exhibits.neighbours_short_queries import CEILING, CHAPTER, FLOOR, HARMONIC, MEAN, MEDIAN, MODELS, MRR, ONE, PLACES, SCALED, SETS, T100, TASKS_OF, TWO, WITHIN, about, bullets, calls, cell, cells_of, printed_papers, set_of, slug, starts, systems_of
+from scirep_core.exhibits.neighbours_short_queries import (
+    CEILING,
+    CHAPTER,
+    FLOOR,
+    HARMONIC,
+    MEAN,
+    MEDIAN,
+    MODELS,
+    MRR,
+    ONE,
+    PLACES,
+    SCALED,
+    SETS,
+    T100,
+    TASKS_OF,
+    TWO,
+    WITHIN,
+    about,
+    bullets,
+    calls,
+    cell,
+    cells_of,
+    printed_papers,
+    set_of,
+    slug,
+    starts,
+    systems_of,
+)
 from scirep_core.exhibits.neighbours_views import settled
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 # ---- Figure 1 --------------------------------------------------------------------------------------------------------
 

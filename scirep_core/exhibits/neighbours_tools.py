@@ -1,4 +1,4 @@
-"""How far the fallback linguistic tools agree with NLTK (textual neighbours, section 3; `linguistics.py`).
+"""How far the fallback linguistic tools agree with NLTK (textual neighbours, section 3; `data/perturbations/linguistics.py`).
 
 The 32 neighbours are made from sentences, tags, noun phrases and antonyms. The paper takes NLTK's and TextBlob's; where
 their data are missing a fallback does the work, and what it does differently is measured here, on the texts of a collection:
@@ -23,16 +23,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
+from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.data.perturbations.altered import alter
 from scirep_core.data.perturbations.changes import Parsed, Text
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.kit.errors import ConfigError
+from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
 from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
 from scirep_core.exhibits import counting
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
-from scirep_core.data.perturbations import PERTURBATIONS
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 

@@ -19,16 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.differences import difference_of, versus
+from scirep_core.data.perturbations import CATEGORIES
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.latent import TERMS
 from scirep_core.exhibits import neighbours_shared as shared
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.neighbours_shared import Subject
-from scirep_core.data.perturbations import CATEGORIES
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.differences import difference_of, versus
 
 Key = tuple[str, str, str, str]
 """(collection, encoder, metric, split)."""

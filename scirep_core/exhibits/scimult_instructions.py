@@ -20,11 +20,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
 from scirep_core.bench import scoring
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.data.task import Task
-from scirep_core.results.differences import difference_of
 from scirep_core.encoders import load_encoder
 from scirep_core.encoders.conditioning.instructed import instructed
 from scirep_core.encoders.conditioning.prefix import LINK, SEARCH
@@ -35,9 +32,12 @@ from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits.scimult_shared import TABLES
 from scirep_core.exhibits.scirepeval_baselines import mean_row
 from scirep_core.exhibits.scirepeval_compared import difference
-from scirep_core.results.published import lookup
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import stable_hash
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import Result, provenance
+from scirep_core.results.differences import difference_of
+from scirep_core.results.published import lookup
 from scirep_core.training.models import obtain
 
 BY_LINK, BY_TASK = "SM-TA6", "SM-TA7"

@@ -15,13 +15,13 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits.scimult_interference_print import MHA, OTHERS, VANILLA
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 from scirep_core.training.data.pairs import SOURCES
 from scirep_core.training.variants import ALONE, sources_of
 

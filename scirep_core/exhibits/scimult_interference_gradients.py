@@ -18,11 +18,11 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.scimult_training_figure import PARTS
 from scirep_core.exhibits.scimult_training_loss import VANILLA, Trained, drawn, trained
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
 from scirep_core.training.data import TrainTask
 from scirep_core.training.models import hash_of

@@ -19,21 +19,21 @@ from dataclasses import replace
 from itertools import combinations
 from typing import cast
 
-from scirep_core.page import report
 from scirep_core.bench import scoring
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.systems import load_system
 from scirep_core.data import load_task
 from scirep_core.data.task import Labelled, LabelSpace, LabelText, Task
-from scirep_core.results.differences import measured, versus
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits import scimult_tasks as tasks
 from scirep_core.exhibits.counting import by_count, number
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
-from scirep_core.results import Result
+from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import stable_hash
-from scirep_core.bench.systems import load_system
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result
+from scirep_core.results.differences import measured, versus
 
 ALONE = "name matching alone"
 NAMES_ONLY = "names and definitions, names alone"

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import cast
 
 from scirep_core.bench import scoring
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.systems import System, load_system
 from scirep_core.data import load_task
+from scirep_core.data.manifests import fetch
 from scirep_core.data.readers import recommendation
 from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators.inputs import Vectors
@@ -27,9 +28,8 @@ from scirep_core.exhibits import counting, scimult_recommendation, scimult_syste
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
 from scirep_core.kit.formats import SIMILARITIES
-from scirep_core.data.manifests import fetch
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
-from scirep_core.bench.systems import System, load_system
 from scirep_core.training.models import obtain
 
 POOLS = ("scimult/cite", "scimult/cocite")

@@ -13,12 +13,12 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits.counting import arithmetic
-from scirep_core.results.published import Printed, lookup, table
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup, table
 
 CHAPTER = "scimult/link_prediction"
 FOUND, PATIENTS, ORDERED, COARSE, EVALUATED = "SM-T5", "SM-T6", "SM-T7", "SM-T4", "V1-T2"

@@ -19,18 +19,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data.readers import recommendation
 from scirep_core.data.readers.recommendation import StudyRow
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits import cell
 from scirep_core.exhibits.counting import row
+from scirep_core.kit.store import sha256_file
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result
 from scirep_core.results.metrics import from_ranks
 from scirep_core.results.published import Printed, lookup
-from scirep_core.results import Result
-from scirep_core.kit.store import sha256_file
 
 LINE, TASK = "Kanakia et al. (2019)", "scimult/recommendation"
 METRICS = {"ndcg@5": "nDCG@5", "ndcg@10": "nDCG@10", "ndcg": "nDCG"}

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import scimult_print as pr
-from scirep_core.results.published import lookup
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 CHAPTER, EXHIBIT = "scimult/search", "SM-T8"
 IN_DOMAIN, COVID, COVID_BEIR, NFCORPUS = (

@@ -15,18 +15,18 @@ from typing import Any, cast
 import numpy as np
 
 from scirep_core.bench import scoring
-from scirep_core.page.chapter import Chapter
-from scirep_core.data.readers import beir
+from scirep_core.bench.systems import load_system
 from scirep_core.data import load_task
+from scirep_core.data.manifests import fetch
+from scirep_core.data.readers import beir
 from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators import retrieval
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits.counting import by_count, number, title
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
-from scirep_core.data.manifests import fetch
-from scirep_core.results.published import lookup
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
-from scirep_core.bench.systems import load_system
+from scirep_core.results.published import lookup
 
 METRIC = "ndcg@10"
 CLAIMS, CLICKS = "sample/scifact", "sample/search"

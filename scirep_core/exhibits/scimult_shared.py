@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from scirep_core.bench import studied, study_tables
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import studies
-from scirep_core.results.published import Printed, lookup
-from scirep_core.results import Result
 from scirep_core.kit.store import stable_hash
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 
 FIVE = tuple(f"SciMult {name}" for name in study_tables.FIVE)
 """The five variants, as the study calls them."""

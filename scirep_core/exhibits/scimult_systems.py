@@ -14,18 +14,18 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, cast
 
-from scirep_core.page import report
 from scirep_core.bench import scoring
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task, Triples
-from scirep_core.results.differences import difference_of
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import names_in, title
 from scirep_core.exhibits.scirepeval_compared import difference
-from scirep_core.results import Result
 from scirep_core.kit.store import stable_hash
-from scirep_core.bench.systems import load_system
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import Result
+from scirep_core.results.differences import difference_of
 
 __all__ = ["BOUNDS", "WORDS", "bare", "by_cell", "called", "changed", "differences",
            "names_of", "points", "renamed", "say_differences", "score", "sign", "systems_table"]  # fmt: skip

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 import torch
 
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning, conditioning
+from scirep_core.encoders.conditioning.prefix import instructions
+from scirep_core.encoders.trunk.bert import Shape, Trunk
+from scirep_core.exhibits.counting import tokenizer
+from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, Conditioning, conditioning
-from scirep_core.encoders.conditioning.prefix import instructions
-from scirep_core.exhibits.counting import tokenizer
 from scirep_core.results import Result, provenance
-from scirep_core.kit.store import stable_hash
 from scirep_core.training.variants import BY_TASK
 
 BERT = Shape(30_522, 768, 12, 12, 3072)

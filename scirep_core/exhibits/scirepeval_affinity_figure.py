@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scirepeval_affinity import EXHIBITS, PARTS, Table
 from scirep_core.exhibits.scirepeval_codes import over
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
 
 MARKS = {"V2-T11": ("o", report.PUBLISHED, report.PAPER), "V1-T9": ("s", report.PUBLISHED, report.PAPER)}

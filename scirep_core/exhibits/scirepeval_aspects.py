@@ -15,21 +15,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
 from scirep_core.bench.benchmark import score
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.systems import is_sentence_matcher
 from scirep_core.data import TASKS
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.results.differences import measured
 from scirep_core.encoders import aspire
-from scirep_core.evaluators.facets import facet_systems
 from scirep_core.evaluators import facets, pairs
+from scirep_core.evaluators.facets import facet_systems
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import Gathered, arithmetic, names_in, title
 from scirep_core.exhibits.scirepeval_kinds import data_of, differences, kinds_table
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, recorded
-from scirep_core.bench.systems import is_sentence_matcher
+from scirep_core.results.differences import measured
+from scirep_core.results.published import lookup
 
 CHAPTER = "scirepeval/aspects"
 _SCIDOCS = [

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.bench.scoring import evaluate, named_vectors
+from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Signature, Signatures, Task
-from scirep_core.kit.errors import ConfigError
-from scirep_core.evaluators.authors import author_blocks, author_model
 from scirep_core.evaluators import authors
+from scirep_core.evaluators.authors import author_blocks, author_model
 from scirep_core.evaluators.authors.author_features import FEATURES
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import names_in
-from scirep_core.results.published import Printed, lookup
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, provenance, recorded
-from scirep_core.bench.scoring import evaluate, named_vectors
-from scirep_core.bench.systems import load_system
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.results.published import Printed, lookup
 
 CHAPTER = "scirepeval/author_disambiguation"
 NAME = "scirepeval/s2and"

@@ -2,7 +2,7 @@
 
     unit      what the average counts: a task's one metric; MAP and nDCG of a SciDocs ranking task; the mean of the full and
               the two few-shot settings of FoS, DRSM and Biomimicry; the mean of the four of reviewer matching
-    average   mean over 27 units (v2) or 28 (v1): suites.py
+    average   mean over 27 units (v2) or 28 (v1): bench/suites.py
 
 Intervals of a mean are those of its bootstrap values, draw by draw. The printed part of the chapter is in scirepeval_print.py,
 comparisons of encoders and protocols in scirepeval_compared.py, few-shot settings in scirepeval_few_shot.py.
@@ -17,16 +17,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
 from scirep_core.bench.benchmark import averages, units
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.suites import SUITES, Unit
 from scirep_core.data import TASKS
 from scirep_core.exhibits import cell
 from scirep_core.exhibits.counting import SAMPLE, Gathered, names_in, title
 from scirep_core.exhibits.scirepeval_print import BASELINES, TABLES
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, recorded
-from scirep_core.bench.suites import SUITES, Unit
+from scirep_core.results.published import lookup
 
 CHAPTER = "scirepeval/baselines"
 WANTED = tuple(name for name in TASKS if name in {*SUITES["scirepeval"], *SUITES["scirepeval-v1"]})

@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data import TASKS
-from scirep_core.kit.formats import FORMATS
-from scirep_core.results.published import Printed, lookup
-from scirep_core.results import Result
 from scirep_core.bench.studied import main_metric, trainings
 from scirep_core.bench.study_tables import OWN, TABLE_3
+from scirep_core.data import TASKS
+from scirep_core.kit.formats import FORMATS
+from scirep_core.results import Result
+from scirep_core.results.published import Printed, lookup
 
 PARTS = ("in-train", "out-of-train")
 NAMES: Mapping[str, str] = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Search"}

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.study_tables import TABLE_3
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits.scirepeval_codes import PARTS, Estimate
 from scirep_core.exhibits.scirepeval_codes_print import gain
 from scirep_core.exhibits.scirepeval_partitions import FORMATTED, Groups, gain_of
 from scirep_core.exhibits.scirepeval_specialisation import ONE_VECTOR, Kind, Shown, columns, sides
-from scirep_core.bench.study_tables import TABLE_3
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 
 
 class Told(NamedTuple):

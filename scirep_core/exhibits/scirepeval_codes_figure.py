@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.study_tables import TABLE_3
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.heatmap import NEGATIVE, POSITIVE
 from scirep_core.exhibits.scirepeval_codes import Matrix, own_code
 from scirep_core.kit.formats import FORMATS
-from scirep_core.bench.study_tables import TABLE_3
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 
 FULL = 10.0
 """Points from the row's mean at which a bar fills its half of the cell."""

@@ -15,23 +15,34 @@ from itertools import combinations
 
 import pandas as pd
 
-from scirep_core.page import report
 from scirep_core.bench.benchmark import Outcome, attempt
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.bench.score_cache import Question
 from scirep_core.data import TASKS, overlap
 from scirep_core.data.overlap import Overlap, Share
 from scirep_core.data.task import Labelled, Task
-from scirep_core.results.differences import difference_of, measured, versus
-from scirep_core.kit.errors import ScirepError
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import SAMPLE, Gathered, title
-from scirep_core.exhibits.scirepeval_baselines import BARE, CEILING, FEW, FLOOR, LABELS, LEXICAL, RANKING, kept, plain, which
+from scirep_core.exhibits.scirepeval_baselines import (
+    BARE,
+    CEILING,
+    FEW,
+    FLOOR,
+    LABELS,
+    LEXICAL,
+    RANKING,
+    kept,
+    plain,
+    which,
+)
 from scirep_core.exhibits.scirepeval_few_shot import with_drawn
+from scirep_core.kit.errors import ScirepError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.page.widgets.scores import Gap, Run, ScoreExplorer, score_data
 from scirep_core.results import Result, provenance
-from scirep_core.bench.score_cache import Question
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.results.differences import difference_of, measured, versus
 
 RANKED = "ranking tasks"
 """Task of the mean over what BM25 can be asked: ranking tasks without author disambiguation."""

@@ -19,20 +19,20 @@ import numpy as np
 import pandas as pd
 
 from scirep_core.bench.benchmark import Given, attempt
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task
 from scirep_core.encoders import SENTENCES, lexical, load_encoder
-from scirep_core.kit.errors import ScirepError
 from scirep_core.evaluators import inputs
 from scirep_core.evaluators.inputs import Vectors
 from scirep_core.exhibits.counting import Gathered, names_in, title
 from scirep_core.exhibits.scirepeval_compared import difference
-from scirep_core.bench.leaderboard import main_metric
-from scirep_core.results.published import lookup
-from scirep_core.results import Result, provenance, recorded
-from scirep_core.bench.score_cache import Question
+from scirep_core.kit.errors import ScirepError
 from scirep_core.kit.store import stable_hash
-from scirep_core.bench.systems import load_system
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import Result, provenance, recorded
+from scirep_core.results.published import lookup
 
 CHAPTER = "scirepeval/correlations"
 NEAREST = tuple(f"scirepeval/scidocs_{name}" for name in ("view", "read", "cite", "cocite"))

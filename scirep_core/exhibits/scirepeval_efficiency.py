@@ -1,8 +1,8 @@
 """Chapter `scirepeval/efficiency`: Table 4 of SciRepEval v2 (v1 Table 5): what several vectors a paper cost.
 
     published    five ways, three numbers each
-    counted      the same from the models' shapes alone: parameters, operations, bytes (training/costs.py), in this build
-    measured     the ways in turn on one machine (training/efficiency.py): recorded, and a small run in this build
+    counted      the same from the models' shapes alone: parameters, operations, bytes (bench/speed/costs.py), in this build
+    measured     the ways in turn on one machine (bench/speed/efficiency.py): recorded, and a small run in this build
 
 A printed time is held against what operations say before it is held against other machines' times: where the two agree,
 matrix products explain the number, and where they do not, something else does.
@@ -15,17 +15,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from scirep_core.page import report
 from scirep_core.bench import studied, study
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.encoders.trunk.shapes import SHAPES
-from scirep_core.exhibits.counting import arithmetic, number
-from scirep_core.results.published import Printed, lookup
-from scirep_core.results import ROOT, Result, provenance
-from scirep_core.kit.store import stable_hash
 from scirep_core.bench.speed import efficiency
 from scirep_core.bench.speed.costs import Cost, cost, fusion_as_published
 from scirep_core.bench.speed.efficiency import REFERENCE, TASK
+from scirep_core.encoders.trunk.shapes import SHAPES
+from scirep_core.exhibits.counting import arithmetic, number
+from scirep_core.kit.store import stable_hash
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import ROOT, Result, provenance
+from scirep_core.results.published import Printed, lookup
 from scirep_core.training.variants import budget
 
 CHAPTER = "scirepeval/efficiency"

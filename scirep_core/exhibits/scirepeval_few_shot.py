@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data import TASKS
 from scirep_core.data.task import FewShot, Labelled, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.exhibits.counting import Gathered, title
 from scirep_core.exhibits.scirepeval_baselines import CEILING, FEW, FLOOR, LABELS, UNIT, columns_of, kept, which
-from scirep_core.results.published import lookup
+from scirep_core.kit.errors import DataError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 
 @report.styled

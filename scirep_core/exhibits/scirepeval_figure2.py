@@ -9,17 +9,42 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.comparison import cluster_order, correlations
 from scirep_core.data import TASKS
-from scirep_core.results.differences import versus
 from scirep_core.exhibits import cell, heatmap, sign
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_baselines import say_unrecorded, which
-from scirep_core.exhibits.scirepeval_correlations import ABOVE, APART, CLAIM, COUNTS, HIGHEST, JOINED, LATENT, LOWEST, MEAN, MEDIAN, NEAREST, OVER, PEARSON, SETTLED, SMALL, SYSTEMS, correlation, fisher, kept, label, pairs_of, printed_scores, row_over, score_table
-from scirep_core.results.published import lookup
+from scirep_core.exhibits.scirepeval_correlations import (
+    ABOVE,
+    APART,
+    CLAIM,
+    COUNTS,
+    HIGHEST,
+    JOINED,
+    LATENT,
+    LOWEST,
+    MEAN,
+    MEDIAN,
+    NEAREST,
+    OVER,
+    PEARSON,
+    SETTLED,
+    SMALL,
+    SYSTEMS,
+    correlation,
+    fisher,
+    kept,
+    label,
+    pairs_of,
+    printed_scores,
+    row_over,
+    score_table,
+)
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.comparison import cluster_order, correlations
+from scirep_core.results.differences import versus
+from scirep_core.results.published import lookup
 
 ORDERS = "tau between the orders by tau and by r"
 STRONG = 80.0

@@ -24,16 +24,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.literature.lexicon import lexicon
+from scirep_core.data.sources import PAPERS, embedded_root, literature
+from scirep_core.encoders import Encoder, load_encoder
+from scirep_core.encoders.vectors.embed import embed
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.records import Paper
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.data.sources import PAPERS, embedded_root, literature
-from scirep_core.encoders.vectors.embed import embed
-from scirep_core.encoders import Encoder, load_encoder
-from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.formats import ASKED, FACTS, NAMES, Floats, FormatExplorer, Ints, Model, PaperView, Space, by_chance, facts, format_data, shared, shown
-from scirep_core.kit.formats import FORMATS
-from scirep_core.data.literature.lexicon import lexicon
-from scirep_core.kit.records import Paper
+from scirep_core.page.widgets.formats import (
+    ASKED,
+    FACTS,
+    NAMES,
+    Floats,
+    FormatExplorer,
+    Ints,
+    Model,
+    PaperView,
+    Space,
+    by_chance,
+    facts,
+    format_data,
+    shared,
+    shown,
+)
 from scirep_core.results import Result, provenance
 from scirep_core.results.statistics import bootstrap_folds
 

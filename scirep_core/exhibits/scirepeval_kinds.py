@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from scirep_core.exhibits import cell
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result
 from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.results.differences import difference_of, versus
-from scirep_core.exhibits import cell
 from scirep_core.results.published import Printed
-from scirep_core.results import Result
 
 Cells = Mapping[tuple[str, str], Result]
 """Our numbers by (line, column)."""

@@ -14,17 +14,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
 from scirep_core.bench.benchmark import score
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.differences import BETWEEN, measured
+from scirep_core.bench.systems import is_sentence_matcher
 from scirep_core.evaluators import pairs
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import Gathered, arithmetic, names_in
 from scirep_core.exhibits.scirepeval_kinds import data_of, differences, kinds_table
-from scirep_core.results.published import Printed, lookup, table
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, recorded
-from scirep_core.bench.systems import is_sentence_matcher
+from scirep_core.results.differences import BETWEEN, measured
+from scirep_core.results.published import Printed, lookup, table
 
 CHAPTER = "scirepeval/citation_recommendation"
 TASK = "scirepeval/mdcr"

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.encoders.trunk.bert import Shape, Trunk
-from scirep_core.encoders.conditioning import CONDITIONINGS, Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.encoders.conditioning.fusion import fuse
+from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.exhibits.scirepeval_multi_format import listed
 from scirep_core.kit.formats import FORMATS
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 
 TITLES = {
     "plain": "MTL CLS", "control_codes": "MTL CTRL", "bottleneck": "Adapters", "fusion": "Fusion", "pals": "PALs",

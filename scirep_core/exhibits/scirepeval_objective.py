@@ -16,19 +16,19 @@ from dataclasses import replace
 import pandas as pd
 
 from scirep_core.bench import benchmark, study
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.bench.studied import main_metric, means
+from scirep_core.bench.study_tables import TABLE_3
+from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.task import Task
 from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.scirepeval_affinity import COLUMNS, MEANS, SUBSET_OF, called, column_of, references
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
-from scirep_core.bench.studied import main_metric, means
-from scirep_core.bench.study_tables import TABLE_3
-from scirep_core.bench.systems import System
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.results.published import Printed, lookup
 from scirep_core.training.models import obtain
 
 STUDY = "objective"

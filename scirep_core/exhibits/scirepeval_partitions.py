@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.page import report
 from scirep_core.bench import studied
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.study_tables import OWN
 from scirep_core.data import TASKS
 from scirep_core.data.inventory import TRAINING
 from scirep_core.exhibits import cell, studies
@@ -33,7 +32,8 @@ from scirep_core.exhibits.scirepeval_codes import PARTS, Estimate, Matrix, own_c
 from scirep_core.exhibits.scirepeval_codes_print import GAINS, gain, task_label
 from scirep_core.exhibits.scirepeval_specialisation import Kind, row_of
 from scirep_core.kit.formats import FORMATS
-from scirep_core.bench.study_tables import OWN
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.training.variants import PARTITIONS, random_partition
 
 STUDY = "partitions"

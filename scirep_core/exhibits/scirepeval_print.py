@@ -3,7 +3,7 @@
 The upper half of Table 2 is of encoders off the shelf and belongs to the baselines; the lower half, and the tables with other
 base models, are of models trained for the benchmark and belong to multi_format.
 
-Average = (units x score, summed over the parts) / units: 7 / 11 / 10 in v1, 7 / 20 in v2 (suites.py). Parts and average are
+Average = (units x score, summed over the parts) / units: 7 / 11 / 10 in v1, 7 / 20 in v2 (bench/suites.py). Parts and average are
 rounded to one decimal, so the mean of printed parts may be up to 0.05 from the true one, and the printed average 0.05
 more: only a distance above 0.1 is a contradiction.
 """
@@ -14,13 +14,13 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.comparison import anova_tukey, values_of
 from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.studies import quoted_cell
-from scirep_core.results.published import Printed, lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.comparison import anova_tukey, values_of
+from scirep_core.results.published import Printed, lookup
 
 V1, V2 = {"In-Train": 7, "Out-of-Train": 11, "SciDocs": 10}, {"In-Train": 7, "Out-of-Train": 20}
 TABLES = {"V2-T2": V2, "V2-T8": V2, "V1-T2": V1, "V1-T3": V1}

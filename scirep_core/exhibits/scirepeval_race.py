@@ -1,6 +1,6 @@
 """Chapter `scirepeval/efficiency`: how fast a paper becomes a vector, beside sentence-transformers and transformers.
 
-Rows are those of encoders/race.py: recorded races, each on one machine, and a small one in this build. A ratio is the
+Rows are those of bench/speed/race.py: recorded races, each on one machine, and a small one in this build. A ratio is the
 median over rounds, the least and the greatest round beside it; it is of CPU time where the race ran on a CPU, of wall time
 where it ran on a GPU.
 """
@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.bench.speed import race
 from scirep_core.bench.speed.race import APART, CPU, CPU_TIMES, FORWARD, PADDING, RATE, SHARE, TIMES
 from scirep_core.exhibits.counting import colour_of
 from scirep_core.exhibits.scirepeval_efficiency import timed
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 
 OURS = "ours"

@@ -10,16 +10,16 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
 from scirep_core.data import TASKS
-from scirep_core.results.differences import versus
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_baselines import LABELS, LEXICAL, RANKING, kept, plain, which
 from scirep_core.exhibits.scirepeval_compared import RANKED, name_of, points, ranks
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
+from scirep_core.results.differences import versus
 
 
 def lexical(chapter: Chapter, rows: Sequence[Result]) -> None:

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from scirep_core.page import report
 from scirep_core.bench import studied
-from scirep_core.page.chapter import Chapter
+from scirep_core.bench.study_tables import OWN, TABLE_3
 from scirep_core.exhibits import cell, studies
 from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits.counting import arithmetic, names_in, title
@@ -25,8 +24,9 @@ from scirep_core.exhibits.scirepeval_codes import PARTS, UNIT, Estimate, Matrix,
 from scirep_core.exhibits.scirepeval_codes_figure import Panel, show
 from scirep_core.exhibits.scirepeval_codes_print import marked, task_label
 from scirep_core.kit.formats import FORMATS
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
-from scirep_core.bench.study_tables import OWN, TABLE_3
 from scirep_core.training.variants import variant as variant_of
 
 CHAPTER = "scirepeval/specialisation"

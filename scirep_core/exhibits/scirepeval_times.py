@@ -12,15 +12,27 @@ from typing import Any
 
 import pandas as pd
 
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import colour_of
-from scirep_core.exhibits.scirepeval_efficiency import AS_PUBLISHED, INFER, TOKENS, TRAIN, WAYS, amount, by, counted, label, measurements, ways_in_print  # fmt: skip
-from scirep_core.results.published import lookup
-from scirep_core.results import Result
 from scirep_core.bench.speed.costs import Cost
 from scirep_core.bench.speed.efficiency import ONE, ONE_VECTOR, OVER_ONE, REFERENCE, SHARE, TRAINING
+from scirep_core.exhibits import studies
+from scirep_core.exhibits.counting import colour_of
+from scirep_core.exhibits.scirepeval_efficiency import (  # fmt: skip
+    AS_PUBLISHED,
+    INFER,
+    TOKENS,
+    TRAIN,
+    WAYS,
+    amount,
+    by,
+    counted,
+    label,
+    measurements,
+    ways_in_print,
+)
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
 NEAR = 0.05
 """Two ratios are called alike within this share."""

@@ -15,23 +15,23 @@ from dataclasses import replace
 
 from scipy.stats import binomtest
 
-from scirep_core.page import report
-from scirep_core.training.data.batching import titled
 from scirep_core.bench.benchmark import attempt
-from scirep_core.page.chapter import Chapter, progress
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.systems import load_system
 from scirep_core.data import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import Task
-from scirep_core.results.differences import measured, versus
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import Gathered, gather, kinds, names_in, row, title
 from scirep_core.exhibits.scirepeval_baselines import CHAPTER, LABELS
 from scirep_core.exhibits.scirepeval_compared import difference
-from scirep_core.results.published import lookup
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
-from scirep_core.bench.score_cache import Question
-from scirep_core.bench.systems import load_system
+from scirep_core.results.differences import measured, versus
+from scirep_core.results.published import lookup
 from scirep_core.training.config import DataConfig
+from scirep_core.training.data.batching import titled
 
 SETS = ("mesh_descriptors", "cite_count", "same_author", "search")
 """A task of each format whose score is one number, in-train ones, as a training of our own would read them."""

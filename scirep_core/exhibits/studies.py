@@ -24,16 +24,16 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from scirep_core.page import report
 from scirep_core.bench import studied, study
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.comparison import Tukey
+from scirep_core.bench.studied import Line
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import colour_of
-from scirep_core.results.published import Printed
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import write_text
-from scirep_core.bench.studied import Line
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.results import Result, provenance
+from scirep_core.results.comparison import Tukey
+from scirep_core.results.published import Printed
 from scirep_core.training.loop import Told
 from scirep_core.training.variants import Budget, budget
 

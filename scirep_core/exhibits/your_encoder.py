@@ -6,7 +6,7 @@ systems the chapter records
 
     d = score(first) - score(second)
 
-with a 95 % interval and p from bootstrap values that both share (comparison.py). What the page says about them, and the
+with a 95 % interval and p from bootstrap values that both share (results/comparison.py). What the page says about them, and the
 explorer, are in your_encoder_tables.py; what can go wrong with given vectors is in your_encoder_pitfalls.py.
 """
 
@@ -21,19 +21,19 @@ from typing import Any
 
 from scirep_core.bench import benchmark
 from scirep_core.bench.benchmark import Given, Question
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.systems import System, Vectorise, load_system
 from scirep_core.data import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import Task
-from scirep_core.results.differences import difference_of, versus
-from scirep_core.kit.errors import ConfigError
-from scirep_core.exhibits.counting import names_in
-from scirep_core.kit.formats import PROTOCOLS, Format
-from scirep_core.bench.leaderboard import main_metric
-from scirep_core.results import Result, provenance
-from scirep_core.bench.systems import System, Vectorise, load_system
 from scirep_core.data.text import Recipe
+from scirep_core.exhibits.counting import names_in
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import PROTOCOLS, Format
+from scirep_core.page.chapter import Chapter, progress
+from scirep_core.results import Result, provenance
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.results.differences import difference_of, versus
 
 CHAPTER = "scirepeval/your_encoder"
 FEW = ("scirepeval/drsm", "scirepeval/peer_review_score", "scirepeval/relish", "scirepeval/search")
@@ -114,7 +114,7 @@ def names_of(tasks: str, data: str) -> tuple[str, ...]:
 def measure(chapter: Chapter, bench: Bench) -> list[Result]:
     """Score every system on every task it suits, under both protocols; return the rows with their bootstrap values.
 
-    Rows are kept from run to run (score_cache.py). A task that a system cannot be scored on, for want of vectors say,
+    Rows are kept from run to run (bench/score_cache.py). A task that a system cannot be scored on, for want of vectors say,
     is told on the page and leaves no row. Nothing is recorded yet: see `record`.
     """
     rows: list[Result] = []

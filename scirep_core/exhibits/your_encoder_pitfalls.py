@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.bench import benchmark, scoring
-from scirep_core.page import report
 from scirep_core.bench.benchmark import SUITES
-from scirep_core.page.chapter import Chapter
 from scirep_core.data import TASKS
+from scirep_core.data.manifests import chosen, load_manifest
 from scirep_core.data.sources import real_parts
 from scirep_core.data.task import Task
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, SENTENCES
-from scirep_core.kit.errors import ScirepError
 from scirep_core.evaluators.inputs import inputs
 from scirep_core.exhibits.your_encoder import is_score, main_rows, title
-from scirep_core.data.manifests import chosen, load_manifest
+from scirep_core.kit.errors import ScirepError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, code_version
-from scirep_core.data.text import Recipe
 
 LOST = 10
 """Every tenth id loses its vector where the chapter shows what a gap does."""

@@ -13,17 +13,30 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from scirep_core.bench import benchmark
-from scirep_core.page import report
 from scirep_core.bench.benchmark import SUITES
-from scirep_core.page.chapter import Chapter
-from scirep_core.results.comparison import average_difference
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.results.differences import difference_of, versus
-from scirep_core.kit.errors import ConfigError
 from scirep_core.exhibits import sign
-from scirep_core.exhibits.your_encoder import CHAPTER, REFERENCES, Bench, P, Place, by_place, gap_of, is_score, main_rows, named, title, varies  # fmt: skip
+from scirep_core.exhibits.your_encoder import (  # fmt: skip
+    CHAPTER,
+    REFERENCES,
+    Bench,
+    P,
+    Place,
+    by_place,
+    gap_of,
+    is_score,
+    main_rows,
+    named,
+    title,
+    varies,
+)
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets import Gap, Run, ScoreExplorer, score_data
 from scirep_core.results import Result, recorded
+from scirep_core.results.comparison import average_difference
+from scirep_core.results.differences import difference_of, versus
 
 CHAIN = (("minilm", "tfidf"), ("tfidf", "random"))
 """What one expects of every task: MiniLM ahead of TF-IDF, TF-IDF ahead of random vectors."""

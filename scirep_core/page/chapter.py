@@ -24,15 +24,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scirep_core.page import parameters as parameters_
 from scirep_core.data import PAPERS, load_task, locate
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import NumericError
-from scirep_core.results.published import Printed
-from scirep_core.page.report import svg
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import home, sha256_bytes, write_bytes, write_json, write_text
+from scirep_core.page import parameters as parameters_
+from scirep_core.page.report import svg
+from scirep_core.results import Result, anchor, provenance
+from scirep_core.results.published import Printed
 
 if TYPE_CHECKING:
     import pandas
@@ -178,11 +178,6 @@ class Chapter:
             f'<th scope="col">n</th><th scope="col">data</th><th scope="col">how</th><th scope="col">encoder</th>'
             f'<th scope="col">seconds</th></tr></thead><tbody>{body}</tbody></table></div></details>',
         )
-
-
-def anchor(number_id: str) -> str:
-    """Return a number's id as an HTML anchor."""
-    return "o-" + re.sub(r"[^A-Za-z0-9]+", "-", number_id.replace("+", "plus"))  # a + b is not a ++ b
 
 
 def _origin(number: Number) -> str:

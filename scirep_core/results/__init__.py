@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.results.differences import BETWEEN, against_of
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import read_jsonl
 from scirep_core.kit.store import home, sha256_file, stable_hash
+from scirep_core.results.differences import BETWEEN, against_of
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parent
 """Root of the checkout: the book, its notebooks and its recorded results live beside the package. An installed wheel has none."""
 VERSIONED = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "tokenizers", "adapters", "sentence-transformers",
@@ -213,16 +213,20 @@ def code_version() -> str:
     return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
 
 
+def anchor(number_id: str) -> str:
+    """Return a number's id as an HTML anchor."""
+    return "o-" + re.sub(r"[^A-Za-z0-9]+", "-", number_id.replace("+", "plus"))  # a + b is not a ++ b
+
+
 def code_of(names: Iterable[str]) -> dict[str, str]:
-    """Return {file: content hash} of the library's Python files that names stand for: a file, or a folder with all below it.
+    """Return {file: content hash} of the library's Python files that names stand for: a file, a pattern, a folder and all below.
 
     What is kept is kept under it. Raises ConfigError for a name that is neither: a file that was moved and went out of a key
     unseen would let rows and models of other code pass for today's.
     """
     found: dict[str, str] = {}
     for name in names:
-        place = PACKAGE / name
-        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        files = sorted(PACKAGE.glob(name if name.endswith(".py") else f"{name}/**/*.py"))
         if not files:
             raise ConfigError(
                 f"{name!r} is no code of the library. Name it as it is called today in the list CODE it stands in"

@@ -1,10 +1,9 @@
-"""Everything around the loop (`scirep_core.training.loop`): what is trained on, how, what comes of it.
+"""Trained weights: from settings and training sets to a model, by one visible loop (`scirep_core.training.loop`).
 
 config        the settings of one training, from a file or a chapter's parameters       SciRepEval 5, appendix D
-data          training sets as token ids and targets                                     SciRepEval 3, 4.1
-samples       the same of the small real samples                       published   of a published tasks_config.json
+data/         training sets as token ids and targets, which rows a step sees             SciRepEval 3, 4.1; SciMult 3.1
+losses, balance, contrast                                  what is minimised             SciRepEval 4.2; SciMult 3.4
 optimisation, processes, checkpoint                        the loop's optimiser, torchrun, and stopping and going on
 base          the small base of the embedded literature: word pieces, PPMI vectors, citation triplets
 variants      the rows of the papers' tables as data                   models      the trained model of each, made once
-efficiency    what each way of conditioning costs                                        SciRepEval Table 4
 """

@@ -34,15 +34,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scirep_core.encoders.trunk.bert import Layer, Shape, Trunk
-from scirep_core.encoders.conditioning import Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.models.model_store import finished, save_model, working
+from scirep_core.encoders.trunk.bert import Layer, Shape, Trunk
 from scirep_core.encoders.trunk.tokens import SPECIAL, Tokens, of_words
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
-from scirep_core.training.loop import Told, train
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import PLAIN, Documents, Reading, Shelf, TrainTask, build, stream
+from scirep_core.training.loop import Told, train
 
 if TYPE_CHECKING:
     from scirep_core.data.readers.scirepeval import PaperTriple

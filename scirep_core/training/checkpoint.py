@@ -5,8 +5,8 @@ checkpoint.shard is written whole or not at all, and every bit is checked before
     weights of model and heads, moments of the optimiser, random state      tensors, in the layout of safetensors
     step, settings, best look, place in the log                             JSON in the shard's header
 
-The file is a shard (store.py): a header with the SHA-256 of the tensors' bytes. Whoever is killed leaves the last checkpoint
-as it was. What is sampled at a step is a function of seed and step alone (batching.py), so the step is the sampler's state.
+The file is a shard (kit/store.py): a header with the SHA-256 of the tensors' bytes. Whoever is killed leaves the last checkpoint
+as it was. What is sampled at a step is a function of seed and step alone (`batching.py`), so the step is the sampler's state.
 
 log.jsonl has a line a step and one for each look at the validation tasks. A checkpoint says how far the log went, and who goes
 on from it cuts off what came later: no step is there twice, none is missing.
@@ -30,7 +30,7 @@ from safetensors.torch import save as bytes_of_tensors
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.records import read_jsonl
 from scirep_core.kit.store import read_shard, stable_hash, write_shard

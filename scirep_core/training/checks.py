@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import check_negatives

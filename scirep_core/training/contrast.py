@@ -22,8 +22,8 @@ from torch import Tensor
 
 from scirep_core.encoders.trunk.packing import on
 from scirep_core.kit.errors import ConfigError
-from scirep_core.training.losses import LOSSES, of_triplets
 from scirep_core.training.config import TrainConfig
+from scirep_core.training.losses import LOSSES, of_triplets
 from scirep_core.training.processes import of_all, of_all_numbers
 
 Ints = NDArray[np.int64]

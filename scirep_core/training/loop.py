@@ -27,22 +27,40 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scirep_core.training.data.batching import plan
-from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.trunk.number_types import products_in
 from scirep_core.encoders.trunk.packing import Packed, on
 from scirep_core.encoders.trunk.speed import flops, matrix_rate
 from scirep_core.kit.errors import NumericError
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.training.losses import LOSSES, of_triplets
 from scirep_core.training.balance import balanced
-from scirep_core.training.checkpoint import BEST, At, Log, append, identity, read_checkpoint, read_log, resume, save, write_checkpoint
+from scirep_core.training.checkpoint import (
+    BEST,
+    At,
+    Log,
+    append,
+    identity,
+    read_checkpoint,
+    read_log,
+    resume,
+    save,
+    write_checkpoint,
+)
 from scirep_core.training.checks import check
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import in_order, triplet_loss
 from scirep_core.training.data import TrainTask
+from scirep_core.training.data.batching import plan
+from scirep_core.training.losses import LOSSES, of_triplets
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
-from scirep_core.training.processes import add_gradients, added, first_here, processes, same_everywhere, threads_restored
+from scirep_core.training.processes import (
+    add_gradients,
+    added,
+    first_here,
+    processes,
+    same_everywhere,
+    threads_restored,
+)
 
 Ints = NDArray[np.int64]
 TELL = 10

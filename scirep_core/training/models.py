@@ -17,24 +17,24 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scirep_core.kit.claims import acquire, release
 from scirep_core.data.inventory import TRAINING
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
+from scirep_core.kit.claims import acquire, release
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.results import code_of, provenance
 from scirep_core.kit.store import home, sha256_bytes, stable_hash
-from scirep_core.data.text import Recipe
+from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import AGAIN, Budget, Variant, config, plain, variant
 
 if TYPE_CHECKING:
+    from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
     from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned, Conditioning
     from scirep_core.encoders.trunk.tokens import Tokens
-    from scirep_core.training.loop import Told, Trained
     from scirep_core.training.data import TrainTask
+    from scirep_core.training.loop import Told, Trained
 
 Say = Callable[[str], None]
 Watch = Callable[["Told"], None]
@@ -69,8 +69,8 @@ def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None =
     Raises ConfigError for an unknown name (with the nearest), a model that is neither here nor reachable.
     """
     from scirep_core.encoders import ENCODERS
-    from scirep_core.encoders.models import model_folder
     from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.models import model_folder
     from scirep_core.encoders.models.model_store import is_saved
 
     if name in OWN:
@@ -128,7 +128,7 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
 
     Raises ConfigError for a base whose own pooling no training has.
     """
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.models.model_store import POOLINGS
 
     own = pooling or ("cls" if told.shared_pass else base.pooling)
@@ -191,10 +191,12 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 # ------------------------------------------------------------------------------------------------------------ training
 
 
-CODE = ("train.py", "losses.py", "batching.py", "training/balance.py", "training/config.py", "training/data.py",
-        "training/optimisation.py", "training/contrast.py", "training/pairs.py", "training/processes.py", "encoders/attention.py",
-        "encoders/number_types.py",
-        "encoders/packing.py", "encoders/prepacked.py", "encoders/bert.py", "encoders/conditioning.py")  # fmt: skip
+CODE = (
+    "training/loop.py", "training/losses.py", "training/balance.py", "training/config.py", "training/data/__init__.py",
+    "training/data/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/contrast.py",
+    "training/processes.py", "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
+    "encoders/trunk/prepacked.py", "encoders/trunk/bert.py", "encoders/conditioning/base.py",
+)  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
 
 
@@ -246,7 +248,7 @@ def obtain(
         "variant": name, "kind": chosen.kind, "base": on, "base_fingerprint": start.fingerprint, "before": before.key,
         "options": options, "reads": [start.pooling, list(start.recipe), start.normalised],
         "data": hash_of(tasks), "train": settings.to_json(), "max_length": given.max_length,
-        "code": code(f"encoders/{CONDITIONINGS[chosen.kind].module}.py"),
+        "code": code(f"encoders/conditioning/{CONDITIONINGS[chosen.kind].module}.py"),
     }  # fmt: skip
     key = stable_hash(recipe)[:16]
     folder = home() / "models" / f"{_slug(name)}-{seed}-{key}"
@@ -294,10 +296,10 @@ def untrained(chosen: Variant, start: Base, options: Mapping[str, Any], seed: in
     """Return a variant's model before its training: the base with new parts, or what it goes on from, in the base's place."""
     import torch
 
-    from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.encoders.conditioning import conditioning
+    from scirep_core.encoders.conditioning.base import conditioning
     from scirep_core.encoders.conditioning.fusion import fuse
     from scirep_core.encoders.models.model_store import load_model
+    from scirep_core.encoders.trunk.bert import read_trunk
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

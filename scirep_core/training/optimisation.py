@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.trunk.bert import initialise
-from scirep_core.encoders.conditioning import Conditioned
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import TrainTask

@@ -7,7 +7,7 @@
     one pass, MTL CLS dense, one pass dense, mean of two ...            ours
     SciMult Vanilla, MHAExpert, FFNExpert, Prefix, Instruction          SciMult 3, 4: contrastive, in two stages
 
-Training them is `models.py`; whole tables over seeds `study.py`.
+Training them is `models.py`; whole tables over seeds `bench/study.py`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scirep_core.training.data.batching import Mixing
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
+from scirep_core.training.data.batching import Mixing
 from scirep_core.training.data.pairs import SOURCES
 
 # ------------------------------------------------------------------------------------------------------------ variants

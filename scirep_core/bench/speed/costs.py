@@ -4,7 +4,7 @@
     train         operations of forward and backward              kept                  that give a vector a format
     stored        bytes of a paper's vectors in float32
 
-Counted on models whose tensors hold no data (encoders/counting.py), with two layers and with three: each further layer adds
+Counted on models whose tensors hold no data (encoders/trunk/counting.py), with two layers and with three: each further layer adds
 what the third does. Operations are no times: what is not a matrix product takes time too, and small products more than
 their share. A time far above its count of operations says how much is overhead. An ensemble costs the sum of its members.
 """
@@ -81,9 +81,9 @@ def counted(name: str, of: Shape, tokens: int, options: Mapping[str, Any]) -> Co
     """Return what `cost` does, of a variant that is one training, counted layer by layer."""
     import torch
 
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.trunk import counting
     from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
 
     chosen = variant(name)
     with torch.device("meta"):

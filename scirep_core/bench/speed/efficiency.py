@@ -9,7 +9,7 @@ one-pass formats, four for the others. These are held against MTL CLS, too, whic
 are the sum of its members'. Models are as they begin: training does not change what they cost. On a CPU one thread works
 and its CPU time counts, which a busy machine changes little; on a GPU the wall clock does.
 
-On a base of the book the documents are those of its training sets. On a shape (encoders/shapes.py) weights and documents are
+On a base of the book the documents are those of its training sets. On a shape (encoders/trunk/shapes.py) weights and documents are
 random, all of one length: time does not depend on what they say, and nothing but torch and numpy is needed:
 
     python -m scirep_core.bench.speed.efficiency --base bert-base --tokens 512 --out FILE
@@ -30,18 +30,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scirep_core.bench.speed.costs import members
 from scirep_core.encoders.trunk.shapes import SHAPES
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import write_text
-from scirep_core.bench.speed.costs import members
+from scirep_core.results import Result, provenance
 from scirep_core.training.models import Base, Say, base, examples, options_of, untrained
 from scirep_core.training.variants import Budget, budget, config, variant
 
 if TYPE_CHECKING:
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.trunk.bert import Shape
-    from scirep_core.encoders.conditioning import Conditioned
     from scirep_core.training.data import TrainTask
 
 REFERENCE = "MTL CTRL"
@@ -178,9 +178,9 @@ def _machine() -> dict[str, Any]:
 
 def _model(name: str, start: Start, given: Budget, running: bool = False) -> Conditioned:
     """Return a variant's model as it begins; `running`, laid out for encoding."""
-    from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.trunk_encoder import ready
 
     chosen, device = variant(name), pick_device(None)

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from scirep_core.encoders import ENCODERS, load_encoder
 from scirep_core.encoders.trunk.shapes import SHAPES, blank, filled
 from scirep_core.kit.errors import ConfigError, DataError, nearest
-from scirep_core.results import Result, provenance
 from scirep_core.kit.store import stable_hash
+from scirep_core.results import Result, provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from scirep_core.kit.errors import DataError, nearest
 from scirep_core.book.reference import api, cite, collections, commands, schema, settings, source
+from scirep_core.kit.errors import DataError, nearest
 from scirep_core.results import ROOT
 
 PAGES = (

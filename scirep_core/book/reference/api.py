@@ -11,9 +11,9 @@ import html
 import re
 from typing import NamedTuple
 
-from scirep_core.kit.errors import DataError, nearest
 from scirep_core.book.reference.prose import as_html, escape, first_paragraph, inline, raw
 from scirep_core.book.reference.source import Item, Module
+from scirep_core.kit.errors import DataError, nearest
 
 PACKAGE = "scirep_core"
 MANY = 60
@@ -35,38 +35,37 @@ ROOMS: dict[str, Room] = {
     "api-data": Room(
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, one reader for each collection.",
-        ("errors", "formats", "records", "store", "claims", "manifest_files", "firstsight", "download", "unpack",
-         "manifests", "datasets"),
+        ("kit", "data"),
     ),
     "api-literature": Room(
         "The embedded literature",
         "The simulated science that stands in where no real data are: its latents, its texts, and the tasks it emits.",
-        ("literature",),
+        ("data.literature",),
     ),
     "api-texts": Room(
         "Texts and perturbations",
         "How a paper becomes the text an encoder reads, and the 32 textual neighbours.",
-        ("text", "linguistics", "changes", "perturbations", "altered"),
+        ("data.text", "data.perturbations"),
     ),
     "api-encoders": Room(
         "Encoders",
         "Texts in, vectors out: one packed BERT trunk, a file for each conditioning, and the store that keeps vectors.",
-        ("encoders", "embed", "encoding", "vector_folder", "scale"),
+        ("encoders",),
     ),
     "api-training": Room(
         "Training",
-        "Losses, mixed batches, one visible loop, and the studies that train a whole table over seeds.",
-        ("losses", "batching", "train", "training", "study_tables", "study", "studied"),
+        "Losses, mixed batches, one visible loop, and the trained model of each variant.",
+        ("losses", "training"),
     ),
     "api-evaluation": Room(
         "Evaluation",
-        "Metrics, intervals, one evaluator for each type of task, and the benchmark that runs them all.",
-        ("metrics", "statistics", "comparison", "evaluators", "scoring", "given", "systems", "score_cache", "suites", "benchmark"),
+        "One evaluator for each type of task, the benchmark that runs them all, studies over seeds, the leaderboard.",
+        ("evaluators", "bench"),
     ),
     "api-results": Room(
         "Results and chapters",
-        "Rows with their origin, the papers' printed tables, and what a chapter calls to show both.",
-        ("results", "published", "report", "parameters", "chapter", "explore"),
+        "Rows with their origin, metrics and intervals, the papers' printed tables, and what a chapter calls to show them.",
+        ("results", "page"),
     ),
     "api-exhibits": Room(
         "The chapters' own parts",
@@ -76,25 +75,21 @@ ROOMS: dict[str, Room] = {
     "api-book": Room(
         "The book",
         "The runner that executes chapters, the builder of these pages, and the command line.",
-        ("environment", "dependencies", "runcache", "kernelwork", "runner", "book", "reference", "sitecheck", "explain",
-         "terminal", "cli"),
+        ("book", "cli"),
     ),
 }  # fmt: skip
 
 
 def rooms(found: dict[str, Module]) -> dict[str, list[Module]]:
-    """Return each room's modules in reading order; what no room names stands last on the book's page."""
-    placed: dict[str, list[Module]] = {}
-    for slug, room in ROOMS.items():
-        placed[slug] = [
-            module
-            for top in room.modules
-            for name, module in found.items()
-            if name == f"{PACKAGE}.{top}" or name.startswith(f"{PACKAGE}.{top}.")
-        ]
-    named = {module.name for modules in placed.values() for module in modules}
-    placed[list(ROOMS)[-1]] += [module for name, module in found.items() if name not in named and name != PACKAGE]
-    return placed
+    """Return each page's modules in reading order, every module on the page that names it, or the nearest folder above it."""
+    places = {f"{PACKAGE}.{top}": (slug, at) for slug, room in ROOMS.items() for at, top in enumerate(room.modules)}
+    placed: dict[str, list[tuple[int, Module]]] = {slug: [] for slug in ROOMS}
+    for name, module in found.items():
+        above = [top for top in places if f"{name}.".startswith(f"{top}.")]
+        if name != PACKAGE:
+            slug, at = places[max(above, key=len)]
+            placed[slug].append((at, module))
+    return {slug: [module for _, module in sorted(modules, key=lambda one: one[0])] for slug, modules in placed.items()}
 
 
 Homes = dict[str, str]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scirep_core.data.manifests import Manifest, list_manifests, load_manifest
 from scirep_core.book.reference.prose import cell, code, escape, fence, table
+from scirep_core.data.manifests import Manifest, list_manifests, load_manifest
 
 SEEN = {
     "full": "every file read by this project's readers",

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple
 
+from scirep_core.bench.suites import SUITES
+from scirep_core.book.reference.prose import cell, code, table
+from scirep_core.book.reference.source import record
 from scirep_core.data import task_json
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import TASK_TYPES
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.results.metrics import ACCEPTED, METRICS
-from scirep_core.book.reference.prose import cell, code, table
-from scirep_core.book.reference.source import record
-from scirep_core.bench.suites import SUITES
 
 RESULT: dict[str, tuple[str, str]] = {
     "task": ("", "name of the task, with its facet: `csfcube/method`"),

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 LONG = 40
 """Characters of a default that are shown; a longer one is `...`."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.kit.errors import CacheError, ConfigError
-from scirep_core.kit.formats import FACETS
 from scirep_core.data.literature.latents import KINDS, Dials, stream
 from scirep_core.data.literature.model import Literature, generate
 from scirep_core.data.literature.pools import Pool, draw_pool, rankings
 from scirep_core.data.literature.ratings import Ratings, rate, relevance
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import to_jsonl
 from scirep_core.kit.store import write_json, write_text
 

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.data.literature.lexicon import FIELDS, Lexicon, lexicon
+from scirep_core.kit.errors import ConfigError, nearest
 
 Ints = npt.NDArray[np.int64]
 

@@ -1,7 +1,7 @@
 """The collection as a whole: latents, authors, citations and texts of one generated literature.
 
     latents (latents.py) -> authors (people.py) -> citations (citations.py)
-                         -> plans (plans.py) -> titles and abstracts (text.py, lexicon.py), written when asked for
+                         -> plans (plans.py) -> titles and abstracts (data/text.py, lexicon.py), written when asked for
 
 Cost is linear in the number of papers.
 """
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from scirep_core.kit.errors import ConfigError
 from scirep_core.data.literature.citations import draw_citations
 from scirep_core.data.literature.latents import Dials, Latents, draw_latents
 from scirep_core.data.literature.links import Links
 from scirep_core.data.literature.people import People, draw_people
 from scirep_core.data.literature.plans import draw_plans
 from scirep_core.data.literature.text import Writer
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
 KEPT = 120_000

@@ -27,11 +27,19 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.data.manifests.files import (
+    NAME,
+    Licence,
+    Manifest,
+    ManifestFile,
+    list_manifests,
+    load_manifest,
+    manifest_folder,
+)
 from scirep_core.data.manifests.firstsight import SEEN, Sight, Unseen, obtain_unseen, read_seen, remember
-from scirep_core.data.manifests.files import NAME, Licence, Manifest, ManifestFile, list_manifests, load_manifest, manifest_folder
-from scirep_core.kit.store import home
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
+from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.store import home
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "list_manifests", "load_manifest",

@@ -32,8 +32,8 @@ from typing import NamedTuple
 
 from scirep_core.data.perturbations import changes
 from scirep_core.data.perturbations.changes import Change, DoesNotApply, Given, Parsed, Text
-from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB
+from scirep_core.kit.errors import ConfigError, nearest
 
 LL_HS, LO_HS, LL_PS, LO_PS, LO_DS = CATEGORIES = ("LL-HS", "LO-HS", "LL-PS", "LO-PS", "LO-DS")
 """In the order of similarity that the paper expects (section 6.3)."""

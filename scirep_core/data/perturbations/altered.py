@@ -23,18 +23,34 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.data.perturbations import (
+    LITERAL,
+    MORE,
+    PERTURBATIONS,
+    TOP,
+    VARIANTS,
+    Neighbour,
+    perturb,
+    perturbation,
+    top_phrases,
+    words_kept,
+)
 from scirep_core.data.perturbations.changes import Parsed, Text
+from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.data.task import Collection, Task
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
-from scirep_core.data.perturbations.linguistics import Tools, find_tools
-from scirep_core.data.perturbations import LITERAL, MORE, PERTURBATIONS, TOP, VARIANTS, Neighbour, perturb, perturbation, top_phrases, words_kept
 from scirep_core.kit.records import Paper
-from scirep_core.results import code_of
 from scirep_core.kit.store import REMEDY, atomic, home, stable_hash
+from scirep_core.results import code_of
 
 PART = 250
 """Papers in a file: some seconds of work."""
-CODE = ("linguistics.py", "changes.py", "perturbations.py", "altered.py")
+CODE = (
+    "data/perturbations/linguistics.py",
+    "data/perturbations/changes.py",
+    "data/perturbations/__init__.py",
+    "data/perturbations/altered.py",
+)
 Progress = Callable[[int, int], None]
 
 
@@ -86,7 +102,7 @@ def alter(
     Args:
         papers: ids; None is all. Noun phrases are ranked over these papers' abstracts.
         codes: None is the paper's 32.
-        tools: `auto`, `nltk` or `fallback` (see linguistics.py).
+        tools: `auto`, `nltk` or `fallback` (see data/perturbations/linguistics.py).
         progress: called with (papers done, papers in all).
         workers: processes; None is one a core, and one for few papers.
 

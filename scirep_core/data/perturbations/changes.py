@@ -2,7 +2,7 @@
 
 Each is a function of the parsed title and abstract and of a random generator, and returns the two new texts, or raises
 DoesNotApply saying what is missing. Those made from tokens are tokens joined by one space ("NLP ."); those made from
-sentences keep the raw text. `perturbations.py` says which code is which.
+sentences keep the raw text. `data/perturbations/__init__.py` says which code is which.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scirep_core.kit.errors import ConfigError
 from scirep_core.data.perturbations.linguistics import ADJ, NOUN, Tools
+from scirep_core.kit.errors import ConfigError
 
 # ---- a text and its neighbour ----------------------------------------------------------------------------------------
 

@@ -15,7 +15,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, Lines, as_task, counted, folder_of, id_of, json_lines, papers_in, split_lines, stream, to_id
+from scirep_core.data.tables import (
+    Found,
+    Lines,
+    as_task,
+    counted,
+    folder_of,
+    id_of,
+    json_lines,
+    papers_in,
+    split_lines,
+    stream,
+    to_id,
+)
 from scirep_core.data.task import Pooled, Qrel, Task
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import field, whole

@@ -29,10 +29,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data import neighbours
-from scirep_core.data.readers import s2and, samples_scimult
 from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.readers import s2and, samples_scimult
 from scirep_core.data.tables import Lines, counted, data_hash, id_of, json_lines, text_of, to_id
-from scirep_core.data.task import Collection, Example, Judged, Labelled, Qrel, Signatures, Task, Triple, Triples  # fmt: skip
+from scirep_core.data.task import (  # fmt: skip
+    Collection,
+    Example,
+    Judged,
+    Labelled,
+    Qrel,
+    Signatures,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import Paper, field, read_csv, read_json
 from scirep_core.kit.store import sha256_bytes

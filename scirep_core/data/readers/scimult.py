@@ -20,9 +20,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.readers import beir
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, id_of, ids_of, json_lines, papers_in, stream, text_of
+from scirep_core.data.readers import beir
+from scirep_core.data.tables import (
+    Found,
+    Lines,
+    as_task,
+    counted,
+    first_of,
+    folder_of,
+    id_of,
+    ids_of,
+    json_lines,
+    papers_in,
+    stream,
+    text_of,
+)
 from scirep_core.data.task import LabelSpace, LabelText, Pooled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import Paper, field

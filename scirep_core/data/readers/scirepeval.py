@@ -24,7 +24,18 @@ from typing import Any, NamedTuple
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
 from scirep_core.data.tables import data_hash, oracle_of
-from scirep_core.data.task import Example, Judged, Label, Labelled, Payload, Qrel, Reviewers, Task, Triple, Triples  # fmt: skip
+from scirep_core.data.task import (  # fmt: skip
+    Example,
+    Judged,
+    Label,
+    Labelled,
+    Payload,
+    Qrel,
+    Reviewers,
+    Task,
+    Triple,
+    Triples,
+)
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import Paper, field
 

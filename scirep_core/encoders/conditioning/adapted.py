@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning.adapter_folder import BIN, CONFIG, SAFE, check_config, weights_of
 from scirep_core.encoders.hub import TransformersEncoder
@@ -37,7 +38,6 @@ from scirep_core.encoders.models.model_folder import allow_bin, find
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import sha256_file, stable_hash
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.adapted_by_library import ByLibrary
@@ -136,8 +136,8 @@ class OnTrunk:
     def __init__(self, base: TransformersEncoder, folders: Mapping[Format, Path], fingerprint: str) -> None:
         """Load base and adapters (format -> folder). Raises ConfigError for an adapter that does not fit the base."""
         from scirep_core.encoders.conditioning.adapter_weights import load_adapters
+        from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
         from scirep_core.encoders.trunk.bert import read_trunk
-        from scirep_core.encoders.conditioning import Conditioned, Conditioning
         from scirep_core.encoders.trunk.tokens import read_tokens
         from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 

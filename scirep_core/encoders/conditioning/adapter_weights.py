@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from scirep_core.encoders.conditioning.adapter_folder import CONFIG, FUSED, FUSION, SAFE, tensors_of
-from scirep_core.encoders.trunk.bert import Trunk
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 from scirep_core.encoders.conditioning.fusion import Fusion
+from scirep_core.encoders.trunk.bert import Trunk
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import read_object
 from scirep_core.kit.store import write_bytes, write_json

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from scirep_core.encoders.conditioning.base import Conditioning
 from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
-from scirep_core.encoders.conditioning import Conditioning
 from scirep_core.encoders.trunk.packing import Packed
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.records import read_object
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
@@ -87,10 +87,10 @@ class CodedEncoder:
         """Return the model, and its tokenizer without the codes. Raises ConfigError where the trunk cannot compute it."""
         import torch
 
-        from scirep_core.encoders.trunk.bert import Trunk, load, read_tensors, shape_of
-        from scirep_core.encoders.conditioning import Conditioned
+        from scirep_core.encoders.conditioning.base import Conditioned
         from scirep_core.encoders.conditioning.control_codes import WORDS, ControlCodes, parted
         from scirep_core.encoders.models.model_store import without
+        from scirep_core.encoders.trunk.bert import Trunk, load, read_tensors, shape_of
         from scirep_core.encoders.trunk.tokens import read_tokens
 
         folder = self.base.folder

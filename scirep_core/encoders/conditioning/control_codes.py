@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from scirep_core.encoders.conditioning.base import Conditioning
 from scirep_core.encoders.trunk.bert import EMBEDDINGS, Trunk, initialise, tensors_of
-from scirep_core.encoders.conditioning import Conditioning
 from scirep_core.encoders.trunk.packing import Packed
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from scirep_core.encoders.conditioning.base import Conditioning
 from scirep_core.encoders.trunk.bert import LAYER, Layer, Trunk
-from scirep_core.encoders.conditioning import Conditioning
 from scirep_core.encoders.trunk.packing import Packed, attend
 from scirep_core.encoders.trunk.prepacked import activated
 from scirep_core.kit.errors import ConfigError

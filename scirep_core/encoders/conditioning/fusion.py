@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
-from scirep_core.encoders.conditioning import Conditioned, Conditioning
+from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
 from scirep_core.encoders.trunk.packing import Packed
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS

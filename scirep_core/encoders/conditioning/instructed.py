@@ -10,7 +10,7 @@ This is no part of prefix.py, since a trained model's key holds a hash of the co
 
 from __future__ import annotations
 
-from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.conditioning.prefix import Instruction, Prefix, instructions
 from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder

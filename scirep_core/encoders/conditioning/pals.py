@@ -16,9 +16,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
-from scirep_core.encoders.conditioning import Conditioning
+from scirep_core.encoders.conditioning.base import Conditioning
 from scirep_core.encoders.conditioning.experts import by_route
+from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
 from scirep_core.encoders.trunk.packing import Packed, attend
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS

@@ -20,9 +20,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from scirep_core.encoders.trunk.bert import Layer, Trunk
-from scirep_core.encoders.conditioning import Conditioning
+from scirep_core.encoders.conditioning.base import Conditioning
 from scirep_core.encoders.conditioning.experts import route_of
+from scirep_core.encoders.trunk.bert import Layer, Trunk
 from scirep_core.encoders.trunk.packing import Packed, attend, pack
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from scirep_core.encoders import MARK, Encoder
-from scirep_core.encoders.conditioning import CONDITIONINGS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.kit.records import read_object
 
 CONDITIONED = (

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from scirep_core.encoders import ENCODERS, Encoder, load_encoder
-from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
 from scirep_core.encoders.conditioning.adapter_folder import safe_copy
-from scirep_core.encoders.models.card import CARD, card
 from scirep_core.encoders.conditioning.coded import CodedEncoder
 from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.models.card import CARD, card
 from scirep_core.encoders.models.model_store import WEIGHTS, is_saved, load_model, refuse, save_model
 from scirep_core.encoders.models.pipeline import write_pipeline
 from scirep_core.encoders.scimult_encoder import CheckpointEncoder
@@ -131,8 +131,8 @@ def _write(encoder: Encoder, folder: Path, say: Say) -> str:
             f"{base.name}: a folder cannot say that it pools by {base.pooling}. Give {base.model}@cls or @mean"
         )
     from scirep_core.encoders.conditioning.adapter_weights import alike, load_adapters
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
     from scirep_core.encoders.trunk.tokens import read_tokens
 
     if not base.on_trunk or (adapted and not alike(adapted.folders)):

@@ -22,18 +22,18 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import MARK
 from scirep_core.encoders.models.pipeline import write_pipeline
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import atomic_folder, sha256_file, stable_hash, write_bytes, write_json
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
     from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned, Conditioning
     from scirep_core.encoders.trunk.tokens import Tokens
 
 CONFIG, WEIGHTS, OWN = "config.json", "model.safetensors", "conditioning.safetensors"
@@ -174,8 +174,8 @@ def _for_others(model: Conditioned, part: Path, base: str) -> None:
 
 def _told(trunk: Trunk, told: Conditioning, tokens: Tokens) -> tuple[dict[str, Tensor], Tokens]:
     """Return what plain transformers is to read: control codes become tokens, and their vectors the last word vectors."""
-    from scirep_core.encoders.trunk.bert import tensors_of
     from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined
+    from scirep_core.encoders.trunk.bert import tensors_of
 
     if not isinstance(told, ControlCodes):
         return tensors_of(trunk), tokens
@@ -212,7 +212,7 @@ def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def describe(folder: Path) -> Described:
     """Return what a saved folder says of itself. Raises DataError for a damaged scirep.json, ConfigError for one too new."""
-    from scirep_core.encoders.conditioning import CONDITIONINGS
+    from scirep_core.encoders.conditioning.base import CONDITIONINGS
 
     path = folder / MARK
     row = read_object(path)
@@ -255,10 +255,10 @@ def load_model(folder: Path) -> Saved:
     """
     from safetensors.torch import load_file
 
-    from scirep_core.encoders.trunk.bert import Trunk, load, shape_of
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.conditioning.control_codes import WORDS, code_names, parted
     from scirep_core.encoders.models.model_folder import reading
+    from scirep_core.encoders.trunk.bert import Trunk, load, shape_of
     from scirep_core.encoders.trunk.tokens import read_tokens
 
     if not is_saved(folder):
@@ -279,7 +279,7 @@ def load_model(folder: Path) -> Saved:
 
 
 def _conditioning(told: Described, trunk: Trunk, path: Path) -> Conditioning:
-    from scirep_core.encoders.conditioning import conditioning
+    from scirep_core.encoders.conditioning.base import conditioning
 
     try:
         return conditioning(told.kind, trunk, told.routes, **told.options)

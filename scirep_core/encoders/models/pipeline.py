@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scirep_core.kit.store import write_json
 from scirep_core.data.text import Recipe
+from scirep_core.kit.store import write_json
 
 MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_store import Described, describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
-from scirep_core.data.text import Recipe
 
 if TYPE_CHECKING:
     from scirep_core.encoders.hub import Settings
@@ -63,10 +63,10 @@ def formats_of(told: Described) -> tuple[Format, ...]:
 
 
 def _kind(told: Described) -> Any:
-    from scirep_core.encoders.conditioning import CONDITIONINGS
+    from scirep_core.encoders.conditioning.base import CONDITIONINGS
 
     way = CONDITIONINGS[told.kind]
-    return getattr(importlib.import_module(f"scirep_core.encoders.{way.module}"), way.name)
+    return getattr(importlib.import_module(f"scirep_core.encoders.conditioning.{way.module}"), way.name)
 
 
 class Held:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.flop_counter import FlopCounterMode
 
-from scirep_core.encoders.conditioning import Conditioned
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.trunk.packing import Packed, pack
 
 

@@ -48,10 +48,10 @@ def blank(shape: Shape, folder: Path, seed: int = 0) -> Path:
     """Write a model of random weights in hub layout, as transformers and sentence-transformers read it; return the folder."""
     import torch
 
-    from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
-    from scirep_core.encoders.models.model_store import save_model
     from scirep_core.data.text import Recipe
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
+    from scirep_core.encoders.models.model_store import save_model
+    from scirep_core.encoders.trunk.bert import Trunk
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

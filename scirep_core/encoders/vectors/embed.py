@@ -35,9 +35,9 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from scirep_core.kit import claims
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.models.saved import Held
+from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import home, read_header, read_shard, settle, stable_hash, write_shard

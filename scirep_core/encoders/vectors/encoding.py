@@ -1,4 +1,4 @@
-"""A file of papers as an encoder's input, and the plan of a folder of vectors (`vector_folder.py` fills it).
+"""A file of papers as an encoder's input, and the plan of a folder of vectors (`encoders/vectors/folder.py` fills it).
 
 The input is JSON lines: an id (paper_id, doc_id or corpus_id), title, abstract, for Search venue and year; or an id and
 a bare query. Every line is checked before anything is encoded; faults are `file:line: reason`. The plan, `plan.json`,
@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.kit import claims
 from scirep_core.data.tables import id_of, text_of
-from scirep_core.encoders.vectors.embed import readable
+from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.encoders import Encoder, check_format
+from scirep_core.encoders.vectors.embed import readable
+from scirep_core.kit import claims
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper, field, parse_line, raw_lines, read_object
 from scirep_core.kit.store import sha256_file, stable_hash, write_json
-from scirep_core.data.text import FIELDS, Recipe
 
 PLAN = "plan.json"
 PART = 50_000

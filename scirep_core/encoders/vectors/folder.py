@@ -4,12 +4,12 @@ The input is cut into shards of 50,000 papers in file order. A shard is encoded 
 and given to the encoder in groups, so on one kind of machine its bytes depend neither on who computed it nor on what was
 interrupted (another processor, library or number of threads may round the last digits, about 1e-6, otherwise):
 
-    plan.json                what was asked, and which lines belong to which shard (`encoding.py`)
+    plan.json                what was asked, and which lines belong to which shard (`encoders/vectors/encoding.py`)
     shards/000000.shard      ids and float32 vectors, checksummed, under this name only when whole
     manifest.json            written last: every shard with its SHA-256
 
 Any number of processes, on any number of machines that share the folder, may run the same command: each takes the next
-shard that nobody holds (`claims.py`). A run that finds the manifest checks every byte it vouches for and computes again
+shard that nobody holds (`kit/claims.py`). A run that finds the manifest checks every byte it vouches for and computes again
 what is damaged. Memory holds one shard.
 """
 
@@ -27,10 +27,10 @@ import numpy as np
 from filelock import Timeout
 from numpy.typing import NDArray
 
-from scirep_core.kit import claims
-from scirep_core.encoders.vectors.embed import Progress, compute
 from scirep_core.encoders import Encoder
+from scirep_core.encoders.vectors.embed import Progress, compute
 from scirep_core.encoders.vectors.encoding import PLAN, Plan, Reading, Record, read_plan, records
+from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, DataError, NumericError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import field, raw_lines, read_object

@@ -1,6 +1,6 @@
 """The same shards as tasks on a Ray cluster (`scirep encode --engine ray`); no other file knows about clusters.
 
-The folder stays the source of truth: tasks claim, compute and write the very shards that `vector_folder.py` would, so a
+The folder stays the source of truth: tasks claim, compute and write the very shards that `encoders/vectors/folder.py` would, so a
 run that broke off, on either engine, goes on where it stopped. The driver reads the input once and keeps a bounded
 number of shards in flight; the folder must be on a file system that all machines share. Starting Ray costs 10-30 s, so
 this is for jobs that run longer than an hour. An encoder that runs on a GPU asks for one of the cluster's a task: Ray hides all
@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scirep_core.kit import claims
-from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders import Encoder, load_encoder
 from scirep_core.encoders.hub import pick_device
+from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders.vectors.encoding import Plan, Record
+from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, reader, shard_path
+from scirep_core.kit import claims
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import Format
-from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, reader, shard_path
 
 
 class Named(NamedTuple):

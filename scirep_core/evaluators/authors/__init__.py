@@ -30,14 +30,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scirep_core.data.task import Signature, Signatures, Task
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.authors import author_features, author_model
 from scirep_core.evaluators.authors.author_blocks import ENOUGH, Block, Split, b3, by_collection, linked, splits, tune
 from scirep_core.evaluators.authors.author_model import Mentions, Outcome, scored
 from scirep_core.evaluators.rows import FEW, Asked, Floats, Vectors, counted, draws, sentence, similarity_of, unit
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
-from scirep_core.kit.store import stable_hash
 
 METRICS = ("b3_p", "b3_r", "b3_f1")
 METADATA, VECTORS = "_metadata", "_vectors"

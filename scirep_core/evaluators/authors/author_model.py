@@ -21,11 +21,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.kit.errors import DataError
 from scirep_core.evaluators.authors import author_features
-from scirep_core.evaluators.authors.author_blocks import Block, Split, by_collection, collection_of, linked, sizes_of, sums, tune
+from scirep_core.evaluators.authors.author_blocks import (
+    Block,
+    Split,
+    by_collection,
+    collection_of,
+    linked,
+    sizes_of,
+    sums,
+    tune,
+)
 from scirep_core.evaluators.authors.author_features import FEATURES, NAMELESS, Ints, Singles, Table
 from scirep_core.evaluators.rows import Floats
+from scirep_core.kit.errors import DataError
 
 MOST_PAIRS = 100_000
 """Training pairs of a collection."""

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scirep_core.data.readers.csfcube import TASKS, FacetCollection
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.formats import FACETS, PROTOCOLS, SIMILARITIES, Protocol
-from scirep_core.results.metrics import FACET_METRICS, score
 from scirep_core.kit.records import Query, read_object
 from scirep_core.results import Result, provenance
+from scirep_core.results.metrics import FACET_METRICS, score
 from scirep_core.results.statistics import bootstrap_folds, holm, mean_of_folds, paired_randomisation
 
 Rankings = Mapping[Query, Sequence[str]]

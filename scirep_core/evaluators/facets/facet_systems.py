@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.encoders import ENCODERS, Encoder, lexical, load_encoder
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.evaluators.facets import System, rank_by_scores, rank_by_vectors, read_rankings
+from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FACET_OF_LABEL
 from scirep_core.kit.records import Query
 from scirep_core.kit.store import stable_hash

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Labelled, Task
-from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.evaluators.probes.few_shot import Parts, Probe, few_shot_rows
-from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.probes.probe_search import Said, counted_warnings, heard
 from scirep_core.evaluators.rows import Asked, Vectors, sentence
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
 
 

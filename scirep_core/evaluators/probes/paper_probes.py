@@ -35,9 +35,19 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.task import FewShot
-from scirep_core.kit.errors import DataError
-from scirep_core.evaluators.probes.probe_search import Ints, Said, accuracy, best_of, counted_warnings, on_all_cores, one_kind, spread_over, thin
+from scirep_core.evaluators.probes.probe_search import (
+    Ints,
+    Said,
+    accuracy,
+    best_of,
+    counted_warnings,
+    on_all_cores,
+    one_kind,
+    spread_over,
+    thin,
+)
 from scirep_core.evaluators.rows import Floats
+from scirep_core.kit.errors import DataError
 
 RANDOM_STATE = 42
 FOLDS = 3

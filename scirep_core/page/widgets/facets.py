@@ -20,7 +20,19 @@ from html import escape
 from typing import Any, NamedTuple
 
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_distinct, check_names, complete, folded, module, style, table, within
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_distinct,
+    check_names,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 from scirep_core.results.metrics import RELEVANT, score
 
 ESM, CSS = module("scx", "command.js", "facets.js"), style("scx", "facets.css")

@@ -23,7 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_names, clip, complete, folded, module, style, table, within
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 
 ESM, CSS = module("sfx", "command.js", "formats.js"), style("sfx", "formats.css")
 

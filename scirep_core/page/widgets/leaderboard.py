@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, main_metric, shortened
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.widgets.common import Explorer, View, check_choice, complete, folded, module, style, within
-from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, main_metric, shortened
 
 ESM, CSS = module("lbx", "leaderboard_export.js", "leaderboard.js"), style("lbx", "leaderboard.css")
 CAP = 1_400_000

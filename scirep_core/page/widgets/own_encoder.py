@@ -5,7 +5,7 @@
 
 Rounding makes another model, close to the first: `unpack` is that model in Python, so that the page's vectors and Python's
 can be compared, and so that what is shown of it is measured on it. One forward pass gives the vectors of all four formats
-(encoders/one_pass.py), which is what makes an answer between two keystrokes possible.
+(encoders/conditioning/one_pass.py), which is what makes an answer between two keystrokes possible.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.common import View
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
+from scirep_core.page.widgets.common import View
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.models.model_store import Saved
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
@@ -81,11 +81,11 @@ def unpack(view: View) -> TrunkEncoder:
     """
     import torch
 
+    from scirep_core.data.text import Recipe
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.trunk.bert import Shape, Trunk
-    from scirep_core.encoders.conditioning import Conditioned, conditioning
     from scirep_core.encoders.trunk.tokens import of_words
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
-    from scirep_core.data.text import Recipe
 
     shape, told = view["shape"], view["tokens"]
     pieces = told["pieces"].split("\n")

@@ -22,12 +22,24 @@ import numpy as np
 import traitlets
 from numpy.typing import NDArray
 
+from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_names, clip, complete, folded, module, style, table, within
+from scirep_core.kit.formats import Format
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 from scirep_core.page.widgets.formats import NAMES
 from scirep_core.page.widgets.own_encoder import STEPS
-from scirep_core.kit.formats import Format
-from scirep_core.data.perturbations import PERTURBATIONS
 
 ESM, CSS = module("opx", "own_encoder.js", "own_paper.js"), style("opx", "own_paper.css")
 CAP = 1_400_000

@@ -26,9 +26,22 @@ from typing import Any, NamedTuple
 
 import traitlets
 
-from scirep_core.kit.errors import ConfigError, ScirepError
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_names, clip, complete, encode, folded, module, style, table, within
 from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    encode,
+    folded,
+    module,
+    style,
+    table,
+    within,
+)
 
 ESM, CSS = module("spx", "perturbations.js"), style("spx", "perturbations.css")
 

@@ -20,8 +20,19 @@ from typing import Any, NamedTuple
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_distinct, complete, folded, keyed, module, style, table
 from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_distinct,
+    complete,
+    folded,
+    keyed,
+    module,
+    style,
+    table,
+)
 from scirep_core.results import Result
 
 ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")

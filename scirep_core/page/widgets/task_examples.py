@@ -25,14 +25,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scirep_core.data import task as schema
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.data.task import Task
-from scirep_core.page.widgets.common import View, clip
-from scirep_core.kit.formats import FACET_OF_LABEL
 from scirep_core.data.literature.emit.scirepeval import classification
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.task import Task
+from scirep_core.kit.formats import FACET_OF_LABEL
+from scirep_core.page.widgets.common import View, clip
 
 CANDIDATES, MENTIONS, REVIEWERS, GOLD = 12, 14, 6, 12
 """At most so many candidates, author mentions, reviewers and gold labels in one example."""

@@ -19,16 +19,29 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from scirep_core.results import published
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.manifests import list_manifests, load_manifest
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
 from scirep_core.data.validate import printed_counts
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.page.widgets.common import Explorer, View, check_choice, check_names, clip, complete, folded, keyed, module, size, style, table
-from scirep_core.page.widgets.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
-from scirep_core.data.manifests import list_manifests, load_manifest
 from scirep_core.kit.records import read_csv
+from scirep_core.page.widgets.common import (
+    Explorer,
+    View,
+    check_choice,
+    check_names,
+    clip,
+    complete,
+    folded,
+    keyed,
+    module,
+    size,
+    style,
+    table,
+)
+from scirep_core.page.widgets.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
+from scirep_core.results import published
 
 ESM, CSS = module("stx", "tasks.js"), style("stx", "tasks.css")
 

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.training.data.batching import titled, triplets_of
+from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-from scirep_core.data.text import FIELDS, Recipe
+from scirep_core.training.data.batching import titled, triplets_of
 
 if TYPE_CHECKING:  # a machine that only trains has no datasets' libraries
     from scirep_core.data.readers.scirepeval import RankedQuery, TrainExample, TrainRow
@@ -125,7 +125,7 @@ class Stream:
     """A training set as it is read.
 
     Attributes:
-        rows: starts reading, from the first row: examples, triples or ranked queries (datasets/scirepeval.py).
+        rows: starts reading, from the first row: examples, triples or ranked queries (data/readers/scirepeval.py).
         fields: of a paper's text; of search also venue and year.
         text_query: whether queries are bare queries, and candidates papers that are to be found.
         classes: names of the classes in the order of their numbers.

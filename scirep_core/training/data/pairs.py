@@ -5,8 +5,8 @@
     scimult/pretrain_search                                    query -> a paper that was clicked                 QRY
 
 A row is a positive pair with its query's hard negative, or none. All three texts go the way of their task: an expert, an
-instruction, serves queries and candidates alike. Sources are read from files in DPR's form, streamed (`datasets/scimult.py`);
-labels of real papers become such files by `scirep data pairs` (`datasets/maple_pairs.py`).
+instruction, serves queries and candidates alike. Sources are read from files in DPR's form, streamed (`data/readers/scimult.py`);
+labels of real papers become such files by `scirep data pairs` (`data/readers/maple_pairs.py`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-from scirep_core.data.text import Recipe
 from scirep_core.training.data import PLAIN, Shelf, TrainTask, caps_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def pair_tasks(
 def _rows(
     name: str, root: Path, split: str, shelf: Shelf, recipe: Recipe, hard: bool, most: int | None
 ) -> NDArray[np.int64]:
-    from scirep_core.data.readers.scimult import SEP, dpr_rows  # the datasets need more than a machine that only trains has
+    from scirep_core.data.readers.scimult import (  # the datasets need more than a machine that only trains has
+        SEP,
+        dpr_rows,
+    )
 
     format, part = SOURCES[name], name.partition("pretrain_")[2]
     path = root / "scimult" / "pretraining" / f"{part}_{'train' if split == 'train' else 'val'}.json"

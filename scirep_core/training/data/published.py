@@ -22,18 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scirep_core.data import hub
-from scirep_core.data.readers import scirepeval
 from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.readers import scirepeval
 from scirep_core.data.readers.scirepeval import TrainExample
+from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.records import field, read_json
-from scirep_core.data.text import FIELDS
 from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build, moments, stream
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.data.text import Recipe
+    from scirep_core.encoders.trunk.tokens import Tokens
 
 HUB = "allenai/scirepeval"
 TYPES = ("classification", "regression", "ir", "triplet")

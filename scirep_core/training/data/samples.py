@@ -21,9 +21,9 @@ from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
+from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.data.text import Recipe
 from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build
 
 if TYPE_CHECKING:

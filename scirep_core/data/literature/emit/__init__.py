@@ -15,13 +15,21 @@ from scirep_core.data.literature.model import Literature
 
 COLLECTIONS: dict[str, tuple[str, ...]] = {
     "literature": ("corpus",),
-    "scirepeval": ("classification", "regression", "training", "proximity", "readers", "search", "reviewing"),
-    "s2and": ("authors",),
-    "mdcr": ("mdcr",),
-    "scimult": ("labels", "scimult_links", "patients", "pretraining"),
-    "maple": ("maple",),
-    "beir": ("beir",),
-    "recommendation": ("recommendation",),
+    "scirepeval": (
+        "scirepeval.classification",
+        "scirepeval.regression",
+        "training",
+        "scirepeval.proximity",
+        "readers",
+        "scirepeval.search",
+        "scirepeval.reviewing",
+    ),
+    "s2and": ("scirepeval.authors",),
+    "mdcr": ("scirepeval.mdcr",),
+    "scimult": ("scimult.labels", "scimult.scimult_links", "scimult.patients", "scimult.pretraining"),
+    "maple": ("scimult.maple",),
+    "beir": ("scimult.beir",),
+    "recommendation": ("scirepeval.recommendation",),
     "neighbours": ("neighbours",),
 }
 """Collection -> modules of this folder whose `write(root, literature)` makes it."""

@@ -5,7 +5,7 @@ task's main metric (S2AND: nearly, on the `metric` named), `errs` says what keep
 is the best order we know to make of the latents with one vector a paper: a strong reference, no proven bound.
 
 What was fixed when: which latents decide a task, and whether a held-out task is `related` to a training task of its format
-(datasets/inventory.py), before any encoder was trained. How OFTEN abstracts show quality, tone, standing and era
+(data/inventory.py), before any encoder was trained. How OFTEN abstracts show quality, tone, standing and era
 (plans.RATES), the sizes of small tasks and how readers wander were set with scores of TF-IDF and MiniLM in sight, on the
 literature of seed 0; the chapter `beyond/literature` therefore runs on another seed.
 """

@@ -27,7 +27,26 @@ import numpy as np
 
 from scirep_core.data.literature.emit.files import scaled
 from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
-from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, Traits, alike, anyone, askers, at, distinct, first, graded, judged, key_of, partners, shuffled, traits, without, write_paper_oracle, write_text_oracle  # fmt: skip
+from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
+    PROFILES,
+    Pools,
+    Traits,
+    alike,
+    anyone,
+    askers,
+    at,
+    distinct,
+    first,
+    graded,
+    judged,
+    key_of,
+    partners,
+    shuffled,
+    traits,
+    without,
+    write_paper_oracle,
+    write_text_oracle,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
 from scirep_core.data.literature.model import Literature

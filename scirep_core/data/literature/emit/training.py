@@ -29,8 +29,15 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.scirepeval.classification import FOS, MESH, descriptors, fos_row, mesh_row, silver_fields
 from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle
+from scirep_core.data.literature.emit.scirepeval.classification import (
+    FOS,
+    MESH,
+    descriptors,
+    fos_row,
+    mesh_row,
+    silver_fields,
+)
 from scirep_core.data.literature.emit.scirepeval.regression import CITES, YEAR, citations, cites_row, year_row
 from scirep_core.data.literature.emit.split import FLAT, TRAIN, VALIDATION, held_out, shuffled
 from scirep_core.data.literature.latents import NONE, Ints, stream

@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.scirepeval.classification import DISEASES
 from scirep_core.data.literature.emit.files import Floats, write_lines, write_oracle
+from scirep_core.data.literature.emit.scirepeval.classification import DISEASES
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import Ints, Latents, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, Tree, lexicon, spell

@@ -23,7 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scirep_core.data.literature.emit.files import write_lines
-from scirep_core.data.literature.emit.scimult.labels import BIOMEDICINE, Mask, Space, gold, is_conference, of_fields, space
+from scirep_core.data.literature.emit.scimult.labels import (
+    BIOMEDICINE,
+    Mask,
+    Space,
+    gold,
+    is_conference,
+    of_fields,
+    space,
+)
 from scirep_core.data.literature.latents import Ints
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.literature.model import Literature

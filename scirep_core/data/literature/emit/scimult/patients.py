@@ -25,8 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.scimult.beir import documents, topical, topical_grades, write_qrels, write_topical_oracle
 from scirep_core.data.literature.emit.files import scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.scimult.beir import (
+    documents,
+    topical,
+    topical_grades,
+    write_qrels,
+    write_topical_oracle,
+)
 from scirep_core.data.literature.emit.scimult.labels import of_fields, texts
 from scirep_core.data.literature.latents import Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell

@@ -28,9 +28,20 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.scimult.beir import asking
 from scirep_core.data.literature.emit.files import batches, scaled, write_lines, write_oracle
-from scirep_core.data.literature.emit.scimult.labels import BIOMEDICINE, Label, Mask, Space, coarse_mag, gold, is_conference, lent, of_fields, space  # fmt: skip
+from scirep_core.data.literature.emit.scimult.beir import asking
+from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
+    BIOMEDICINE,
+    Label,
+    Mask,
+    Space,
+    coarse_mag,
+    gold,
+    is_conference,
+    lent,
+    of_fields,
+    space,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.emit.training import CODE, reasons
 from scirep_core.data.literature.latents import NONE, Ints, stream

@@ -24,7 +24,22 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.emit.files import scaled, write_lines
-from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, Traits, anyone, askers, distinct, first, ids_of, linked, partners, shuffled, traits, without, write_paper_oracle  # fmt: skip
+from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
+    PROFILES,
+    Pools,
+    Traits,
+    anyone,
+    askers,
+    distinct,
+    first,
+    ids_of,
+    linked,
+    partners,
+    shuffled,
+    traits,
+    without,
+    write_paper_oracle,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG

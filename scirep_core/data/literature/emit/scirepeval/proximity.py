@@ -28,7 +28,28 @@ import numpy.typing as npt
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
 from scirep_core.data.literature.emit.files import scaled, write_oracle
 from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
-from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, alike, anyone, askers, at, code, distinct, first, graded, ids_of, judged, key_of, linked, partners, rated, shuffled, traits, without, write_paper_oracle  # fmt: skip
+from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
+    PROFILES,
+    Pools,
+    alike,
+    anyone,
+    askers,
+    at,
+    code,
+    distinct,
+    first,
+    graded,
+    ids_of,
+    judged,
+    key_of,
+    linked,
+    partners,
+    rated,
+    shuffled,
+    traits,
+    without,
+    write_paper_oracle,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import lexicon

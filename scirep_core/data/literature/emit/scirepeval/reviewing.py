@@ -27,7 +27,22 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
 from scirep_core.data.literature.emit.judged import write_flat
-from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, alike, anyone, askers, at, distinct, first, graded, ids_of, linked, partners, traits, vectors  # fmt: skip
+from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
+    PROFILES,
+    Pools,
+    alike,
+    anyone,
+    askers,
+    at,
+    distinct,
+    first,
+    graded,
+    ids_of,
+    linked,
+    partners,
+    traits,
+    vectors,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, held_out, schema, table
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon

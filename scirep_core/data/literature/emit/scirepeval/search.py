@@ -27,7 +27,24 @@ import numpy.typing as npt
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import scaled
 from scirep_core.data.literature.emit.judged import write_judgements, write_texts
-from scirep_core.data.literature.emit.scirepeval.relevance import PROFILES, Pools, Traits, alike, anyone, askers, at, distinct, first, graded, key_of, partners, rated, shuffled, traits, write_text_oracle  # fmt: skip
+from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
+    PROFILES,
+    Pools,
+    Traits,
+    alike,
+    anyone,
+    askers,
+    at,
+    distinct,
+    first,
+    graded,
+    key_of,
+    partners,
+    rated,
+    shuffled,
+    traits,
+    write_text_oracle,
+)
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
 from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell

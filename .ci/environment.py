@@ -20,7 +20,6 @@ VENV = ROOT / ".venv"
 MARKER, UNFINISHED = VENV / ".scirep-complete", VENV / ".scirep-unfinished"
 LOCK = ROOT / "requirements.lock"
 PYTHON = (3, 11)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def say(line: str) -> None:
@@ -114,7 +113,8 @@ def refuse_cuda() -> None:
 
 def browser() -> None:
     """Install Debian's Chromium where there is none and that may be done (as root, with apt-get); else say what is skipped."""
-    if any(map(shutil.which, filter(None, (os.environ.get("SCIREP_CHROMIUM"), *BROWSERS)))):
+    look = [str(VENV / "bin" / "python"), "-c", "from scirep_core.book.pdf import find_chromium; find_chromium()"]
+    if not subprocess.run(look, cwd=ROOT, stderr=subprocess.DEVNULL, check=False).returncode:
         return
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("apt-get") is None:
         say("no Chromium here and no right to install it: the site tests will be skipped")

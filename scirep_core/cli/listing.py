@@ -27,8 +27,8 @@ def _tasks() -> list[Row]:
 
 
 def _encoders() -> list[Row]:
-    from scirep_core.encoders import ENCODERS
     from scirep_core.bench.systems import BOUNDS, LEXICAL
+    from scirep_core.encoders import ENCODERS
 
     words: list[Row] = [{"name": name, "pooling": "", "what": "words, not meaning"} for name in LEXICAL]
     bounds: list[Row] = [
@@ -41,8 +41,8 @@ def _encoders() -> list[Row]:
 
 
 def _metrics() -> list[Row]:
-    from scirep_core.results.metrics import ACCEPTED, METRICS
     from scirep_core.book.reference.schema import MEASURES
+    from scirep_core.results.metrics import ACCEPTED, METRICS
 
     written = {f"{name}{'@k' * one.at}": one.text for name, one in METRICS.items()} | MEASURES
     asked = {name: [kind for kind, names in ACCEPTED.items() if name in names] for name in written}
@@ -50,14 +50,14 @@ def _metrics() -> list[Row]:
 
 
 def _suites() -> list[Row]:
-    from scirep_core.book.reference.schema import HELD
     from scirep_core.bench.suites import SUITES
+    from scirep_core.book.reference.schema import HELD
 
     return [{"name": name, "what": HELD[name], "tasks": list(tasks)} for name, tasks in SUITES.items()]
 
 
 def _conditionings() -> list[Row]:
-    from scirep_core.encoders.conditioning import CONDITIONINGS
+    from scirep_core.encoders.conditioning.base import CONDITIONINGS
 
     return [{"name": name, "paper": way.paper} for name, way in CONDITIONINGS.items()]
 

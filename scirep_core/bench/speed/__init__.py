@@ -1,0 +1,1 @@
+"""What training and encoding cost, measured."""

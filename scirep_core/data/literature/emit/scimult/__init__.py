@@ -1,0 +1,1 @@
+"""The embedded literature's tasks of SciMult."""

@@ -1,0 +1,1 @@
+"""Readers of published files, one a family of tasks."""

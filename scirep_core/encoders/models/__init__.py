@@ -1,0 +1,1 @@
+"""Model folders: read, checked, saved, exported."""

@@ -1,0 +1,1 @@
+"""The packed transformer and its kernels."""

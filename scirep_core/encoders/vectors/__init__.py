@@ -1,0 +1,1 @@
+"""Vectors on disk: encoding that resumes, folders, many machines."""

@@ -1,0 +1,1 @@
+"""Errors, formats, records, files: what every room uses and none owns."""

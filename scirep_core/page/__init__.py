@@ -1,0 +1,1 @@
+"""What a notebook calls: the chapter, its tables and figures, its widgets."""
