@@ -96,7 +96,7 @@ def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[s
     from scirep_core.data.text import Recipe
     from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.conditioning.prefix import instructions
-    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.trunk.bert import Shape, Trunk
     from scirep_core.encoders.trunk.tokens import of_words
     from scirep_core.encoders.trunk_encoder import About

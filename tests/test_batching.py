@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scirep_core.data.readers.scirepeval import RankedQuery
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import batching
-from scirep_core.training.data.batching import MIXINGS, Pair, plan, steps_of, titled, triplets_of
+from scirep_core.training import batching
+from scirep_core.training.batching import MIXINGS, Pair, plan, steps_of, titled, triplets_of
 
 SIZES = st.dictionaries(st.sampled_from(["fos", "mesh", "search", "year", "cite"]), st.integers(1, 23), min_size=1)
 PLANS = st.tuples(SIZES, st.integers(1, 17), st.sampled_from(MIXINGS), st.integers(0, 3))
@@ -157,7 +157,7 @@ def test_every_order_is_as_likely():
 
 def test_another_process_draws_the_same():
     shown = "print([(name, rows.tolist()) for name, rows in plan({'a': 30, 'b': 9}, 12, 'equal', 3, 5).items()])"
-    code = f"from scirep_core.training.data.batching import plan; {shown}"
+    code = f"from scirep_core.training.batching import plan; {shown}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     here = plan({"a": 30, "b": 9}, 12, "equal", 3, 5)
     assert done.stdout.strip() == str([(name, rows.tolist()) for name, rows in here.items()])
@@ -199,7 +199,7 @@ def test_impossible_plans_are_refused(change, says):
 
 def test_training_machines_need_no_reader_of_data():
     code = (
-        "import sys; before = set(sys.modules); import scirep_core.training.data.batching, scirep_core.training.losses;"
+        "import sys; before = set(sys.modules); import scirep_core.training.batching, scirep_core.training.losses;"
         "print({m.split('.')[0] for m in sys.modules} & {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'}"
         " - {m.split('.')[0] for m in before}, 'scirep_core.data' in sys.modules)"
     )

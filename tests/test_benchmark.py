@@ -396,9 +396,9 @@ def test_the_code_that_scores_is_in_the_key(tmp_path, monkeypatch):
 
     copy = tmp_path / "package"
     copy.mkdir()
-    for name in score_cache.CODE:
-        source = results.PACKAGE / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy / name if source.is_dir() else copy)
+    for name in results.code_of(score_cache.CODE):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(results.PACKAGE / name, copy / name)
     monkeypatch.setattr(results, "PACKAGE", copy)
     before = score_cache.code.__wrapped__()
     assert before == score_cache.code.__wrapped__()

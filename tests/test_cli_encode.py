@@ -403,7 +403,7 @@ WORKER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from scirep_core import vector_folder
+from scirep_core.encoders.vectors import folder as vector_folder
 vector_folder.POLL = 0.02
 from test_cli_encode import Letters, fill
 class Slow(Letters):

@@ -311,7 +311,8 @@ def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
     from transformers import AutoTokenizer, BertModel
 
     from scirep_core.encoders.conditioning.coded import CodedEncoder, has_codes
-    from scirep_core.encoders.hub import Settings, TransformersEncoder
+    from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.settings import Settings
 
     base = tiny_models.bert(tmp_path / "base")
     assert not has_codes(base)

@@ -373,7 +373,8 @@ def test_whatever_decides_a_vector_changes_its_place(tmp_path):
 
     from tiny_models import bert
 
-    from scirep_core.encoders.hub import Settings, TransformersEncoder
+    from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.settings import Settings
 
     base = bert(tmp_path / "base")
     (base / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')

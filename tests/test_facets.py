@@ -10,7 +10,6 @@ import pytest
 from scirep_core.data.readers.csfcube import TASKS
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System, facet_collection, facet_systems
-from scirep_core.exhibits import agrees, cut_not_rounded
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
 from scirep_core.results.published import lookup
@@ -66,15 +65,13 @@ def test_table_1_and_appendix_d_match(real):
 
 
 def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
-    from scirep_core.exhibits import csfcube_agreement
-
-    rows = csfcube_agreement.measure(real, 100, 0)
+    cells = facet_collection.agreement_table(facet_collection.query_agreement(real), 100, 0)
     printed = lookup("CS-T2")
-    by_cell = {(r.task.partition("/")[2], r.metric): r for r in rows}
+    by_cell = {(cell.facet, f"{cell.stage}/{cell.coefficient}"): cell for cell in cells}
     assert len(printed) == 24
-    off = [cell for cell, p in printed.items() if not agrees(by_cell[cell], p)]
+    off = [cell for cell, p in printed.items() if not p.equals(by_cell[cell].value)]
     assert off == [("background", "pre/spearman")]  # 0.4553 printed as 0.45
-    assert cut_not_rounded(by_cell[off[0]], printed[off[0]])
+    assert printed[off[0]].cuts(by_cell[off[0]].value)
 
 
 # ------------------------------------------------------------------------------------------------ the tiny one

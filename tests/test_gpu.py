@@ -27,8 +27,9 @@ from torch import Tensor
 from torch.nn.attention import varlen
 
 from scirep_core import load_encoder
-from scirep_core.encoders import hub, trunk_encoder
-from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, one_pass
+from scirep_core.encoders import hub, settings, trunk_encoder
+from scirep_core.encoders.conditioning import one_pass
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned
 from scirep_core.encoders.trunk import packing
 from scirep_core.encoders.trunk.number_types import products_in
 from scirep_core.encoders.trunk.packing import Span, at_once, attend, pack
@@ -218,12 +219,12 @@ def test_compiled_is_reached_by_name_and_told_apart_in_half_precision(monkeypatc
     from tiny_models import bert
 
     folder, prints = str(bert(tmp_path / "b")), {}
-    monkeypatch.setattr(hub, "pick_device", lambda wanted: wanted)
+    monkeypatch.setattr(settings, "pick_device", lambda wanted: wanted)
     for dtype in ("float32", "bfloat16"):
         for device, compiled in (("cpu", False), ("cpu", True), ("cuda:1", False), ("cuda:1", True)):
             made = load_encoder(f"{folder}#PRX", dtype=dtype, device=device, compiled=compiled).encoder
             prints[dtype, device, compiled] = made.fingerprint
-            assert made.trunk.settings == hub.Settings(dtype, None, device, compiled)
+            assert made.trunk.settings == settings.Settings(dtype, None, device, compiled)
     assert len({print_ for (dtype, *_), print_ in prints.items() if dtype == "float32"}) == 1
     assert len(set(prints.values())) == 4
     assert prints["bfloat16", "cpu", False] == prints["bfloat16", "cpu", True]  # where nothing is compiled
@@ -288,7 +289,8 @@ def test_tf32_is_set_while_a_model_runs_and_never_else(monkeypatch, tmp_path):
     folder, setting, found = str(bert(tmp_path / "b")), torch.backends.cuda.matmul, list[str]()
     with pytest.raises(ConfigError, match="dtype tf32 is a GPU's"):
         load_encoder(f"{folder}:tf32", device="cpu")
-    monkeypatch.setattr(hub, "pick_device", lambda wanted: "cuda")
+    for module in (hub, settings):
+        monkeypatch.setattr(module, "pick_device", lambda wanted: "cuda")
     encoder, exact = (load_encoder(f"{folder}:{dtype}").trunk for dtype in ("tf32", "float32"))
     assert encoder.fingerprint != exact.fingerprint
     run, before = Conditioned.forward, setting.fp32_precision

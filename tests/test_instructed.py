@@ -13,7 +13,7 @@ from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS
 from scirep_core.encoders.conditioning.instructed import instructed, with_instruction
 from scirep_core.encoders.conditioning.prefix import instructions
-from scirep_core.encoders.hub import Settings
+from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.encoders.trunk_encoder import About, TrunkEncoder

@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import scirep_core.encoders.vectors.embed as e
-from scirep_core import encoding, vector_folder
+from scirep_core.encoders.vectors import encoding, folder as vector_folder
 from test_embed import Letters, words
 
 kind, root, kills = sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])

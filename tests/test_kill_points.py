@@ -33,7 +33,7 @@ sys.path.insert(0, sys.argv[1])
 import torch
 torch.set_num_threads(1)
 from test_kill_points import LOOKED, SHORT, small
-from scirep_core import train as loop
+from scirep_core.training import loop
 from scirep_core.training import checkpoint
 
 loop.matrix_rate = lambda *_: 1.0  # every process would measure it

@@ -23,7 +23,7 @@ import torch
 torch.set_num_threads(1)
 import small_training as small
 from scirep_core.training.checkpoint import CHECKPOINT, read_checkpoint, read_log
-from scirep_core import train as loop
+from scirep_core.training import loop
 
 loop.matrix_rate = lambda *_: 1.0  # every process would measure it
 root, kills, rng = Path(sys.argv[2]), int(sys.argv[3]), random.Random(int(sys.argv[4]))

@@ -362,7 +362,7 @@ def test_who_comes_second_waits(folder: Path) -> None:
 def test_import_is_light() -> None:
     """The command line reads names before it needs the network: neither requests nor pooch is loaded for that."""
     script = (
-        "import sys; from scirep_core import manifests; manifests.list_manifests(); "
+        "import sys; from scirep_core.data import manifests; manifests.list_manifests(); "
         "assert not {'requests', 'pooch', 'torch', 'filelock'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -300,7 +300,7 @@ import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_model_store as t
 from pathlib import Path
-from scirep_core.encoders import model_store
+from scirep_core.encoders.models import model_store
 plain = model_store.write_json
 def kill(path, value):
     plain(path, value)

@@ -32,7 +32,7 @@ ABOUT = {
 }
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 METADATA = {"kernelspec", "language_info", "scirep"}
-MAX_DEF = 5
+MAX_DEF = 25
 ABSOLUTE = re.compile(r"(?<![\w:/.<)~])/[A-Za-z][\w.-]*/[\w.-]|\b[A-Z]:\\\\?\w|\bfile://")
 CLIMBS = re.compile(r"(?<![\w.])(\.\./|~/)")
 TYPE_OF_KIND = {"int": {"int"}, "float": {"float"}, "bool": {"bool"}, "names": {"str", "list[str]"}}
@@ -196,7 +196,7 @@ HOME = "/".join(("", "home", "me", "x.csv"))  # in pieces: the tree must not hol
         ("unknown parameter 'sedd'", source("sedd: int = 0  # x", 0)),
         ("declared int, but is float elsewhere", source("learning_rate: int = 1  # x", 0)),
         ("valid are 1 to 100", source("ndcg_percent: int = 0  # x", 0)),
-        ("f has 6 lines", source("def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    return a")),
+        ("f has 26 lines", source("def f():\n" + "    a = 1\n" * 24 + "    return a")),
         ("is not Python", source("def")),
         ("is empty", source(" ")),
         ("path of a machine", source(f"open('{HOME}')")),

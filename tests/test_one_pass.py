@@ -10,7 +10,8 @@ import torch
 import transformers
 from torch.nn import functional as F
 
-from scirep_core.encoders.conditioning.base import Conditioned, conditioning, one_pass
+from scirep_core.encoders.conditioning import one_pass
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
 from scirep_core.encoders.trunk.counting import operations
 from scirep_core.kit.errors import ConfigError

@@ -16,8 +16,8 @@ from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.training import models
 from scirep_core.training.base import wordpieces
+from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data.batching import plan
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import VARIANTS, budget, config
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scirep_core.exhibits import agrees, cut_not_rounded
 from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS, WEIGHTS
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
@@ -52,8 +51,8 @@ def test_rounded_and_cut_are_told_apart():
         return Result("t", "test", "m", "paper", value, 1)
 
     printed = lookup("CS-T2")["background", "pre/spearman"]  # 0.45
-    assert agrees(row(0.4549), printed)
-    assert not agrees(row(0.4553), printed)
-    assert cut_not_rounded(row(0.4553), printed)
-    assert not cut_not_rounded(row(0.4603), printed)
-    assert not cut_not_rounded(row(0.4501), printed)
+    assert printed.equals(row(0.4549).value)
+    assert not printed.equals(row(0.4553).value)
+    assert printed.cuts(row(0.4553).value)
+    assert not printed.cuts(row(0.4603).value)
+    assert not printed.cuts(row(0.4501).value)

@@ -432,7 +432,7 @@ def test_a_file_says_the_same_in_toml_yaml_and_json(tmp_path):
 
 def test_a_machine_that_trains_needs_neither_transformers_nor_adapters():
     code = (
-        "import sys, scirep_core.training.loop, scirep_core.encoders.conditioning as c\n"
+        "import sys, scirep_core.training.loop, scirep_core.encoders.conditioning.base as c\n"
         "from scirep_core.encoders.trunk.bert import Shape, Trunk\n"
         "for kind in set(c.CONDITIONINGS) - {'prefix', 'instruction'}: c.conditioning(kind, Trunk(Shape(9, 8, 2, 2, 8)))\n"
         "import scirep_core.encoders.conditioning.prefix\n"

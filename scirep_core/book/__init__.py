@@ -38,7 +38,7 @@ from scirep_core.results import ROOT
 STAMP = ".scirep-book.json"
 GENERATED = ("_run", "_figures", "_build", "_toc.yml", "coverage.md")
 LINK = re.compile(r"\{doc\}`(?:(?P<text>[^<`]+) <)?/(?P<page>[^>`]+)>?`")
-INJECTED, UNSEEN = "injected-parameters", "remove-cell"
+INJECTED, UNSEEN, VISIBLE = "injected-parameters", "remove-cell", "visible"
 """Tags: what papermill put in, which is not published, and what the download holds and the page does not show."""
 RUN_IT = (
     "To run this notebook: install the package `scirep_core`, then `papermill {name} out.ipynb`, with `-p NAME VALUE` for "
@@ -123,7 +123,7 @@ def publishable(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
         if cell["cell_type"] == "code":
             if "parameters" in tags:
                 meta["tags"] = [*tags, UNSEEN]
-            elif not {"hide-input", "remove-input", "hide-cell", UNSEEN} & set(tags):
+            elif not {"hide-input", "remove-input", "hide-cell", UNSEEN, VISIBLE} & set(tags):
                 meta["tags"] = [*tags, "hide-input"]
             new["outputs"] = [o for o in cell["outputs"] if o.get("name") != "stderr"]
             for output in new["outputs"]:

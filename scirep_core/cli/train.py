@@ -90,8 +90,8 @@ def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
 
 def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any] | None:
     """Train, save, and return what is told; in the first process of several."""
-    from scirep_core.encoders.hub import pick_device
     from scirep_core.encoders.models.model_store import describe, finished, refuse, save_model, working
+    from scirep_core.encoders.settings import pick_device
     from scirep_core.training import models, variants
     from scirep_core.training.loop import train as run
     from scirep_core.training.processes import local_device, processes, wait

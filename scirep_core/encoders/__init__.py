@@ -33,7 +33,7 @@ from scirep_core.kit.errors import ConfigError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS, Format
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.settings import Settings
 
 
 class Encoder(Protocol):
@@ -177,7 +177,7 @@ def load_encoder(
 
     Raises ConfigError naming the nearest registered encoder or number type, or for a name that is empty.
     """
-    from scirep_core.encoders.hub import DTYPES, Settings, pick_device
+    from scirep_core.encoders.settings import DTYPES, Settings, pick_device
 
     one, held = _held(name)
     plain, dtype = _typed(one, dtype)
@@ -261,7 +261,7 @@ def _held(name: str) -> tuple[str, Format | None]:
 
 def _typed(name: str, dtype: str) -> tuple[str, str]:
     """Return (name, number type) of name:type; other names, and encoders that are joined, keep the type that was given."""
-    from scirep_core.encoders.hub import DTYPES
+    from scirep_core.encoders.settings import DTYPES
 
     plain, _, suffix = name.rpartition(":")
     if suffix not in DTYPES or Path(name).expanduser().exists():

@@ -17,11 +17,10 @@ would be a mistake that tests find (`tests/test_encoders.py` holds every row aga
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from scirep_core.encoders import MINILM, check_format
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
 from scirep_core.encoders.models.screening import library_config
+from scirep_core.encoders.settings import Settings, checked, pick_device
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
@@ -41,26 +41,6 @@ if TYPE_CHECKING:
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENS_PER_BATCH = 2048
 """On a CPU: what a layer then holds stays in the cache (12 MB for 1,536 numbers a token). A GPU gets 32 times as many."""
-DTYPES = ("float32", "tf32", "bfloat16", "float16")
-
-
-class Settings(NamedTuple):
-    """What a caller may set beside the model: number type, tokens kept of a text, device; None is the default.
-
-    `compiled` has torch's compiler fuse what lies between matrix products, on a GPU: it pays where encoding takes minutes.
-    """
-
-    dtype: str = "float32"
-    max_length: int | None = None
-    device: str | None = None
-    compiled: bool = False
-
-    def rounding(self) -> list[str]:
-        """Return what decides a vector's last digits beside the number type, for fingerprints: in float32 nothing."""
-        if self.dtype == "float32":
-            return []
-        kind = pick_device(self.device).partition(":")[0]
-        return [kind, "compiled"] if self.compiled and kind != "cpu" else [kind]
 
 
 class TransformersEncoder:
@@ -246,35 +226,6 @@ class TransformersEncoder:
         return vectors
 
 
-def checked(input_ids: Any, attention_mask: Any, words: int, most: int) -> tuple[Any, Any]:
-    """Return token ids and which of them are tokens, (n, length) tensors of integers and of booleans.
-
-    Args:
-        attention_mask: 1 for a token, 0 for padding; all ones where None.
-        words: ids are 0 to words - 1.
-        most: tokens that a row may have, padding included.
-
-    Raises ConfigError for another shape, a row without a token, too long a row, and an id that the model does not know.
-    """
-    import torch
-
-    ids = torch.as_tensor(input_ids)
-    seen = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
-    if ids.ndim != 2 or not ids.numel() or seen.shape != ids.shape or ids.is_floating_point():
-        raise ConfigError(
-            f"input_ids {tuple(ids.shape)} of {ids.dtype}, attention_mask {tuple(seen.shape)}: both are tables "
-            "(documents, tokens) of one shape, of integers"
-        )
-    if not (seen := seen.bool()).any(1).all():
-        raise ConfigError("attention_mask: every document needs a token")
-    if ids.shape[1] > most:
-        raise ConfigError(f"input_ids: rows of {ids.shape[1]} tokens, and there is room for {most}. Cut them")
-    wrong = ids[seen & ((ids < 0) | (ids >= words))]
-    if len(wrong):
-        raise ConfigError(f"input_ids: the model has no token {int(wrong[0])}; its ids are 0 to {words - 1}")
-    return ids, seen
-
-
 def quiet_transformers() -> Any:
     """Return the transformers module, which from then on prints errors only."""
     import transformers
@@ -303,25 +254,6 @@ def load_tokenizer(folder: Path, lower: bool = False) -> Any:
         known = [backend.normalizer] if backend.normalizer is not None else []
         backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *known])
     return tokenizer
-
-
-def pick_device(wanted: str | None = None) -> str:
-    """Return `wanted`, else SCIREP_DEVICE, else cuda where torch sees a GPU, else cpu. ConfigError for one not there."""
-    import torch
-
-    name = wanted or os.environ.get("SCIREP_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"unknown device {name!r}. Set SCIREP_DEVICE to cpu, cuda or cuda:N") from None
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device.type, False) or (
-        device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
-    ):
-        raise ConfigError(
-            f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or leave it unset"
-        )
-    return name
 
 
 def token_batches(order: list[int], lengths: list[int], budget: int = TOKENS_PER_BATCH) -> list[list[int]]:

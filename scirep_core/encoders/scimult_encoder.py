@@ -35,8 +35,8 @@ from scirep_core.kit.store import sha256_file, stable_hash
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned
-    from scirep_core.encoders.hub import Settings
     from scirep_core.encoders.scimult import Checkpoint, Report
+    from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.trunk.bert import Shape
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.encoders.trunk_encoder import TrunkEncoder

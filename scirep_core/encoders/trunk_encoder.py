@@ -26,7 +26,7 @@ from torch import Tensor
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-from scirep_core.encoders.hub import Settings, checked, pick_device
+from scirep_core.encoders.settings import Settings, checked, pick_device
 from scirep_core.encoders.trunk.number_types import number_type, products_in
 from scirep_core.encoders.trunk.packing import in_turn, pack
 from scirep_core.encoders.trunk.prepacked import prepack

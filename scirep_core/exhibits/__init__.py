@@ -67,14 +67,3 @@ def cell(chapter: Chapter, row: Result | None, decimals: int = 1, signed: bool =
     if row is None:
         return ""
     return f"{chapter.number(row, decimals, sign=signed)} {report.interval(row.low, row.high, decimals)}".strip()
-
-
-def agrees(row: Result, printed: Printed) -> bool:
-    """Return whether a value, rounded as the paper rounds, is the printed one."""
-    return f"{row.value:.{printed.decimals}f}" == f"{printed.number:.{printed.decimals}f}"
-
-
-def cut_not_rounded(row: Result, printed: Printed) -> bool:
-    """Return whether a value is the printed one only if its digits are cut instead of rounded."""
-    scale = 10.0**printed.decimals
-    return not agrees(row, printed) and int(row.value * scale + 1e-9) == round(printed.number * scale)

@@ -25,7 +25,8 @@ from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Evidence
 from scirep_core.exhibits.beyond_slips_right import KNOWN, RIGHT
 from scirep_core.exhibits.counting import grouped
 from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, Number
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.rows import Number
 from scirep_core.results.published import Printed
 
 CHAPTER = "beyond/slips"

@@ -14,10 +14,9 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import NamedTuple
 
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import stable_hash
-from scirep_core.results import Result, provenance, recorded
+from scirep_core.results import Result, arithmetic, provenance, recorded
 from scirep_core.results.published import Printed, lookup
 
 MISPRINT = "misprint"

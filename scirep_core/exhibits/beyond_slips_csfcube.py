@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from scirep_core.exhibits import agrees, cut_not_rounded
 from scirep_core.exhibits.beyond_slips_base import (
     ARITHMETIC,
     CLAIM,
@@ -136,14 +135,14 @@ def _mean() -> Evidence:
     printed = cells("CS-T1", mean=("Candidates rated +2/+3 per query", "avg"))
     found = kept("csfcube/collection", "csfcube/all", "Candidates rated +2/+3 per query (avg)")
     others = [
-        agrees(kept("csfcube/collection", "csfcube/all", f"{row} ({column})"), p)
+        p.equals(kept("csfcube/collection", "csfcube/all", f"{row} ({column})").value)
         for (row, column), p in lookup("CS-T1").items() if p != printed["mean"]
     ]  # fmt: skip
     made = {
         "found": found,
         "right": worked("CS-T1", "cells that follow from the ratings", sum(others), lookup("CS-T1").values()),
     }
-    off = not agrees(found, printed["mean"]) and not cut_not_rounded(found, printed["mean"])
+    off = not printed["mean"].equals(found.value) and not printed["mean"].cuts(found.value)
     return Evidence(off and all(others), printed, made)
 
 
@@ -151,17 +150,17 @@ def _cut() -> Evidence:
     printed = cells("CS-T2", rho=("background", "pre/spearman"))
     found = kept("csfcube/agreement", "csfcube/background", "pre/spearman")
     others = [
-        agrees(kept("csfcube/agreement", f"csfcube/{row}", column), p)
+        p.equals(kept("csfcube/agreement", f"csfcube/{row}", column).value)
         for (row, column), p in lookup("CS-T2").items() if p != printed["rho"]
     ]  # fmt: skip
     made = {"found": found, "right": worked("CS-T2", "cells that are rounded", sum(others), lookup("CS-T2").values())}
-    return Evidence(cut_not_rounded(found, printed["rho"]) and all(others), printed, made)
+    return Evidence(printed["rho"].cuts(found.value) and all(others), printed, made)
 
 
 def _cited() -> Evidence:
     printed = {facet: lookup("CS-C1")["cited rated 0 or 1", facet] for facet in FACETS}
     made = {f"own_{facet}": kept("csfcube/collection", f"csfcube/{facet}", "cited rated 0 or 1") for facet in FACETS}
-    return Evidence(all(cut_not_rounded(made[f"own_{f}"], printed[f]) for f in FACETS), printed, made)
+    return Evidence(all(printed[f].cuts(made[f"own_{f}"].value) for f in FACETS), printed, made)
 
 
 def _year() -> Evidence:
@@ -187,7 +186,7 @@ def _r_precision() -> Evidence:
         "one": counted("R-Precision of ratings 3 0 2 0 1, script", 100 * metrics.r_precision_published(ratings)),
         "other": counted("R-Precision of ratings 3 0 2 0 1, standard", 100 * metrics.r_precision(ratings)),
     }  # fmt: skip
-    fits = agrees(script, printed["bm25"]) and not agrees(standard, printed["bm25"])
+    fits = printed["bm25"].equals(script.value) and not printed["bm25"].equals(standard.value)
     return Evidence(fits and made["one"].value != made["other"].value, printed, made)
 
 
@@ -203,7 +202,9 @@ def _discount() -> Evidence:
     }
     printed = cells("CS-T4", bm25=("fabs_bm25", "all/ndcg%20"))
     script = kept("csfcube/baselines", "csfcube/all", "ndcg%20", "fabs_bm25", split="test")
-    return Evidence(agrees(script, printed["bm25"]) and made["script"].value - made["usual"].value > 1, printed, made)
+    return Evidence(
+        printed["bm25"].equals(script.value) and made["script"].value - made["usual"].value > 1, printed, made
+    )
 
 
 def _folds() -> Evidence:
@@ -213,7 +214,9 @@ def _folds() -> Evidence:
         for protocol in ("paper", "sound")
     )
     return Evidence(
-        agrees(folds, printed["p"]) and not agrees(queries, printed["p"]), printed, {"folds": folds, "queries": queries}
+        printed["p"].equals(folds.value) and not printed["p"].equals(queries.value),
+        printed,
+        {"folds": folds, "queries": queries},
     )
 
 
@@ -224,7 +227,7 @@ def _pools() -> Evidence:
     )
     ranked = round((row.coverage or 0.0) * printed["pairs"].number)
     made = {"ranked": worked("CS-T1", "pairs in the released SPECTER rankings", ranked, [printed["pairs"]]), "row": row}
-    return Evidence(agrees(row, printed["specter"]) and ranked < printed["pairs"].number, printed, made)
+    return Evidence(printed["specter"].equals(row.value) and ranked < printed["pairs"].number, printed, made)
 
 
 SLIPS = (

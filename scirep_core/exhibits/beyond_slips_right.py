@@ -95,7 +95,7 @@ def _v2_ratios() -> Evidence:
 
 
 def _v2_domains() -> Evidence:
-    printed, columns = lookup("V2-T10"), [f"{n}/{m}" for n in mdcr.systems() for m in mdcr.METRICS.values()]
+    printed, columns = lookup("V2-T10"), [f"{n}/{m}" for n in mdcr.systems() for m in mdcr.METRICS]
     gaps = [
         abs(printed["Avg", c].number - float(np.mean([printed[f, c].number for f in mdcr.fields()]))) for c in columns
     ]

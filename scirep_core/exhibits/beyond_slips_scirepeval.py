@@ -148,7 +148,7 @@ def _partitions() -> Evidence:
 
 def _geology() -> Evidence:
     named = [one.strip() for one in lookup("V2-C13")["ensemble below BM25", "fields"].value.split(",")]
-    below = {m: mdcr.below(mdcr.ENSEMBLE, m) for m in mdcr.METRICS.values()}
+    below = {m: mdcr.below(mdcr.ENSEMBLE, m) for m in mdcr.METRICS}
     shown = cells("V2-T10", own=("History", f"{mdcr.ENSEMBLE}/MAP"), lexical=("History", "BM25/MAP"),
                   earth=("Geology", f"{mdcr.ENSEMBLE}/MAP"), stone=("Geology", "BM25/MAP"))  # fmt: skip
     codes_below = sorted(mdcr.below("SPECTER2 MTL CTRL", "MAP"))
@@ -163,7 +163,7 @@ def _bold() -> Evidence:
     printed, names = lookup("V2-T10"), mdcr.systems()
     wrong = []
     for field in [*mdcr.fields(), "Avg"]:
-        for metric in mdcr.METRICS.values():
+        for metric in mdcr.METRICS:
             cell = {name: printed[field, f"{name}/{metric}"] for name in names}
             top = max(p.number for p in cell.values())
             wrong += [p for p in cell.values() if (p.number == top) != ("bold" in p.note)]

@@ -26,12 +26,11 @@ from scirep_core.data.sources import away
 from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
 from scirep_core.kit.records import Paper
-from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, Number
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.rows import Number
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.results import PRINT, Result, provenance, recorded
-from scirep_core.results.published import Printed
+from scirep_core.results import Result, provenance, recorded
 
 SAMPLE = "sample/"
 READ, EVERY = 2_000, 4
@@ -119,15 +118,6 @@ def row(task: Task, metric: str, value: float, n: int, note: str = "") -> Result
     return Result(
         task=task.name, split="all", metric=metric, protocol="paper", value=float(value), n=n, source=task.source,
         data_hash=task.data_hash, provenance=provenance(), note=note,
-    )  # fmt: skip
-
-
-def arithmetic(exhibit: str, metric: str, value: float, n: int, numbers: Iterable[Printed]) -> Result:
-    """Return a number that follows from printed numbers alone; its data hash is that of the numbers."""
-    quoted = stable_hash([[p.row, p.column, p.value] for p in numbers])
-    return Result(
-        task=f"print/{exhibit}", split="all", metric=metric, protocol="paper", value=float(value), n=n,
-        source=PRINT, data_hash=quoted, provenance=provenance(), note="arithmetic on printed numbers",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from scirep_core.data.readers.csfcube import TASKS, FacetCollection
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System, facet_systems
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS, Ranked
-from scirep_core.exhibits import Key, agrees, by_key, three_kinds
+from scirep_core.exhibits import Key, by_key, three_kinds
 from scirep_core.exhibits.counting import kinds
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
@@ -152,7 +152,7 @@ def against_print(chapter: Chapter) -> None:
                     pairs.append((row, printed))
         if pairs:
             gaps = [row.value - printed.number for row, printed in pairs]
-            equal = sum(agrees(row, printed) for row, printed in pairs)
+            equal = sum(printed.equals(row.value) for row, printed in pairs)
             lines.append(
                 [f"<code>{encoder}</code>", f"{equal} of {len(pairs)}", _signed(min(gaps)), _signed(max(gaps))]
             )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators.facets import facet_collection as facts
-from scirep_core.exhibits import agrees, cut_not_rounded, three_kinds
+from scirep_core.exhibits import three_kinds
 from scirep_core.exhibits.counting import kinds
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS
 from scirep_core.kit.records import Query
@@ -103,14 +103,14 @@ def compare_with_print(chapter: Chapter, pairs: Sequence[tuple[Result, Printed]]
     """Say how many recorded numbers equal the printed ones, and name each that does not."""
     if not pairs:
         return
-    equal = sum(agrees(row, printed) for row, printed in pairs)
+    equal = sum(printed.equals(row.value) for row, printed in pairs)
     chapter.say(f"Recorded on the real collection: {equal} of {len(pairs)} numbers of {what} equal the printed ones.")
-    off = [(row, printed) for row, printed in pairs if not agrees(row, printed)]
+    off = [(row, printed) for row, printed in pairs if not printed.equals(row.value)]
     for cut, why in ((True, "the print cuts the digits instead of rounding"), (False, "they differ")):
         listed = [
             f"{html.escape(printed.row)}, {html.escape(printed.column)}: printed {chapter.number(printed)}, "
             f"the released data give {chapter.number(row, 4 if abs(row.value) < 1 else 2)}"
-            for row, printed in off if cut_not_rounded(row, printed) == cut
+            for row, printed in off if printed.cuts(row.value) == cut
         ]  # fmt: skip
         if listed:
             chapter.note(f"{'; '.join(listed)}: {why}.")

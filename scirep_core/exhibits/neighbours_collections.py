@@ -15,11 +15,11 @@ import pandas as pd
 
 from scirep_core.data.task import Task
 from scirep_core.exhibits import counting
-from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
+from scirep_core.exhibits.counting import Gathered, by_count, number, row, title
 from scirep_core.exhibits.neighbours_shared import COLLECTIONS
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, recorded
+from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import lookup
 
 CHAPTER = "neighbours/collections"

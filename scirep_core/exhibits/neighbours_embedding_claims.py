@@ -17,6 +17,7 @@ from scirep_core.exhibits.neighbours_embedding_space import ABOVE, LEAST, MEAN, 
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import Run, View, coded, listed, settled, told
 from scirep_core.page.chapter import Chapter
+from scirep_core.results import arithmetic
 from scirep_core.results.published import lookup
 
 ABOUT = 5.0
@@ -54,9 +55,7 @@ def _say_pairs(chapter: Chapter, shown: Sequence[Run]) -> None:
     """Say of how many pairs the lowest similarities are: more pairs, lower lowest."""
     printed = lookup("TN-T2")["ACL-ANTH", "#Papers"]
     papers = int(printed.number)
-    pairs = counting.arithmetic(
-        "TN-T2", "pairs of ACL-ANTH, in millions", papers * (papers - 1) / 2e6, papers, [printed]
-    )
+    pairs = arithmetic("TN-T2", "pairs of ACL-ANTH, in millions", papers * (papers - 1) / 2e6, papers, [printed])
     sizes = [
         (run, max(row.n for row in run.rows if row.metric == LEAST and row.split in PERTURBATIONS)) for run in shown
     ]

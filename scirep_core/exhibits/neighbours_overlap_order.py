@@ -16,13 +16,12 @@ from collections.abc import Mapping, Sequence
 
 from scirep_core.data.perturbations import CATEGORIES, LL_HS, LL_PS, LO_DS, PERTURBATIONS
 from scirep_core.exhibits import neighbours_views as views
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.neighbours_overlap import MODELS, STEPS, TEN, TWENTY, WIDER, sets
 from scirep_core.exhibits.neighbours_shared import named
 from scirep_core.exhibits.neighbours_views import AS_WRITTEN, SPACE, Run, View, listed, settled, told, value
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.differences import difference_of
 from scirep_core.results.published import Printed, lookup
 

@@ -25,7 +25,7 @@ from scirep_core.exhibits.neighbours_views import listed
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.perturbations import edits, marked
-from scirep_core.results import Result, anchor
+from scirep_core.results import Result, anchor, arithmetic
 from scirep_core.results.published import Printed, lookup
 
 TITLE = "Source Code Embeddings from Language Models"
@@ -243,7 +243,7 @@ def _counted(chapter: Chapter, found: Sequence[Line]) -> list[str]:
     tally = Counter(line.verdict for line in found)
     quoted = [p for line in found for p in line.printed.values()]
     made = chapter.record(
-        counting.arithmetic("TN-T7", f"rows: {verdict}", tally[verdict], len(found), quoted)
+        arithmetic("TN-T7", f"rows: {verdict}", tally[verdict], len(found), quoted)
         for verdict in (SAME, DRAWN, OTHER, ABSENT, ODD)
     )
     same, drawn, other, absent, odd = (counting.number(chapter, row) for row in made)
@@ -263,7 +263,7 @@ def two_readings(chapter: Chapter) -> None:
     for code, variant in ((code, variant) for code in LITERAL for variant in VARIANTS):
         made = perturb("table 7", title, abstract, code, chapter.parameters["seed"], None, variant)
         count = len(_words(made.title or "")) + len(_words(made.abstract or ""))
-        row = chapter.record([counting.arithmetic("TN-T7", f"words, {code} {variant}", count, before, quoted)])[0]
+        row = chapter.record([arithmetic("TN-T7", f"words, {code} {variant}", count, before, quoted)])[0]
         shown = [
             html.escape(field or "") for field in ((made.title, made.abstract) if code == SPACES else (made.abstract,))
         ]

@@ -19,7 +19,7 @@ from scirep_core.exhibits.neighbours_tools import cell, left
 from scirep_core.exhibits.neighbours_views import listed
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
 
 NONE = "none"
@@ -69,7 +69,7 @@ def _sums(chapter: Chapter, printed: Mapping[tuple[str, str], Printed]) -> list[
     """Return in words how many codes each category has, and whether ours are the printed ones."""
     labels = {code: p for (code, column), p in printed.items() if column == "category"}
     rows = chapter.record(
-        counting.arithmetic("TN-T1", f"codes in {name}", len(of), len(labels), of)
+        arithmetic("TN-T1", f"codes in {name}", len(of), len(labels), of)
         for name in CATEGORIES
         if (of := [p for p in labels.values() if p.value == name])
     )

@@ -27,7 +27,7 @@ from scirep_core.evaluators import neighbours
 from scirep_core.evaluators.neighbourhoods import standardised
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.rows import unit
-from scirep_core.exhibits.counting import arithmetic, kinds
+from scirep_core.exhibits.counting import kinds
 from scirep_core.exhibits.neighbours_short_queries import (
     CHAPTER,
     MEDIAN,
@@ -54,7 +54,7 @@ from scirep_core.exhibits.neighbours_short_table3 import noise_of_shares
 from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import lookup
 
 AS_IS, L2, STRETCHED, SELF = "as they are", "L2", "stretched", "X asked with X"

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from scirep_core.evaluators.neighbours import QUERIES
-from scirep_core.exhibits.counting import arithmetic, kinds, of_how_many
+from scirep_core.exhibits.counting import kinds, of_how_many
 from scirep_core.exhibits.neighbours_short_queries import (
     CEILING,
     CHAPTER,
@@ -49,7 +49,7 @@ from scirep_core.exhibits.neighbours_short_queries import (
 from scirep_core.exhibits.neighbours_views import settled
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import lookup
 
 # ---- Figure 1 --------------------------------------------------------------------------------------------------------

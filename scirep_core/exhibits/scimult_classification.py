@@ -20,11 +20,10 @@ from scirep_core.evaluators.probes.paper_probes import CLASS_COSTS
 from scirep_core.exhibits import scimult_print as pr
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.scimult_systems import called
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
 
 CHAPTER = "scimult/classification"

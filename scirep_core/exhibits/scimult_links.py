@@ -14,10 +14,9 @@ import html
 from collections.abc import Mapping, Sequence
 
 from scirep_core.exhibits import scimult_print as pr
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup, table
 
 CHAPTER = "scimult/link_prediction"

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup, table
 
 OWN = "SciMult-"

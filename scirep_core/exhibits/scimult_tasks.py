@@ -23,11 +23,11 @@ from scirep_core.data.manifests import fetch
 from scirep_core.data.readers import samples_scimult
 from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.exhibits import counting
-from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
+from scirep_core.exhibits.counting import Gathered, by_count, number, row, title
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, recorded
+from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import Printed, lookup, table
 
 CHAPTER = "scimult/tasks"

@@ -21,7 +21,7 @@ from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Trunk
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic, number
+from scirep_core.exhibits.counting import number
 from scirep_core.exhibits.scimult_interference import facts, told, ways
 from scirep_core.exhibits.scimult_tasks import CANDIDATES, PAIRS
 from scirep_core.exhibits.scimult_training_figure import SMALL, row
@@ -29,7 +29,7 @@ from scirep_core.exhibits.scimult_training_loss import FIELDS, ON, PER_FIELD, VA
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import Printed, lookup, table
 from scirep_core.training.config import TrainConfig, from_params
 from scirep_core.training.models import base, examples

@@ -24,15 +24,14 @@ from scirep_core.data.inventory import TASKS
 from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.models.model_store import load_model
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import lookup
+from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import Ints, belongs, triplet_loss
 from scirep_core.training.data import TrainTask
-from scirep_core.training.data.batching import plan
 from scirep_core.training.loop import gather, known_of, taken
 from scirep_core.training.models import base, examples, hash_of, obtain
 from scirep_core.training.variants import budget, config, variant

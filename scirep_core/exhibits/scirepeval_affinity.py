@@ -23,11 +23,10 @@ import numpy as np
 from scirep_core.bench.studied import means
 from scirep_core.bench.suites import units
 from scirep_core.exhibits import sign, studies
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import Tukey
 from scirep_core.results.published import Printed, lookup
 from scirep_core.training.variants import SUBSETS

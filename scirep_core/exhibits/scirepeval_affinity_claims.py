@@ -19,7 +19,6 @@ import numpy as np
 
 from scirep_core.bench.studied import line, trainings
 from scirep_core.exhibits import studies
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.scirepeval_affinity import (
     ALL,
     COLUMNS,
@@ -37,7 +36,7 @@ from scirep_core.exhibits.scirepeval_affinity import (
 from scirep_core.exhibits.scirepeval_affinity_figure import draw, over_trainings
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
 
 SAID = {"V1-T9": ("V1-T9", "appendix G: "), "V2-T11": ("V2-C14", "")}

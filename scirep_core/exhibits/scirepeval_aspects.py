@@ -23,11 +23,12 @@ from scirep_core.encoders import aspire
 from scirep_core.evaluators import facets, pairs
 from scirep_core.evaluators.facets import facet_systems
 from scirep_core.exhibits import sign
-from scirep_core.exhibits.counting import Gathered, arithmetic, names_in, title
-from scirep_core.exhibits.scirepeval_kinds import data_of, differences, kinds_table
+from scirep_core.exhibits.counting import Gathered, names_in, title
+from scirep_core.exhibits.scirepeval_kinds import data_of, kinds_table
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results import Result, recorded
+from scirep_core.results import Result, arithmetic, recorded
+from scirep_core.results.comparison import paired
 from scirep_core.results.differences import measured
 from scirep_core.results.published import lookup
 
@@ -75,7 +76,7 @@ def measure(chapter: Chapter, gathered: Gathered) -> list[Result]:
         by_system[name] += averages(by_system[name])
     rows = [row for found in by_system.values() for row in found]
     for one, other in compared(by_system):
-        rows += differences(by_system[one], by_system[other])
+        rows += paired(by_system[one], by_system[other])
     if chapter.parameters["data"] == "real":
         rows += csfcube(chapter, names)
     return chapter.record(rows)

@@ -15,13 +15,13 @@ import numpy as np
 from scirep_core.bench.study_tables import TABLE_3
 from scirep_core.data import TASKS
 from scirep_core.exhibits import scirepeval_codes as codes
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_codes import NAMES, PARTS, PRINTED, Matrix, own_code, printed_cell
 from scirep_core.exhibits.studies import UNDERLINE
 from scirep_core.kit.formats import FORMATS
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
 
 GAINS = "V1-C2"

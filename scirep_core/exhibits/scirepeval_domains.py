@@ -12,12 +12,12 @@ import pandas as pd
 
 from scirep_core.data import TRAINING, sources
 from scirep_core.data.readers import scirepeval
-from scirep_core.exhibits.counting import arithmetic, number
+from scirep_core.exhibits.counting import number
 from scirep_core.exhibits.scirepeval_tasks import root_of
 from scirep_core.kit.records import Paper
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import Printed, lookup, table
 
 TWO = ("Medicine", "Computer Science")

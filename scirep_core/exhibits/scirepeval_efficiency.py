@@ -20,11 +20,11 @@ from scirep_core.bench.speed import efficiency
 from scirep_core.bench.speed.costs import Cost, cost, fusion_as_published
 from scirep_core.bench.speed.efficiency import REFERENCE, TASK
 from scirep_core.encoders.trunk.shapes import SHAPES
-from scirep_core.exhibits.counting import arithmetic, number
+from scirep_core.exhibits.counting import number
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results import ROOT, Result, provenance
+from scirep_core.results import ROOT, Result, arithmetic, provenance
 from scirep_core.results.published import Printed, lookup
 from scirep_core.training.variants import budget
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from scirep_core.data import TASKS
 from scirep_core.exhibits import cell, heatmap, sign
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_baselines import say_unrecorded, which
 from scirep_core.exhibits.scirepeval_correlations import (
     ABOVE,
@@ -41,7 +41,7 @@ from scirep_core.exhibits.scirepeval_correlations import (
 )
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import cluster_order, correlations
 from scirep_core.results.differences import versus
 from scirep_core.results.published import lookup

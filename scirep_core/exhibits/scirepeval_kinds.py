@@ -1,4 +1,4 @@
-"""What the chapters of SciRepEval's Tables 5, 7 and 10 share: which kinds of numbers there are, and paired differences.
+"""What the chapters of SciRepEval's Tables 5 and 7 share: which kinds of numbers there are.
 
     published   as printed, of the real benchmark
     recorded    our committed run, where there is one
@@ -10,35 +10,15 @@ A kind without numbers has no column, no mark and no sentence; that nothing is r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from scirep_core.exhibits import cell
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
-from scirep_core.results.comparison import paired_bootstrap
-from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import Printed
 
 Cells = Mapping[tuple[str, str], Result]
 """Our numbers by (line, column)."""
-
-
-def differences(first: Sequence[Result], second: Sequence[Result]) -> list[Result]:
-    """Return a row for every score that two systems share: their difference with its paired interval, p in the note."""
-    others = {(row.task, row.split, row.metric): row for row in second}
-    made = []
-    for row in first:
-        other = others.get((row.task, row.split, row.metric))
-        if other is None or row.replicates is None or other.replicates is None:
-            continue
-        gap = paired_bootstrap(row, other)
-        made.append(replace(
-            row, metric=f"{row.metric}, {difference_of(row.encoder)} and {other.encoder}", value=gap.value, low=gap.low,
-            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", against=other.encoder,
-            encoder=versus(row.encoder, other.encoder),
-        ))  # fmt: skip
-    return made
 
 
 def data_of(rows: Sequence[Result]) -> str:

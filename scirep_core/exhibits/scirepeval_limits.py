@@ -17,13 +17,13 @@ from scirep_core.data.literature import Literature
 from scirep_core.data.readers.scirepeval import RankedQuery, TrainRow, training
 from scirep_core.data.sources import literature
 from scirep_core.data.task import Judged
-from scirep_core.exhibits.counting import Gathered, arithmetic, number, row, title
+from scirep_core.exhibits.counting import Gathered, number, row, title
 from scirep_core.exhibits.scirepeval_tasks import root_of
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
-from scirep_core.training.data.batching import triplets_of
+from scirep_core.training.batching import triplets_of
 
 CITE = "scirepeval/scidocs_cite"
 POSITIVES = 5

@@ -21,12 +21,12 @@ import pandas as pd
 from scirep_core.bench.suites import units
 from scirep_core.evaluators.reference import MOST_WORDS
 from scirep_core.exhibits import cell, sign, studies
-from scirep_core.exhibits.counting import arithmetic, names_in
+from scirep_core.exhibits.counting import names_in
 from scirep_core.exhibits.scirepeval_print import ROUNDED
 from scirep_core.exhibits.studies import SPLITS, cells, difference
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
 from scirep_core.results.published import Printed, lookup
 

@@ -18,13 +18,13 @@ import pandas as pd
 from scirep_core.bench import studied
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.exhibits import cell, sign, studies
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_multi_format import CONTROL, ENSEMBLE, LABELS, listed
 from scirep_core.exhibits.scirepeval_print import AVERAGE, rows_of
 from scirep_core.exhibits.studies import SPLITS, average_column, difference
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import lookup
 
 COLUMNS = tuple(SPLITS)

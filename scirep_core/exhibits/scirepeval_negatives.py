@@ -24,15 +24,15 @@ from scirep_core.bench import studied, study
 from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, training
 from scirep_core.encoders import lexical
 from scirep_core.exhibits import cell, sign, studies
-from scirep_core.exhibits.counting import arithmetic, title
 from scirep_core.exhibits.counting import number as count_of
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_affinity import CHAPTER
 from scirep_core.exhibits.scirepeval_affinity_figure import over_trainings
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance, recorded
+from scirep_core.results import Result, arithmetic, provenance, recorded
 from scirep_core.results.published import lookup
 from scirep_core.training.base import CITES, FIELDS_OF, HARD, OTHER_FIELD, SAME_FIELD, triplets_by_field
 from scirep_core.training.models import root

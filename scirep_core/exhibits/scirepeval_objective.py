@@ -22,11 +22,11 @@ from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.task import Task
 from scirep_core.exhibits import cell, sign, studies
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_affinity import COLUMNS, MEANS, SUBSET_OF, called, column_of, references
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.results.published import Printed, lookup
 from scirep_core.training.models import obtain

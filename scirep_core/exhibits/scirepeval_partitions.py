@@ -27,13 +27,14 @@ from scirep_core.data import TASKS
 from scirep_core.data.inventory import TRAINING
 from scirep_core.exhibits import cell, studies
 from scirep_core.exhibits import scirepeval_codes as codes
-from scirep_core.exhibits.counting import arithmetic, title
+from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_codes import PARTS, Estimate, Matrix, own_code
 from scirep_core.exhibits.scirepeval_codes_print import GAINS, gain, task_label
 from scirep_core.exhibits.scirepeval_specialisation import Kind, row_of
 from scirep_core.kit.formats import FORMATS
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
+from scirep_core.results import arithmetic
 from scirep_core.training.variants import PARTITIONS, random_partition
 
 STUDY = "partitions"

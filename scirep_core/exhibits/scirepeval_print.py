@@ -14,11 +14,10 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from scirep_core.exhibits.counting import arithmetic
 from scirep_core.exhibits.studies import quoted_cell
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import anova_tukey, values_of
 from scirep_core.results.published import Printed, lookup
 

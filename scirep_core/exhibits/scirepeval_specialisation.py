@@ -19,14 +19,14 @@ from scirep_core.bench import studied
 from scirep_core.bench.study_tables import OWN, TABLE_3
 from scirep_core.exhibits import cell, studies
 from scirep_core.exhibits import scirepeval_codes as codes
-from scirep_core.exhibits.counting import arithmetic, names_in, title
+from scirep_core.exhibits.counting import names_in, title
 from scirep_core.exhibits.scirepeval_codes import PARTS, UNIT, Estimate, Matrix, own_code
 from scirep_core.exhibits.scirepeval_codes_figure import Panel, show
 from scirep_core.exhibits.scirepeval_codes_print import marked, task_label
 from scirep_core.kit.formats import FORMATS
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.training.variants import variant as variant_of
 
 CHAPTER = "scirepeval/specialisation"

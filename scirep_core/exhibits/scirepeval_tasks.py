@@ -17,11 +17,11 @@ from scirep_core.data.readers import scirepeval
 from scirep_core.data.task import Labelled, Task
 from scirep_core.data.validate import printed_counts
 from scirep_core.exhibits import counting
-from scirep_core.exhibits.counting import Gathered, arithmetic, by_count, number, row, title
+from scirep_core.exhibits.counting import Gathered, by_count, number, row, title
 from scirep_core.kit.records import Paper
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result, recorded
+from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import Printed, lookup, table
 
 CHAPTER = "scirepeval/tasks"

@@ -30,8 +30,8 @@ from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 from scirep_core.results.differences import measured, versus
 from scirep_core.results.published import lookup
+from scirep_core.training.batching import titled
 from scirep_core.training.config import DataConfig
-from scirep_core.training.data.batching import titled
 
 SETS = ("mesh_descriptors", "cite_count", "same_author", "search")
 """A task of each format whose score is one number, in-train ones, as a training of our own would read them."""

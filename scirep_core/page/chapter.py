@@ -29,16 +29,18 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import NumericError
 from scirep_core.kit.store import home, sha256_bytes, write_bytes, write_json, write_text
+from scirep_core.page import blocks
 from scirep_core.page import parameters as parameters_
 from scirep_core.page.report import svg
-from scirep_core.results import Result, anchor, provenance
+from scirep_core.page.rows import Exhibit, Number, Of
+from scirep_core.page.say import sentences as filled
+from scirep_core.results import Result, anchor, provenance, recorded
 from scirep_core.results.published import Printed
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-Number = Result | Printed
 SIMULATION = (
     "The <strong>live</strong> numbers of this build come from the embedded literature, a generative model of a small "
     "science whose text is invented. They show how the method behaves where the truth is known; they never stand in "
@@ -108,6 +110,8 @@ class Chapter:
                 end = f"{10**-places:.{places}f}"  # a p-value that rounds to nothing is still not nothing
                 text = f"&lt;{end}" if number.value > 0 else f"&gt;-{end}"
             title = f"{number.kind}, n = {number.n}"
+            if number.low is not None and number.high is not None:
+                title += f", 95 % interval {number.low:.{places}f} to {number.high:.{places}f}"
         return f'<a class="scirep-number" href="#{anchor(number.id)}" title="{html.escape(title)}">{text}</a>'
 
     # --------------------------------------------------------------------------------------------------- showing
@@ -119,16 +123,36 @@ class Chapter:
         page: Any = display
         page.display(page.HTML("\n".join(parts)))
 
-    def say(self, *sentences: str) -> None:
-        """Display a paragraph of HTML sentences."""
-        self.show(f"<p>{' '.join(sentence for sentence in sentences if sentence)}</p>")
+    def say(self, *sentences: str, **values: Any) -> None:
+        """Display a paragraph of HTML sentences; with `values` they are templates over them (`page/say.py`)."""
+        shown = filled(self.number, sentences, values) if values else [one for one in sentences if one]
+        if shown or not values:
+            self.show(f"<p>{' '.join(shown)}</p>")
+
+    def exhibit(
+        self, exhibits: str | Sequence[str], rows: Iterable[Result], line: Of = "encoder", column: Of = "metric",
+        printed: tuple[Of, Of] = ("row", "column"), **where: Any,
+    ) -> Exhibit:  # fmt: skip
+        """Return the cells of printed exhibits (by id, "" for none), of these rows and of our recorded run of this chapter."""
+        names = [name for name in ([exhibits] if isinstance(exhibits, str) else exhibits) if name]
+        return Exhibit.of(rows, recorded(self.name, "*"), names, line, column, printed, **where)
+
+    table, forest, compare, means, answer = blocks.table, blocks.forest, blocks.compare, blocks.means, blocks.answer
 
     def note(self, text: str) -> None:
         """Display a call-out: what does not reproduce, a misprint, a warning."""
         self.show(f'<div class="scirep-note"><p>{text}</p></div>')
 
     def figure(self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str) -> None:
-        """Display a figure with its data as CSV and table, how it was made, and the command to redo it.
+        """Display a figure with its data as CSV and table, how it was made, and the command to redo it."""
+        self.show(self.drawn(name, figure, data, caption, alt))
+
+    def drawn(
+        self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str, title: str = ""
+    ) -> str:  # fmt: skip
+        """Return a figure as HTML, with its data as CSV and table, how it was made, and the command to redo it.
+
+        A `title` stands above the drawing: what is to be seen in it, as a sentence.
 
         Writes `figures/<name>.svg`, `.csv` and `.json` into the chapter's folder.
         """
@@ -149,18 +173,19 @@ class Chapter:
         write_text(stem.with_suffix(".csv"), csv)
         write_json(stem.with_suffix(".json"), {**made, "caption": caption, "alt": alt})
         link = base64.b64encode(csv.encode()).decode()
+        head = f'<p class="scirep-title">{html.escape(title)}</p>' if title else ""
         table = data.to_html(
             index=False, border=0, classes="scirep-table", float_format=lambda v: f"{v:.3g}", na_rep=""
         )
         steps = html.escape(json.dumps({k: v for k, v in made.items() if k not in ("figure", "chapter")}, indent=1))
-        self.show(
-            f'<figure class="scirep-figure" id="fig-{slug}">{drawn}',
-            f"<figcaption>{caption}</figcaption>",
+        return (
+            f'<figure class="scirep-figure" id="fig-{slug}">{head}{drawn}\n'
+            f"<figcaption>{caption}</figcaption>\n"
             f'<details class="scirep-made"><summary>Data, how it was made, rerun</summary>'
             f'<p><a download="{slug}.csv" href="data:text/csv;base64,{link}">Data as CSV</a> '
             f"({len(data)} rows)</p><p>Redo it: <code>{html.escape(self.command())}</code></p>"
             f"<pre>{steps}</pre>"
-            f'<div class="scirep-scroll">{table}</div></details></figure>',
+            f'<div class="scirep-scroll">{table}</div></details></figure>'
         )
 
     def finish(self) -> None:

@@ -158,7 +158,13 @@ MARKS: dict[str, dict[str, Any]] = {
     "published": {"marker": "o", "markerfacecolor": PAPER, "markeredgecolor": PUBLISHED, "markeredgewidth": 1.6},
     "recorded": {"marker": "o", "color": RECORDED},
     "live": {"marker": "D", "color": LIVE, "markersize": 5.5},
+    "invented": {"marker": "D", "markerfacecolor": PAPER, "markeredgecolor": LIVE, "markersize": 5.5},
 }
+
+
+def colour_of(mark: Mapping[str, Any]) -> str:
+    """Return the colour of a mark's interval: its own, of a hollow one its edge."""
+    return str(mark.get("color", mark.get("markeredgecolor")))
 
 
 def dot_plot(
@@ -173,7 +179,7 @@ def dot_plot(
     offsets = np.linspace(0.22, -0.22, len(series)) if len(series) > 1 else np.zeros(1)
     for dots, offset in zip(series, offsets, strict=True):
         mark = MARKS[dots.kind]
-        colour = mark.get("color", PUBLISHED)
+        colour = colour_of(mark)
         shown = [(y, label) for y, label in zip(positions, labels, strict=True) if label in dots.values]
         for y, label in shown:
             if label in dots.bounds:

@@ -17,10 +17,10 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,10 @@ from numpy.typing import NDArray
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import read_jsonl
 from scirep_core.kit.store import home, sha256_file, stable_hash
-from scirep_core.results.differences import BETWEEN, against_of
+from scirep_core.results.differences import BETWEEN, against_of, measured
+
+if TYPE_CHECKING:
+    from scirep_core.results.published import Printed
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parent
@@ -83,6 +86,11 @@ class Result:
     def of_systems(self) -> bool:
         """Whether the number is a difference of two systems."""
         return bool(self.against) and self.encoder.endswith(f"{BETWEEN}{self.against}")
+
+    @property
+    def measure(self) -> str:
+        """The metric, of a difference that of both its sides."""
+        return measured(self.metric) or self.metric
 
     @property
     def systems(self) -> tuple[str, str]:
@@ -233,6 +241,28 @@ def code_of(names: Iterable[str]) -> dict[str, str]:
             )
         found |= {path.relative_to(PACKAGE).as_posix(): sha256_file(path) for path in files}
     return found
+
+
+class Dated(Protocol):
+    """Data with a version: a task, a collection."""
+
+    source: str
+    data_hash: str
+
+
+def row_of(data: Dated, **common: Any) -> Callable[..., Result]:
+    """Return what makes rows of `data`: Result with the data's origin, protocol `paper`, this process's provenance and `common`."""
+    filled = {"protocol": "paper", "source": data.source, "data_hash": data.data_hash, "provenance": provenance()}
+    return functools.partial(Result, **filled | common)
+
+
+def arithmetic(exhibit: str, metric: str, value: float, n: int, numbers: Iterable[Printed]) -> Result:
+    """Return a number that follows from printed numbers alone; its data hash is that of the numbers."""
+    quoted = stable_hash([[p.row, p.column, p.value] for p in numbers])
+    return Result(
+        task=f"print/{exhibit}", split="all", metric=metric, protocol="paper", value=float(value), n=n,
+        source=PRINT, data_hash=quoted, provenance=provenance(), note="arithmetic on printed numbers",
+    )  # fmt: skip
 
 
 def provenance() -> dict[str, Any]:

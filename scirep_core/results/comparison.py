@@ -12,7 +12,8 @@ tasks    Pearson correlation of two tasks over systems, tasks ordered by average
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import SIMILARITIES
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of, versus
 
 if TYPE_CHECKING:
     import pandas
@@ -194,6 +196,27 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
     drawn = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Difference(first.value - second.value, float(low), float(high), _two_sided(drawn), first.n)
+
+
+def paired(first: Iterable[Result], second: Iterable[Result]) -> list[Result]:
+    """Return first minus second as rows, for every score of one task, split and metric that both systems have.
+
+    Such a row says what it is against; its interval is of bootstrap values that both sides share, its note has p. Rows
+    without bootstrap values are passed over. Raises ConfigError as `paired_bootstrap` does.
+    """
+    others = {(row.task, row.split, row.metric): row for row in second}
+    made = []
+    for row in first:
+        other = others.get((row.task, row.split, row.metric))
+        if other is None or row.replicates is None or other.replicates is None:
+            continue
+        gap = paired_bootstrap(row, other)
+        made.append(replace(
+            row, metric=f"{row.metric}, {difference_of(row.encoder)} and {other.encoder}", value=gap.value, low=gap.low,
+            high=gap.high, note=f"p = {gap.p:.3g}", replicates=None, similarity="", against=other.encoder,
+            encoder=versus(row.encoder, other.encoder), by_query={},
+        ))  # fmt: skip
+    return made
 
 
 def _settings(first: Result, second: Result) -> list[tuple[str, Any, Any]]:

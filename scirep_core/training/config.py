@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import read_json
 from scirep_core.kit.settings_files import read_toml, read_yaml
-from scirep_core.training.data.batching import Mixing, steps_of
+from scirep_core.training.batching import Mixing, steps_of
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]
 TRIPLET_LOSSES = ("triplet_margin", "contrastive", "in_batch_margin")
@@ -35,7 +35,7 @@ class TrainConfig:
         steps: of the optimiser; 0: as many as `epochs` times all rows take.
         batch: examples of all tasks together that are encoded at once, over all processes.
         accumulation: such batches in one step; batch x accumulation is the effective batch.
-        mixing: how tasks share a batch, see training/data/batching.py.
+        mixing: how tasks share a batch, see training/batching.py.
         learning_rate: peak rate of the trunk.
         conditioning_lr, head_lr: of what the conditioning adds, and of the heads; None: `learning_rate`.
         layer_decay: each layer's rate is this times that of the layer above it (SciMult's code: 0.8).

@@ -34,6 +34,7 @@ from scirep_core.encoders.trunk.speed import flops, matrix_rate
 from scirep_core.kit.errors import NumericError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.balance import balanced
+from scirep_core.training.batching import plan
 from scirep_core.training.checkpoint import (
     BEST,
     At,
@@ -50,7 +51,6 @@ from scirep_core.training.checks import check
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import in_order, triplet_loss
 from scirep_core.training.data import TrainTask
-from scirep_core.training.data.batching import plan
 from scirep_core.training.losses import LOSSES, of_triplets
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
 from scirep_core.training.processes import (

@@ -193,7 +193,7 @@ def hash_of(tasks: Sequence[TrainTask]) -> str:
 
 CODE = (
     "training/loop.py", "training/losses.py", "training/balance.py", "training/config.py", "training/data/__init__.py",
-    "training/data/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/contrast.py",
+    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/contrast.py",
     "training/processes.py", "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
     "encoders/trunk/prepacked.py", "encoders/trunk/bert.py", "encoders/conditioning/base.py",
 )  # fmt: skip
@@ -313,8 +313,8 @@ def _train(
     chosen: Variant, before: Made, start: Base, tasks: Sequence[TrainTask], settings: TrainConfig, options: Mapping[str, Any],
     tokens: Tokens, folder: Path, given: Budget, recipe: Mapping[str, Any], watch: Watch | None,
 ) -> None:  # fmt: skip
-    from scirep_core.encoders.hub import pick_device
     from scirep_core.encoders.models.model_store import finished, save_model, working
+    from scirep_core.encoders.settings import pick_device
     from scirep_core.training.loop import train
 
     model = untrained(chosen, start._replace(folder=before.folder), options, settings.seed).to(pick_device(None))

@@ -22,8 +22,8 @@ import numpy as np
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.training.batching import Mixing
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
-from scirep_core.training.data.batching import Mixing
 from scirep_core.training.data.pairs import SOURCES
 
 # ------------------------------------------------------------------------------------------------------------ variants

@@ -169,7 +169,7 @@ def _size(model: Conditioned) -> dict[str, int]:
 def _machine() -> dict[str, Any]:
     import torch
 
-    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.settings import pick_device
     from scirep_core.encoders.trunk.speed import machine
 
     device = pick_device(None)
@@ -179,7 +179,7 @@ def _machine() -> dict[str, Any]:
 def _model(name: str, start: Start, given: Budget, running: bool = False) -> Conditioned:
     """Return a variant's model as it begins; `running`, laid out for encoding."""
     from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.settings import pick_device
     from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.trunk_encoder import ready
 

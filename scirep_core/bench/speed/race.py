@@ -242,7 +242,7 @@ def race(
     """
     import torch
 
-    from scirep_core.encoders.hub import pick_device
+    from scirep_core.encoders.settings import pick_device
 
     where = pick_device(device)
     wanted = list(names) or known(where)

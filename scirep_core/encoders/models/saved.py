@@ -25,7 +25,7 @@ from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.hub import Settings
+    from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.encoders import Encoder, load_encoder
-from scirep_core.encoders.hub import pick_device
+from scirep_core.encoders.settings import pick_device
 from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders.vectors.encoding import Plan, Record
 from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, reader, shard_path

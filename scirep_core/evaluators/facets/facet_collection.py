@@ -9,6 +9,7 @@ Readings that the printed numbers need and the text does not state:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query
 from scirep_core.results.statistics import Agreement, agreement, bootstrap_median
@@ -99,7 +101,7 @@ class QueryAgreement(NamedTuple):
 
 
 def query_agreement(collection: FacetCollection) -> list[QueryAgreement]:
-    """Return the agreement on every query that two annotators rated."""
+    """Return the agreement on every query that two annotators rated. Raises ConfigError where no query was."""
     found = []
     for query in collection.queries:
         judged = collection.judgements[query]
@@ -113,6 +115,20 @@ def query_agreement(collection: FacetCollection) -> list[QueryAgreement]:
         )
         overruled = float(np.mean((gold != first) & (gold != second)))
         found.append(QueryAgreement(query, agreement(list(first), list(second)), post, overruled))
+    if not found:
+        raise ConfigError(
+            f"{collection.name}: the gold files hold no annotators' ratings (relevance_ann...), so nothing agrees"
+        )
+    return found
+
+
+def per_query(rows: Sequence[QueryAgreement]) -> dict[tuple[str, str], dict[str, float]]:
+    """Return {(facet, "pre/spearman"): {query id: value}}: the values behind each median of Table 2, without undefined ones."""
+    found = {}
+    for stage, facet, name in itertools.product(("pre", "post"), FACETS, COEFFICIENTS):
+        values = {r.query.query_id: float(getattr(getattr(r, stage), name)) for r in rows if r.query.facet == facet}
+        if defined := {query: round(value, 6) for query, value in values.items() if not math.isnan(value)}:
+            found[facet, f"{stage}/{name}"] = defined
     return found
 
 

@@ -42,6 +42,15 @@ class Printed(NamedTuple):
         """Decimals printed."""
         return len(self.value.partition(".")[2])
 
+    def equals(self, value: float) -> bool:
+        """Return whether a value, rounded as the paper rounds, is the printed one."""
+        return f"{value:.{self.decimals}f}" == f"{self.number:.{self.decimals}f}"
+
+    def cuts(self, value: float) -> bool:
+        """Return whether a value is the printed one only if its digits are cut instead of rounded."""
+        scale = 10.0**self.decimals
+        return not self.equals(value) and int(value * scale + 1e-9) == round(self.number * scale)
+
 
 @functools.cache
 def table(exhibit: str) -> tuple[Printed, ...]:

@@ -29,7 +29,7 @@ from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-from scirep_core.training.data.batching import titled, triplets_of
+from scirep_core.training.batching import titled, triplets_of
 
 if TYPE_CHECKING:  # a machine that only trains has no datasets' libraries
     from scirep_core.data.readers.scirepeval import RankedQuery, TrainExample, TrainRow

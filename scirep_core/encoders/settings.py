@@ -1,0 +1,77 @@
+"""What a caller may set beside the model, where it runs, and what token ids it takes: of every encoder that has weights."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from scirep_core.kit.errors import ConfigError
+
+DTYPES = ("float32", "tf32", "bfloat16", "float16")
+
+
+class Settings(NamedTuple):
+    """What a caller may set beside the model: number type, tokens kept of a text, device; None is the default.
+
+    `compiled` has torch's compiler fuse what lies between matrix products, on a GPU: it pays where encoding takes minutes.
+    """
+
+    dtype: str = "float32"
+    max_length: int | None = None
+    device: str | None = None
+    compiled: bool = False
+
+    def rounding(self) -> list[str]:
+        """Return what decides a vector's last digits beside the number type, for fingerprints: in float32 nothing."""
+        if self.dtype == "float32":
+            return []
+        kind = pick_device(self.device).partition(":")[0]
+        return [kind, "compiled"] if self.compiled and kind != "cpu" else [kind]
+
+
+def checked(input_ids: Any, attention_mask: Any, words: int, most: int) -> tuple[Any, Any]:
+    """Return token ids and which of them are tokens, (n, length) tensors of integers and of booleans.
+
+    Args:
+        attention_mask: 1 for a token, 0 for padding; all ones where None.
+        words: ids are 0 to words - 1.
+        most: tokens that a row may have, padding included.
+
+    Raises ConfigError for another shape, a row without a token, too long a row, and an id that the model does not know.
+    """
+    import torch
+
+    ids = torch.as_tensor(input_ids)
+    seen = torch.ones_like(ids) if attention_mask is None else torch.as_tensor(attention_mask)
+    if ids.ndim != 2 or not ids.numel() or seen.shape != ids.shape or ids.is_floating_point():
+        raise ConfigError(
+            f"input_ids {tuple(ids.shape)} of {ids.dtype}, attention_mask {tuple(seen.shape)}: both are tables "
+            "(documents, tokens) of one shape, of integers"
+        )
+    if not (seen := seen.bool()).any(1).all():
+        raise ConfigError("attention_mask: every document needs a token")
+    if ids.shape[1] > most:
+        raise ConfigError(f"input_ids: rows of {ids.shape[1]} tokens, and there is room for {most}. Cut them")
+    wrong = ids[seen & ((ids < 0) | (ids >= words))]
+    if len(wrong):
+        raise ConfigError(f"input_ids: the model has no token {int(wrong[0])}; its ids are 0 to {words - 1}")
+    return ids, seen
+
+
+def pick_device(wanted: str | None = None) -> str:
+    """Return `wanted`, else SCIREP_DEVICE, else cuda where torch sees a GPU, else cpu. ConfigError for one not there."""
+    import torch
+
+    name = wanted or os.environ.get("SCIREP_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"unknown device {name!r}. Set SCIREP_DEVICE to cpu, cuda or cuda:N") from None
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device.type, False) or (
+        device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    ):
+        raise ConfigError(
+            f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or leave it unset"
+        )
+    return name

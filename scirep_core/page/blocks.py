@@ -1,0 +1,285 @@
+"""What a chapter shows of an exhibit, each one call with the same lines and columns: a table, a forest, how ours meets the print.
+
+    chapter.table(caption, exhibit, lines, columns)     printed | real papers under each column; invented papers folded below
+    chapter.forest(name, exhibit, lines, columns, ...)  the same numbers as marks with intervals, a panel a column
+    chapter.compare(exhibit)                            how many of ours are the printed numbers, and which are not
+    chapter.answer(...)                                 the box a chapter opens with
+
+Lines and columns are the exhibit's own where none are given; `labels` has their words. All that is put in is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from scirep_core.page import report
+from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
+from scirep_core.page.say import sentences
+from scirep_core.results import PRINT, Result, arithmetic
+from scirep_core.results.published import Printed, lookup
+
+if TYPE_CHECKING:
+    from scirep_core.page.chapter import Chapter
+
+Labels = Mapping[Any, str]
+CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented"}
+VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
+
+
+def kind_of(column: str) -> str:
+    """Return the CSS class of a column of an exhibit."""
+    return next(name for papers, name in CLASSES.items() if column.startswith(papers))
+
+
+def value_of(number: Number) -> float:
+    """Return a number's value. Raises ValueError for a printed range."""
+    return number.number if isinstance(number, Printed) else number.value
+
+
+def table(
+    chapter: Chapter, caption: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (),
+    labels: Labels | None = None, first: str = "", decimals: int = 1, best: bool = False, summary: str = "",
+) -> None:  # fmt: skip
+    """Show an exhibit as a table; lines without a number are left out, and so is a table without lines.
+
+    Args:
+        caption, first: HTML; what the table shows, and the head of its first column.
+        decimals: of our numbers where none is printed beside them.
+        best: whether the highest number of each column is bold.
+        summary: what is clicked to see the table, where a figure has said it all; "" for an open one.
+    """
+    lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
+    words = {key: (labels or {}).get(key, html.escape(str(key))) for key in (*lines, *columns)}
+    for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
+        body = [
+            (line, [_cell(chapter, exhibit, found, line, column, decimals, best) for column in columns for found in kinds.values()])
+            for line in lines
+        ]  # fmt: skip
+        body = [(line, row) for line, row in body if any(row)]
+        if not body:
+            continue
+        names = [*kinds] * len(columns)
+        heads, groups = (names, [words[c] for c in columns]) if len(kinds) > 1 else ([words[c] for c in columns], [])
+        text = caption if len(kinds) > 1 else f"{caption} ({next(iter(kinds))})"
+        shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
+                             [["", *map(kind_of, names)]] * len(body), groups)  # fmt: skip
+        head = f"{summary}{'; ' if summary else ''}{INVENTED}" if folded else summary
+        chapter.show(fold(head, shown) if head else shown)
+
+
+def fold(summary: str, content: str) -> str:
+    """Return HTML that opens on a click."""
+    return f'<details class="scirep-fold"><summary>{html.escape(summary)}</summary>{content}</details>'
+
+
+def _cell(
+    chapter: Chapter, exhibit: Exhibit, found: Cells, line: Any, column: Any, decimals: int, best: bool
+) -> str:  # fmt: skip
+    number = found.get((line, column))
+    if number is None:
+        return ""
+    printed = exhibit.printed.get((line, column))
+    shown = chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals)
+    highest = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)
+    return f"<strong>{shown}</strong>" if highest else shown
+
+
+# ---- forests ---------------------------------------------------------------------------------------------------------
+
+
+@report.styled
+def forest(
+    chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
+    title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, note: str = "",
+) -> None:  # fmt: skip
+    """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
+
+    Args:
+        title: the conclusion, a sentence computed from rows; it stands above the drawing.
+        axis: what the values are, with their unit.
+        alt: what is seen, for who cannot see it.
+        zero: whether a line marks 0, as for differences.
+        note: what else the caption has to say (HTML).
+    """
+    lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
+    for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
+        there = [line for line in lines if any((line, c) in found for c in columns for found in kinds.values())]
+        if not there:
+            continue
+        figure, frame = _forest(kinds, there, columns, labels or {}, axis, zero)
+        numbers = [r for found in kinds.values() for (_, c), r in found.items() if c in columns and _measured(r)]
+        counts = sorted({row.n for row in numbers})
+        of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
+        bars = " Bars are 95 % intervals." if any(row.low is not None for row in numbers) else ""
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{bars}{of} {note}".strip()
+        drawn = chapter.drawn(
+            f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
+        )
+        chapter.show(fold(f"The figure of {INVENTED}", drawn) if folded else drawn)
+
+
+def _measured(number: Number) -> TypeGuard[Result]:
+    return isinstance(number, Result) and number.source != PRINT
+
+
+def _forest(
+    kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool
+) -> tuple[Any, pd.DataFrame]:  # fmt: skip
+    height = 1.0 + 0.2 * len(lines) * (1 + len(kinds))
+    figure, panels = report.subplots(
+        1, len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
+    )
+    shift = np.linspace(0.22, -0.22, len(kinds)) if len(kinds) > 1 else np.zeros(1)
+    rows = []
+    for ax, column in zip(panels[0], columns, strict=True):
+        for (kind, found), off in zip(kinds.items(), shift, strict=True):
+            marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
+            look = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+            for y, number in marks.items():
+                low, high = getattr(number, "low", None), getattr(number, "high", None)
+                if low is not None and high is not None:
+                    ax.plot([low, high], [y + off] * 2, color=report.colour_of(look), linewidth=1.2)
+                rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
+                             "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
+            ax.plot([*map(value_of, marks.values())], [y + off for y in marks], linestyle="none", label=kind, **look)
+        if zero:
+            ax.axvline(0, color=report.FLOOR, linewidth=1)
+        ax.set_title(str(labels.get(column, column)) if len(columns) > 1 else "")
+        ax.grid(axis="y", visible=False)
+        ax.set_ylim(-0.6, len(lines) - 0.4)
+    figure.supxlabel(axis, fontsize="medium")
+    panels[0][0].set_yticks(range(len(lines)), [str(labels.get(line, line)) for line in reversed(lines)])
+    if len(kinds) > 1:
+        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=len(kinds))
+    return figure, pd.DataFrame(rows)
+
+
+# ---- ours against the print ------------------------------------------------------------------------------------------
+
+
+class Meeting(NamedTuple):
+    """A number of ours and the printed one of the same cell."""
+
+    line: Any
+    column: Any
+    ours: Result
+    printed: Printed
+
+    @property
+    def equal(self) -> bool:
+        """Whether ours, rounded as the paper rounds, is the printed one."""
+        return self.printed.equals(self.ours.value)
+
+    @property
+    def cut(self) -> bool:
+        """Whether ours is the printed one only if its digits are cut instead of rounded."""
+        return self.printed.cuts(self.ours.value)
+
+
+def meetings(exhibit: Exhibit) -> list[Meeting]:
+    """Return every cell that is printed and that we have computed from real papers."""
+    pairs = [(key, exhibit.real[key], printed) for key, printed in exhibit.printed.items() if key in exhibit.real]
+    return [Meeting(*key, ours, p) for key, ours, p in pairs if isinstance(ours, Result) and isinstance(p, Printed)]
+
+
+def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None = None) -> list[Meeting]:
+    """Say how many of our numbers of real papers are the printed ones, and name each that is not; return all of them."""
+    met = meetings(exhibit)
+    off = [one for one in met if not one.equal]
+    chapter.say(
+        "{{ met|length - off|length }} of {{ met|length }} printed numbers of {{ what }} follow to the last digit." if met else "",
+        """{% for one in off %}{{ one.line }}, {{ words.get(one.column, one.column) }}: printed {{ one.printed|n }}, computed
+        {{ one.ours|n(4 if one.ours.value|abs < 1 else 2) }}{{ " (its digits are cut, not rounded)" if one.cut
+        }}{{ ". " if loop.last else "; " }}{% endfor %}""",
+        met=met, off=off, what=what, words=labels or {},
+    )  # fmt: skip
+    return met
+
+
+class Mean(NamedTuple):
+    """A printed average, and what its printed parts give."""
+
+    of: Any
+    printed: Printed
+    made: Result
+    slack: float
+    """How far the two may be apart by rounding alone: half a unit of the last digit of each."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether the average is that of its parts, within rounding."""
+        return abs(self.printed.number - self.made.value) <= self.slack + 1e-9
+
+
+def means(
+    chapter: Chapter, exhibit: str, total: str, parts: Sequence[str] = (), across: str = "row",
+    named: Callable[[str], str] = "mean of the parts, {}".format,
+) -> list[Mean]:  # fmt: skip
+    """Say which printed averages are the means of their printed parts, with those that are not in a folded table; return all.
+
+    Args:
+        exhibit: id of the printed table.
+        total: the row (`across` = "row") or column ("column") that holds the averages.
+        parts: what is averaged; every other row or column where none is given.
+        named: from a column or row to what its mean is called among the chapter's rows.
+    """
+    printed = {
+        (p.row, p.column) if across == "row" else (p.column, p.row): p for p in lookup(exhibit).values() if p.value
+    }
+    parts = list(parts) or [part for part in dict.fromkeys(part for part, _ in printed) if part != total]
+    found = []
+    for of in (name for part, name in printed if part == total):
+        numbers = [printed[part, of] for part in parts if (part, of) in printed]
+        value = float(np.mean([p.number for p in numbers]))
+        made = chapter.record([arithmetic(exhibit, named(of), value, len(numbers), numbers)])[0]
+        slack = 0.5 * (10.0 ** -printed[total, of].decimals + 10.0 ** -min(p.decimals for p in numbers))
+        found.append(Mean(of, printed[total, of], made, slack))
+    off = [one for one in found if not one.follows]
+    chapter.say(
+        "{{ found|length - off|length }} of {{ found|length }} printed averages follow from their parts within rounding"
+        "{% if off %}; not {{ off|map(attribute='of')|listed }}{% endif %}.",
+        found=found, off=off,
+    )  # fmt: skip
+    if off:
+        body = [[html.escape(str(one.of)), chapter.number(one.printed), chapter.number(one.made, 3)] for one in off]
+        shown = report.table(["", "printed", "mean of its parts"], body, "Averages that do not follow from their parts")
+        chapter.show(fold(f"{len(off)} averages that do not follow", shown))
+    return found
+
+
+# ---- the answer ------------------------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line of the answer box: a template as `say` takes them, what became of it, and the id of what proves it."""
+
+    text: str
+    verdict: int | None = None
+    proof: str = ""
+
+
+def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
+    """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
+
+    `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed. A line of which a number is missing
+    is left out.
+    """
+    body = []
+    for head, line in (("The paper says", paper), ("Real papers say", real), ("Not tested here", untested)):
+        text = " ".join(sentences(chapter.number, [line.text], values))
+        if not text:
+            continue
+        badge = (
+            ""
+            if line.verdict is None
+            else f' <span class="scirep-verdict way{line.verdict}">{VERDICTS[line.verdict]}</span>'
+        )
+        proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
+        body.append(f"<dt>{head}</dt><dd>{text}{badge}{proof}</dd>")
+    if body:
+        chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')

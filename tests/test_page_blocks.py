@@ -1,0 +1,254 @@
+"""What a notebook calls says what its rows say: other rows, other words; no rows, no words; strange names stay text.
+
+One battery over the vocabulary of `scirep_core/page/`: it stands where each chapter had tests of its sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import jinja2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scirep_core.page.blocks import Line, meetings
+from scirep_core.page.chapter import Chapter, start
+from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, way
+from scirep_core.page.say import LEVEL, listed, sentences
+from scirep_core.results import Result
+from scirep_core.results.published import lookup
+
+HOSTILE = '<script>alert("x")</script>{{ 7 * 7 }}&'
+SIDE = lambda row: row.task.partition("/")[2]  # noqa: E731
+
+
+def row(metric="pre/spearman", value=0.4553, facet="background", source="real", **more):
+    return Result(**{"task": f"csfcube/{facet}", "split": "all", "metric": metric, "protocol": "paper", "value": value, "n": 16,
+                     "low": value - 0.1, "high": value + 0.1, "source": source, "data_hash": source} | more)  # fmt: skip
+
+
+def link(number, decimals=None, sign=False):
+    return f"<a>{number.value:{'+' if sign else ''}.{2 if decimals is None else decimals}f}</a>"
+
+
+def said(template, **values):
+    return " ".join(sentences(link, [template], values))
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    found: list[str] = []
+    monkeypatch.setattr(Chapter, "show", lambda self, *html: found.append("\n".join(html)))
+    return found
+
+
+@pytest.fixture
+def chapter(parts, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
+    monkeypatch.setattr("scirep_core.page.chapter.recorded", lambda name, profile: [])
+    made = start("csfcube/agreement", data="embedded", papers=300, resamples=100, seed=0)
+    parts.clear()
+    return made
+
+
+def text(html):
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+class Tags(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.names = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+
+
+# ---- sentences -------------------------------------------------------------------------------------------------------
+
+bounds = st.floats(-100, 100, allow_nan=False)
+
+
+@given(bounds, bounds, bounds)
+def test_words_follow_the_interval_and_turn_with_it(first, second, bound):
+    low, high = sorted((first, second))
+    gap = replace(row(), value=(low + high) / 2, low=low, high=high)
+    turned = replace(gap, value=-gap.value, low=-high, high=-low)
+    word = said("{{ gap|way('above', 'below', bound=b) }}", gap=gap, b=bound)
+    assert word == ("above" if low > bound else "below" if high < bound else LEVEL)
+    assert said("{{ gap|way('below', 'above', bound=b) }}", gap=turned, b=-bound) == word
+    wide = replace(gap, low=min(low, bound) - 1, high=max(high, bound) + 1)
+    assert said("{{ gap|way('above', 'below', bound=b) }}", gap=wide, b=bound) == LEVEL
+    assert way(turned, -bound) == -way(gap, bound)
+
+
+def test_a_row_without_an_interval_shows_no_difference():
+    assert way(None) == way(replace(row(), low=None, high=None)) == way(replace(row(), low=None)) == 0
+
+
+@pytest.mark.parametrize("filter", ["n", "n(1)", "ci", "ci(1)", "way('a', 'b')"])
+def test_a_sentence_goes_with_its_number_and_the_others_stay(filter):
+    shown = sentences(
+        link, ["There is {{ a|n }}.", f"And {{{{ b|{filter} }}}}.", "{{ a|n(0) }} again."], {"a": row(), "b": None}
+    )
+    assert shown == ["There is <a>0.46</a>.", "<a>0</a> again."]
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ forgotten|n }}", "{{ forgotten|way('a', 'b') }}", "{{ forgotten }}", "{{ a.none|n }}"]
+)
+def test_a_name_that_was_not_given_is_the_authors_slip(template):
+    with pytest.raises(jinja2.UndefinedError):
+        said(template, a={})
+
+
+def test_what_is_put_in_is_escaped_and_no_template():
+    shown = said("<b>{{ name }}</b> {{ name|code }} {{ [name, name]|listed }} {{ []|listed(name) }}", name=HOSTILE)
+    assert Tags(shown).names == ["b", "code"] and shown.count("{{ 7 * 7 }}") == 5 and "49" not in shown
+
+
+def test_numbers_are_links_with_their_interval():
+    assert (
+        said("{{ a|n(1, sign=True) }}; {{ a|ci(2) }}", a=row())
+        == "<a>+0.5</a>; <a>0.46</a> (95 % interval 0.36 to 0.56)"
+    )
+    assert said("{{ a|ci(2) }}", a=replace(row(), low=None)) == "<a>0.46</a>"
+    assert str(listed(["a", "b", "c"])) == "a, b and c" and str(listed(["a"])) == "a" and str(listed([])) == "none"
+
+
+def test_a_chapter_says_nothing_where_nothing_is_there_and_html_where_no_value_is_given(chapter, parts):
+    chapter.say("{{ a|n }}.", a=None)
+    assert parts == []
+    chapter.say("{{ a|n(1) }} is printed.", a=lookup("CS-T2")["method", "pre/spearman"])
+    chapter.say("<em>{{ as it is }}</em>")
+    assert [text(part) for part in parts] == ["0.31 is printed.", "{{ as it is }}"]
+
+
+# ---- exhibits --------------------------------------------------------------------------------------------------------
+
+
+def exhibit(live=(), kept=(), printed=("CS-T2",)):
+    return Exhibit.of(live, kept, printed, SIDE, "metric", ("row", "column"))
+
+
+def test_real_and_invented_papers_never_share_a_column():
+    shown = exhibit([row(value=0.2, source="embedded")], [row()])
+    assert (
+        list(shown.ours) == [REAL, INVENTED]
+        and list(shown.open) == [PRINTED, REAL]
+        and list(shown.folded) == [INVENTED]
+    )
+    assert shown.real["background", "pre/spearman"].value == 0.4553
+    assert exhibit([row(value=0.2, source="embedded")]).real == {}
+
+
+def test_this_run_wins_over_the_recorded_one_of_the_same_data_and_stands_beside_one_of_other_data():
+    kept = [row(value=0.1), row("post/spearman", 0.2)]
+    same = exhibit([row(value=0.3)], kept)
+    assert {key[1]: r.value for key, r in same.real.items()} == {"pre/spearman": 0.3, "post/spearman": 0.2}
+    other = exhibit([row(value=0.3, data_hash="other")], kept)
+    assert list(other.ours) == [REAL, f"{REAL}, recorded"] and len(other.real) == 1
+    mine = exhibit([row(source="/home/me/papers", value=0.9)], kept)
+    assert (
+        mine.real["background", "pre/spearman"].value == 0.1
+        and mine.ours[OWN]["background", "pre/spearman"].value == 0.9
+    )
+
+
+def test_arithmetic_on_print_is_no_column_of_ours_and_an_empty_printed_cell_no_number():
+    assert exhibit([row(source="print")], [row(source="print")], ()).ours == {}
+    assert all(number.value for number in exhibit().printed.values())
+
+
+def test_cells_are_chosen_by_fields():
+    rows = [row(), row("post/spearman"), row(split="dev")]
+    assert set(cells(rows, "split", "metric", split="all")) == {("all", "pre/spearman"), ("all", "post/spearman")}
+    assert set(cells(rows, "split", "metric", metric=("pre/spearman",), split={"dev"})) == {("dev", "pre/spearman")}
+    assert cells(rows, lambda r: None, "metric") == {}
+
+
+# ---- tables, figures, the print --------------------------------------------------------------------------------------
+
+
+def test_a_table_shows_print_beside_real_papers_and_folds_invented_ones(chapter, parts):
+    shown = exhibit([row(value=0.2, source="embedded")], [row()])
+    chapter.table("T", shown, ["background", "method"], ["pre/spearman"], first="Facet")
+    open_, folded = parts
+    assert "<details" not in open_ and folded.startswith('<details class="scirep-fold">') and INVENTED in text(folded)
+    assert text(open_).count("0.45") == 1 and text(open_).count("0.46") == 1 and "0.31" in open_ and "0.20" in folded
+    assert 'class="published"' in open_ and 'class="recorded"' in open_ and 'class="invented"' in folded
+    assert "95 % interval 0.36 to 0.56" in open_  # where it is pointed at
+
+
+def test_a_table_has_no_line_without_a_number_and_without_lines_it_is_not_there(chapter, parts):
+    chapter.table("T", exhibit([row()], printed=()), ["background", "method"], ["pre/spearman"])
+    assert "method" not in parts[0] and len(parts) == 1
+    chapter.table("T", exhibit(printed=()), ["background"], ["pre/spearman"])
+    chapter.forest("f", exhibit(printed=()), ["background"], ["pre/spearman"], title="t", axis="a", alt="b")
+    assert len(parts) == 1
+
+
+def test_the_best_of_each_column_and_kind_is_marked(chapter, parts):
+    shown = exhibit([row(value=0.1), row(value=0.9, facet="result")])
+    chapter.table("T", shown, columns=["pre/spearman"], best=True)
+    assert re.findall(r"<strong>.*?>([\d.]+)<", parts[0]) == ["0.45", "0.90"]
+
+
+def test_strange_names_are_text_in_tables_and_figures(chapter, parts):
+    shown = exhibit([row(facet=HOSTILE), row(HOSTILE)], printed=())
+    chapter.table("T", shown)
+    chapter.forest("f", shown, title=HOSTILE, axis="ρ", alt=HOSTILE)
+    chapter.compare(shown, HOSTILE)
+    assert "script" not in {name for part in parts for name in Tags(part).names}
+
+
+def test_a_forest_opens_with_its_conclusion_and_carries_its_numbers(chapter, parts, tmp_path):
+    shown = exhibit([row(value=0.2, source="embedded", n=7)], [row()])
+    chapter.forest(
+        "stages",
+        shown,
+        ["background", "method"],
+        ["pre/spearman"],
+        title="They agree",
+        axis="ρ",
+        alt="Dots.",
+        zero=True,
+    )
+    open_, folded = parts
+    assert '<p class="scirep-title">They agree</p><svg' in open_ and "They agree" not in folded
+    assert "<figcaption>Bars are 95 % intervals. n = 16." in open_ and "n = 7" in folded
+    twin = (tmp_path / "chapter" / "figures" / "stages.csv").read_text().splitlines()
+    assert twin[0] == "line,column,kind,value,low,high,n" and len(twin) == 4
+    assert "background,pre/spearman,real papers,0.4553,0.3553,0.5553,16" in twin
+    assert (tmp_path / "chapter" / "figures" / "stages-invented.csv").is_file() and folded.startswith("<details")
+
+
+def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
+    shown = exhibit([row(), row(value=0.314, facet="method"), row(value=0.9, facet="result")])
+    assert [(m.line, m.equal, m.cut) for m in meetings(shown)] == [
+        ("background", False, True), ("method", True, False), ("result", False, False),
+    ]  # fmt: skip
+    chapter.compare(shown, "Table 2", {"pre/spearman": "ρ before"})
+    assert text(parts[0]).startswith(
+        "1 of 3 printed numbers of Table 2 follow to the last digit. background, ρ before: printed"
+    )
+    assert text(parts[0]).count("cut, not rounded") == 1
+    chapter.compare(exhibit([row(source="embedded")]), "Table 2")
+    assert len(parts) == 1  # invented papers are never held against the print
+
+
+# ---- the answer ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("verdict", "word"), [(1, "holds"), (-1, "does not hold"), (0, "open")])
+def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdict, word):
+    lines = Line("So it is.", verdict, "fig-x"), Line("We find {{ a|n }}, {{ name }}."), Line("The rest.")
+    chapter.answer(*lines, a=row(), name=HOSTILE)
+    assert f">{word}</span>" in parts[0] and 'href="#fig-x"' in parts[0] and Tags(parts[0]).names.count("dt") == 3
+    assert "script" not in Tags(parts[0]).names
+    chapter.answer(*lines, a=None, name="")
+    assert Tags(parts[1]).names.count("dt") == 2 and "Real papers" not in parts[1]
