@@ -16,6 +16,7 @@ from scirep_core.exhibits import scirepeval_kinds as kinds
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
 from scirep_core.exhibits.counting import Gathered
 from scirep_core.results import Result
+from scirep_core.results.comparison import paired
 from scirep_core.results.published import lookup, table
 
 
@@ -43,16 +44,6 @@ def test_the_tables_are_complete():
     )
 
 
-def test_averages_of_table_10_follow_from_its_fields_and_are_table_5s():
-    page = Page()
-    mdcr.sums(page)
-    assert (
-        "10 of 10 averages of Table 10 follow from their fields within rounding; 10 of 10 are the same in Table 5"
-        in page.text
-    )
-    assert "Table 5 alone has SPECTER2 MTL CLS" in page.text
-
-
 def test_averages_of_table_7_follow_in_the_publication_and_not_for_aspire_in_the_submission():
     v2, v1 = Page(), Page()
     aspects.sums(v2, "V2-T7")
@@ -61,63 +52,6 @@ def test_averages_of_table_7_follow_in_the_publication_and_not_for_aspire_in_the
     assert "4 of 6 printed averages are further from their columns than rounding explains" in v1.text
     assert "TS ASPIRE CS (-0.19)" in v1.text
     assert "SciNCL + Adapters (" not in v1.text.partition("rounding explains")[2]
-
-
-def test_the_claim_of_appendix_e_is_false_as_printed():
-    page = Page()
-    mdcr.claim(page)
-    assert mdcr.below(mdcr.ENSEMBLE, "MAP") == mdcr.below(mdcr.ENSEMBLE, "R@5") == []
-    assert mdcr.below("SPECTER2 MTL CTRL", "MAP") == ["Geology", "History"]
-    assert (
-        "By the printed table it is below BM25 in no field. The two fields are those of SPECTER2 MTL CTRL by MAP"
-        in page.text
-    )
-
-
-def test_the_claim_would_be_called_right_if_the_table_said_so(monkeypatch):
-    page, printed = Page(), dict(lookup("V2-T10"))
-    for field in ("Geology", "History"):
-        printed[field, f"{mdcr.ENSEMBLE}/MAP"] = printed[field, f"{mdcr.ENSEMBLE}/MAP"]._replace(value="1.0")
-    monkeypatch.setattr(mdcr, "lookup", lambda name: printed if name == "V2-T10" else lookup(name))
-    mdcr.claim(page)
-    assert "The table says the same" in page.text
-
-
-def test_bold_print_that_is_not_the_highest_is_listed():
-    page = Page()
-    mdcr.table10(page)
-    assert "Psychology, SPECTER2 Adapters + MTL CTRL/MAP (39.4, bold)" in page.text
-    assert "differ from the highest number in 6 cells" in page.text
-
-
-def test_bm25_against_scincl_by_field():
-    page = Page()
-    mdcr.against_readme(page)
-    assert (
-        "by MAP 33.7 against 32.6, BM25 ahead in 15 of 19 fields, behind in 4 (Business, Computer Science, Medicine, "
-        "Psychology)" in page.text
-    )
-
-
-def test_section_5s_sentence_on_the_domains_is_checked_by_scincl():
-    page = Page()
-    mdcr.against_readme(page)
-    assert "these numbers do not say so: by MAP BM25 is behind in 2 (Business, Psychology) fields" in page.text
-    assert "not behind in 1 (Biology) that it does" in page.text
-    assert "by R@5 BM25 is behind in 5 (Business, Mathematics, Physics, Psychology, Sociology) fields" in page.text
-    assert "SPECTER’s numbers by field are not at hand" in page.text
-
-
-def test_section_5s_sentence_would_be_called_right_if_the_numbers_said_so(monkeypatch):
-    page, ten, theirs = Page(), dict(lookup("V2-T10")), dict(lookup("SR-MDCR"))
-    for field in mdcr.fields():
-        for metric in mdcr.METRICS.values():
-            shift = 1 if field in mdcr.EXEMPT else -1
-            key = (field, f"SciNCL/{metric}")
-            theirs[key] = theirs[key]._replace(value=f"{ten[field, f'BM25/{metric}'].number + shift:.1f}")
-    monkeypatch.setattr(mdcr, "lookup", {"V2-T10": ten, "SR-MDCR": theirs}.__getitem__)
-    mdcr.against_readme(page)
-    assert "these numbers say the same" in page.text
 
 
 # ---- ours ------------------------------------------------------------------------------------------------------------
@@ -156,7 +90,7 @@ def test_averages_weigh_units_as_table_7_does():
 
 def test_differences_are_paired_and_the_sentence_follows_their_intervals():
     one, other = (rows + aspects.averages(rows) for rows in (of_system("ts:minilm", 3), of_system("minilm", 0)))
-    gaps = kinds.differences(one, other)
+    gaps = paired(one, other)
     assert {round(r.value, 6) for r in gaps} == {3.0}
     assert all(r.low == pytest.approx(3, abs=1e-4) for r in gaps)  # the same draws: no spread at all
     page = Page()
@@ -235,14 +169,6 @@ def test_a_kind_without_numbers_has_no_column_and_is_named_once(monkeypatch):
     assert kinds.data_of([replace(r, source="real") for r in rows]) == "real data"
 
 
-def field_rows(encoder: str, art: float, law: float, n: int = 20) -> list[Result]:
-    return [
-        row(mdcr.TASK, metric, encoder, value, split, n, seed)
-        for metric in mdcr.METRICS
-        for split, value, seed in (("test/Art", art, 1), ("test/Law", law, 2), ("test", (art + law) / 2, 3))
-    ]
-
-
 def test_a_pair_of_papers_is_a_table_of_numbers_below_its_sentences(monkeypatch):
     from small_tasks import all_tasks
 
@@ -254,51 +180,3 @@ def test_a_pair_of_papers_is_a_table_of_numbers_below_its_sentences(monkeypatch)
     assert ">A1<" in table and ">B1<" in table
     assert all(sentence not in table for sentence in re.findall("<li>(.*?)</li>", page.text))
     assert page.text.count("<ol>") == 2
-
-
-def test_fields_are_told_apart_by_intervals_and_only_with_enough_queries():
-    page = Page()
-    gaps = kinds.differences(field_rows("minilm", 40, 20), field_rows("bm25", 30, 25))
-    mdcr.by_field(page, gaps)
-    assert "MiniLM − BM25 in MAP: ahead (+2.5" in page.text
-    assert "above 0 in 1 (Art), below 0 in 1 (Law), and holds 0 in 0" in page.text
-    assert "2 of 2 fields have 10 queries or more and are told apart" in page.text
-    few = Page()
-    mdcr.by_field(few, kinds.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
-    assert few.text.count("fields are not told apart: they have 3 queries each, and intervals are read from 10") == 1
-    assert "its interval lies above" not in few.text
-    mdcr.draw(page, gaps)
-    assert list(page.figures) == ["fields-map-live"]
-
-
-def test_a_field_of_few_queries_has_no_interval_in_the_figure():
-    frames = []
-    page = Page()
-    page.figure = lambda name, figure, data, caption, alt: frames.append(data)
-    mdcr.draw(page, kinds.differences(field_rows("minilm", 40, 20, 3), field_rows("bm25", 30, 25, 3)))
-    shown = frames[0].set_index("field")
-    assert shown.loc[["test/Art", "test/Law"], ["low", "high"]].isna().all().all()
-    assert shown.loc["test", ["low", "high"]].notna().all()
-
-
-def test_the_oracle_may_lose_a_field_and_is_said_to():
-    page = Page()
-    mdcr.beside_oracle(page, [*field_rows("oracle", 50, 15, 3), *field_rows("minilm", 40, 20, 3)])
-    assert "happens in 1 of 2 fields (MiniLM in 1 (Law)), and over all fields for no system" in page.text
-    none = Page()
-    mdcr.beside_oracle(none, field_rows("minilm", 40, 20))
-    assert none.said == []
-
-
-def test_tables_of_ours():
-    page = Page()
-    rows = [r for name in ("random", "bm25", "minilm") for r in field_rows(name, 40, 20)]
-    mdcr.table5(page, rows)
-    mdcr.field_table(page, rows)
-    mdcr.field_table(page, [])
-    assert "BM25" in page.text
-    assert "mean over fields" in page.text
-    assert "ceiling" not in page.text
-    assert "20 queries" in page.text
-    assert page.text.count("0 to 100") >= 2
-    assert page.text.count(">33.7<") <= 1

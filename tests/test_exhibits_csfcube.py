@@ -15,7 +15,6 @@ from blank_page import Page
 from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.exhibits import counting
-from scirep_core.exhibits import csfcube_agreement as agreement
 from scirep_core.exhibits import csfcube_baselines as baselines
 from scirep_core.exhibits import csfcube_collection as collection_
 from scirep_core.exhibits import csfcube_errors as errors
@@ -26,7 +25,7 @@ from scirep_core.results import Result
 from scirep_core.results.differences import difference_of
 from scirep_core.results.published import Printed, lookup
 
-MODULES = (agreement, baselines, collection_, errors, tests, counting)
+MODULES = (baselines, collection_, errors, tests, counting)
 
 
 @pytest.fixture(autouse=True)
@@ -138,17 +137,6 @@ def test_every_part_of_the_pages_stands_on_a_tiny_collection(tiny):
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("low", "meet"), [(0.36, "overlap"), (0.38, "do not overlap")])
-def test_the_facets_of_least_and_most_agreement_and_whether_their_intervals_meet(low, meet):
-    page = Page()
-    agreement.summary(page, [
-        row("pre/spearman", 0.31, "method", low=0.26, high=0.37), row("pre/spearman", 0.42, "result", low=0.2, high=0.6),
-        row("pre/spearman", 0.46, "background", low=low, high=0.51),
-    ])  # fmt: skip
-    assert "least on method (ρ = 0.31) and most on background (ρ = 0.46)" in plain(page)
-    assert f"the 95 % intervals of these two medians {meet}." in plain(page)
 
 
 @pytest.mark.parametrize(
