@@ -14,8 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from scirep_core.data import folder as folders
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.sources import check_size, ensure, generator_version
@@ -31,6 +29,8 @@ def write_embedded(out: Path, papers: int, seed: int, say: Callable[[str], None]
 
     Raises ConfigError for a folder that holds something else, and as `check_size` does; CacheError if it cannot be written.
     """
+    from filelock import FileLock  # names are read without it
+
     check_size(papers, seed)
     made = {"papers": papers, "seed": seed, "generator": generator_version()}
     if out.exists() and not out.is_dir():

@@ -12,8 +12,6 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
 from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.manifests.download import readable
@@ -66,6 +64,8 @@ def ensure(root: Path, collection: str, papers: int, seed: int) -> Path:
 
     Raises ConfigError as `check_size` does, CacheError where the folder cannot be written.
     """
+    from filelock import FileLock  # names are read without it
+
     check_size(papers, seed)
     if sound(root, collection):
         return root
