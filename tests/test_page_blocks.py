@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from scirep_core.page.blocks import Line, meetings
 from scirep_core.page.chapter import Chapter, start
-from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, way
+from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way
 from scirep_core.page.say import LEVEL, listed, sentences
-from scirep_core.results import Result
+from scirep_core.results import PRINT, ROOT, Result, read_results
 from scirep_core.results.published import lookup
 
 HOSTILE = '<script>alert("x")</script>{{ 7 * 7 }}&'
@@ -157,6 +157,14 @@ def test_this_run_wins_over_the_recorded_one_of_the_same_data_and_stands_beside_
         mine.real["background", "pre/spearman"].value == 0.1
         and mine.ours[OWN]["background", "pre/spearman"].value == 0.9
     )
+
+
+def test_every_recorded_source_is_known_and_a_folder_is_the_readers_own():
+    sources = {row.source for path in ROOT.glob("results/**/*.jsonl*") for row in read_results(path)}
+    assert "embedded" in sources and all(papers_of(row(source=name)) != OWN for name in sources - {PRINT})
+    assert [papers_of(row(source=name)) for name in ("real", "open", "drawn", "/home/me", "papers")] == [
+        REAL, REAL, INVENTED, OWN, OWN,
+    ]  # fmt: skip
 
 
 def test_arithmetic_on_print_is_no_column_of_ours_and_an_empty_printed_cell_no_number():

@@ -22,7 +22,9 @@ Cells = Mapping[tuple[Any, Any], Number]
 Of = str | Callable[[Any], Any]
 """What is read of a number: a field by name, or a function of it; a number of which it is None has no place."""
 PRINTED, REAL, OWN, INVENTED = "printed", "real papers", "your papers", "invented papers"
-_PAPERS = {"real": REAL, "open": REAL, "scores": REAL, "embedded": INVENTED}
+_PAPERS = {"real": REAL, "open": REAL, "abstracts": REAL, "checkpoint": REAL,
+           "embedded": INVENTED, "scores": INVENTED, "drawn": INVENTED}  # fmt: skip
+"""Source of a row -> its papers: `scores` are correlations over embedded tasks, `drawn` are random tokens. Others are folders."""
 RECORDED = ", recorded"
 
 
