@@ -207,11 +207,13 @@ def test_the_best_of_each_column_and_kind_is_marked(chapter, parts):
 
 
 def test_strange_names_are_text_in_tables_and_figures(chapter, parts):
-    shown = exhibit([row(facet=HOSTILE), row(HOSTILE)], printed=())
-    chapter.table("T", shown)
-    chapter.forest("f", shown, title=HOSTILE, axis="ρ", alt=HOSTILE)
-    chapter.compare(shown, HOSTILE)
-    assert "script" not in {name for part in parts for name in Tags(part).names}
+    shown = exhibit([row(facet=HOSTILE), row(HOSTILE), row("$x^$")], printed=())
+    for labels in ({}, dict.fromkeys(shown.axis(0) + shown.axis(1), HOSTILE)):
+        chapter.table("T", shown, labels=labels, first="Facet")
+        chapter.forest("f", shown, title=HOSTILE, axis="ρ", alt=HOSTILE, labels=labels)
+        chapter.compare(shown, HOSTILE, labels)
+    chapter.table("T", shown, summary=HOSTILE)
+    assert len(parts) == 5 and "script" not in {name for part in parts for name in Tags(part).names}
 
 
 def test_a_forest_opens_with_its_conclusion_and_carries_its_numbers(chapter, parts, tmp_path):

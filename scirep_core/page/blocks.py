@@ -2,10 +2,12 @@
 
     chapter.table(caption, exhibit, lines, columns)     printed | real papers under each column; invented papers folded below
     chapter.forest(name, exhibit, lines, columns, ...)  the same numbers as marks with intervals, a panel a column
-    chapter.compare(exhibit)                            how many of ours are the printed numbers, and which are not
-    chapter.answer(...)                                 the box a chapter opens with
+    chapter.compare(exhibit, what)                      how many of ours are the printed numbers, and which are not
+    chapter.means(exhibit id, total)                    which printed averages follow from their printed parts
+    chapter.answer(paper, real, untested)               the box a chapter opens with
 
-Lines and columns are the exhibit's own where none are given; `labels` has their words. All that is put in is escaped.
+Lines and columns are the exhibit's own where none are given; `labels` has their words. Names, labels and titles are
+text and escaped; captions, notes and the templates of sentences are the author's HTML.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def table(
         summary: what is clicked to see the table, where a figure has said it all; "" for an open one.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
-    words = {key: (labels or {}).get(key, html.escape(str(key))) for key in (*lines, *columns)}
+    words = {key: html.escape(str((labels or {}).get(key, key))) for key in (*lines, *columns)}
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
         body = [
             (line, [_cell(chapter, exhibit, found, line, column, decimals, best) for column in columns for found in kinds.values()])
@@ -127,6 +129,11 @@ def _measured(number: Number) -> TypeGuard[Result]:
     return isinstance(number, Result) and number.source != PRINT
 
 
+def _plain(name: Any) -> str:
+    """Return a name as matplotlib draws it letter by letter: dollars would make it a formula."""
+    return str(name).replace("$", r"\$")
+
+
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
@@ -149,11 +156,11 @@ def _forest(
             ax.plot([*map(value_of, marks.values())], [y + off for y in marks], linestyle="none", label=kind, **look)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
-        ax.set_title(str(labels.get(column, column)) if len(columns) > 1 else "")
+        ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.6, len(lines) - 0.4)
     figure.supxlabel(axis, fontsize="medium")
-    panels[0][0].set_yticks(range(len(lines)), [str(labels.get(line, line)) for line in reversed(lines)])
+    panels[0][0].set_yticks(range(len(lines)), [_plain(labels.get(line, line)) for line in reversed(lines)])
     if len(kinds) > 1:
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=len(kinds))
     return figure, pd.DataFrame(rows)
