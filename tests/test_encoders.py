@@ -15,7 +15,7 @@ import tiny_models
 from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
 
 from scirep_core import load_encoder
-from scirep_core.encoders import ENCODERS, hub
+from scirep_core.encoders import ENCODERS, hub, settings
 from scirep_core.encoders.ensemble import Ensemble
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
@@ -409,7 +409,7 @@ def test_where_it_ran_is_part_of_the_fingerprint_in_half_precision_only(tmp_path
     folder = str(bert(tmp_path / "b"))
 
     def fingerprint(dtype, device):
-        monkeypatch.setattr(hub, "pick_device", lambda wanted: device)
+        monkeypatch.setattr(settings, "pick_device", lambda wanted: device)
         return load_encoder(folder, dtype=dtype).fingerprint
 
     for dtype, kinds in (("float32", 1), ("bfloat16", 2), ("float16", 2)):
