@@ -1,6 +1,7 @@
 """What a type of textual neighbour does to a collection's vectors, as rows: by code and by category (sections 6.1-6.3).
 
     nn1_ret, nn10_ret            % of altered texts that have their original among the 1 or 10 nearest of X
+    same_vector                  % of altered texts whose vector is their original's, to rounding
     aop@10, aop@20               % of the 10 or 20 nearest that an altered text and its original share, among f(X) u X
     inter_mean, _sd, _min, _max  cosines of all pairs of altered texts, inter_skew their skewness; above_mean, % of pairs above
                                  the mean
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.evaluators import neighbourhoods
-from scirep_core.evaluators.rows import Asked, counted, draws, sentence
+from scirep_core.evaluators.rows import Asked, counted, draws, sentence, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
@@ -32,6 +33,8 @@ QUERIES = 2000
 """Papers that overlap is measured on (section 6.3)."""
 RETRIEVED = (1, 10)
 OVERLAPS = (10, 20)
+SAME = 1e-5
+"""Distance by cosine up to which vectors count as one: encoders on other processors round differently."""
 
 
 class Cloud(NamedTuple):
@@ -66,6 +69,16 @@ def retrieval(asked: Asked, pool: NDArray[np.floating], clouds: Clouds, tell: Te
         *(row for name, found in values.items() for row in _rows(asked, name, found, clouds, len(pool), _among(pool))),
         *rows,
     ]
+
+
+def same_vector(asked: Asked, pool: NDArray[np.floating], clouds: Clouds) -> list[Result]:
+    """Return by code the share of altered texts whose vector is that of the original: a change that is not seen."""
+    rows = []
+    for code, cloud in clouds.items():
+        if len(cloud.own):
+            apart = 1 - np.einsum("ij,ij->i", unit(cloud.vectors), unit(pool[cloud.own]))
+            rows.append(asked.row("same_vector", 100 * float((apart < SAME).mean()), len(cloud.own), code))
+    return rows
 
 
 class Readings(NamedTuple):

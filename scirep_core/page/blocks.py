@@ -270,6 +270,11 @@ class Line(NamedTuple):
     proof: str = ""
 
 
+def badge(verdict: int) -> str:
+    """Return a verdict as HTML."""
+    return f'<span class="scirep-verdict way{verdict}">{VERDICTS[verdict]}</span>'
+
+
 def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
     """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
 
@@ -281,12 +286,8 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
         text = " ".join(sentences(chapter.number, [line.text], values))
         if not text:
             continue
-        badge = (
-            ""
-            if line.verdict is None
-            else f' <span class="scirep-verdict way{line.verdict}">{VERDICTS[line.verdict]}</span>'
-        )
         proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
-        body.append(f"<dt>{head}</dt><dd>{text}{badge}{proof}</dd>")
+        verdict = "" if line.verdict is None else f" {badge(line.verdict)}"
+        body.append(f"<dt>{head}</dt><dd>{text}{verdict}{proof}</dd>")
     if body:
         chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')

@@ -30,6 +30,7 @@ from scirep_core.data.task import Task
 from scirep_core.kit.errors import NumericError
 from scirep_core.kit.store import home, sha256_bytes, write_bytes, write_json, write_text
 from scirep_core.page import blocks
+from scirep_core.page import claims as claims_
 from scirep_core.page import parameters as parameters_
 from scirep_core.page.report import svg
 from scirep_core.page.rows import Exhibit, Number, Of
@@ -138,6 +139,7 @@ class Chapter:
         return Exhibit.of(rows, recorded(self.name, "*"), names, line, column, printed, **where)
 
     table, forest, compare, means, answer = blocks.table, blocks.forest, blocks.compare, blocks.means, blocks.answer
+    claims = claims_.claims
 
     def note(self, text: str) -> None:
         """Display a call-out: what does not reproduce, a misprint, a warning."""

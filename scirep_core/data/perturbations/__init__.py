@@ -61,6 +61,15 @@ class Perturbation(NamedTuple):
     change: Change
     random: bool = False
 
+    @property
+    def words(self) -> str:
+        """What is done, in words: "abstract: nouns deleted"."""
+        if self.title == self.abstract:
+            return f"title and abstract: {self.title}"
+        return "; ".join(
+            f"{field}: {done}" for field, done in (("title", self.title), ("abstract", self.abstract)) if done != KEPT
+        )
+
 
 _of = functools.partial
 KEPT = "kept"
