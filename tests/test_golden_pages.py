@@ -23,6 +23,7 @@ GOLDEN = Path(__file__).parent / "golden"
 PAGES: dict[str, dict[str, Any]] = {
     "csfcube/agreement": {"papers": 300, "resamples": 100},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -91,7 +92,7 @@ def reprint(monkeypatch: pytest.MonkeyPatch, **changes: dict[tuple[str, str], st
         new = changes.get(exhibit.replace("-", "_"), {})
         return {key: one._replace(value=new.get(key, one.value)) for key, one in before(exhibit).items()}
 
-    for module in ("results.published", "page.blocks", "page.rows"):
+    for module in ("results.published", "page.blocks", "page.rows", "page.claims"):
         monkeypatch.setattr(f"scirep_core.{module}.lookup", lookup)
 
 

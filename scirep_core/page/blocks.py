@@ -114,7 +114,8 @@ def forest(
         if not there:
             continue
         figure, frame = _forest(kinds, there, columns, labels or {}, axis, zero)
-        numbers = [r for found in kinds.values() for (_, c), r in found.items() if c in columns and _measured(r)]
+        marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in columns]
+        numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
         of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
         bars = " Bars are 95 % intervals." if any(row.low is not None for row in numbers) else ""

@@ -1,18 +1,11 @@
 """A paper's statements held against systems of ours: a line each, decided where an interval leaves out the bound.
 
     Claim("TN-C7:two", "SPECTER", "only these two are found below {{ bound|n }} %", below("nn1_ret", two, but=others))
+    chapter.claims(caption, exhibit, claims)   the table; `decide` gives its verdicts before it is shown
 
-    below(metric, splits, but)      every one lies below the printed bound, and those of `but` above it
-    above(metric, splits, but)      the other way round
-    ordered(metric, pairs)          of each pair the first lies above the second, by their paired difference
-    level(metric, splits, within)   every one lies within so much of the bound; of pairs, the two sides of each other
-    helps(metric, splits, but)      a difference is above 0 for every one, and not for those of `but`
-
-    chapter.claims(caption, exhibit, claims)   the table; `decide` gives the same verdicts before the table is shown
-
-An exhibit of claims has rows by (metric, split) as lines and systems as columns; a pair of splits stands for their difference,
-whose bound is 0. A statement holds where all of it is decided so, does not hold where one part is decided against it, and is
-open else. What was not measured decides nothing; where nothing of it was measured, a statement has no verdict.
+The exhibit has rows by (metric, split) as lines and systems as columns; a pair of splits stands for their difference, whose
+bound is 0. A statement holds where all its parts are decided so, does not hold where one is decided against it, and is open
+else. What was not measured decides nothing; a statement of which nothing was measured has no verdict.
 """
 
 from __future__ import annotations
@@ -21,12 +14,10 @@ import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-
 from scirep_core.page import report
 from scirep_core.page.blocks import Labels, badge, fold, kind_of
-from scirep_core.page.rows import PRINTED, Cells, Exhibit, way
-from scirep_core.page.say import listed, sentences
+from scirep_core.page.rows import Cells, Exhibit, way
+from scirep_core.page.say import sentences
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import Printed, lookup
@@ -36,9 +27,7 @@ if TYPE_CHECKING:
 
 Split = str | tuple[str, str]
 Rows = Mapping[tuple[str, str], Result]
-DETAIL = """{% if rows|length == 1 %}{{ rows[0]|n(1, sign=rows[0].against != "") }}{% else %}{{ so|length }} of {{ rows|length }}
-{%- if so and against %}; not {{ named(against) }}{% endif %}
-{%- if undecided|length not in (0, rows|length) %}; open: {{ named(undecided) }}{% endif %}{% endif %}"""
+Side = Callable[[Result, float], int]
 
 
 class Verdict(NamedTuple):
@@ -52,10 +41,10 @@ Test = Callable[[Rows, float], Verdict | None]
 
 
 class Claim(NamedTuple):
-    """What a paper `says` (a template over `bound`) and `of` whom, and the test of it.
+    """What a paper `says` (a template over `bound`), `of` whom, and what tests it.
 
-    `exhibit` is the id of what prints its bound in a row that `of` names, with a word of the bound's column after a colon where
-    there are several; "" where no bound is printed.
+    `exhibit` prints the bound in a row that `of` names: its id, after a colon a word of the column where there are several, ""
+    where no bound is printed.
     """
 
     exhibit: str
@@ -65,25 +54,19 @@ class Claim(NamedTuple):
 
     @property
     def bound(self) -> Printed | None:
-        """The printed bound; None where none is printed. Raises IndexError where the exhibit has no such number."""
+        """The printed bound. Raises StopIteration where the exhibit has no such number."""
         name, _, word = self.exhibit.partition(":")
-        return (
-            [p for (row, column), p in lookup(name).items() if row in self.of and word in column][0] if name else None
-        )
+        found = (p for (row, column), p in (lookup(name) if name else {}).items() if row in self.of and word in column)
+        return next(found) if name else None
 
 
-# ---- tests -----------------------------------------------------------------------------------------------------------
-
-
-def _all(metric: str, expected: Mapping[Split, Callable[[Result, float], int]]) -> Test:
+def _all(metric: str, expected: Mapping[Split, Side]) -> Test:
     def test(rows: Rows, bound: float) -> Verdict | None:
         parts: dict[Split, tuple[int, Result | None]] = {}
         for split, side in expected.items():
-            pair = isinstance(split, tuple)
-            row = rows.get((difference_of(metric), versus(*split)) if isinstance(split, tuple) else (metric, split))
-            parts[split] = side(row, 0.0 if pair else bound) if row else 0, row
-        measured = any(row for _, row in parts.values())
-        return Verdict(min(side for side, _ in parts.values()), parts) if measured else None
+            row = rows.get((metric, split) if isinstance(split, str) else (difference_of(metric), versus(*split)))
+            parts[split] = side(row, bound if isinstance(split, str) else 0.0) if row else 0, row
+        return Verdict(min(at for at, _ in parts.values()), parts) if any(row for _, row in parts.values()) else None
 
     return test
 
@@ -99,12 +82,12 @@ def below(metric: str, splits: Iterable[Split], but: Iterable[Split] = ()) -> Te
 
 
 def ordered(metric: str, pairs: Iterable[tuple[str, str]]) -> Test:
-    """Test whether the first of each pair lies above the second."""
+    """Test whether the first of each pair lies above the second, by their paired difference."""
     return above(metric, pairs)
 
 
 def level(metric: str, splits: Iterable[Split], within: float = 0.0) -> Test:
-    """Test whether splits lie within so much of the bound; that nothing lies between two sides (0) can be refuted alone."""
+    """Test whether splits lie within so much of the bound; that two sides are equal (within 0) can only be refuted."""
 
     def near(row: Result, bound: float) -> int:
         high, low = way(row, bound + within), way(row, bound - within)
@@ -119,17 +102,12 @@ def helps(metric: str, splits: Iterable[str], but: Iterable[str] = ()) -> Test:
     def idle(row: Result, bound: float) -> int:
         return 0 if row.low is None else 1 - 2 * (way(row, bound) == 1)
 
-    return _all(difference_of(metric), dict.fromkeys(splits, way) | dict.fromkeys(but, idle))
-
-
-# ---- showing ---------------------------------------------------------------------------------------------------------
+    return _all(difference_of(metric), {**dict.fromkeys(splits, way), **dict.fromkeys(but, idle)})
 
 
 def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Verdict]:
     """Return the verdicts by claim and system, of rows by ((metric, split), system)."""
-    systems: dict[Any, dict[tuple[str, str], Any]] = {}
-    for (key, system), row in cells.items():
-        systems.setdefault(system, {})[key] = row
+    systems: dict[Any, Any] = {name: {key: row for (key, s), row in cells.items() if s == name} for _, name in cells}
     bounds = [(claim, claim.bound.number if claim.bound else 0.0) for claim in stated]
     found = {(claim, name): claim.test(rows, bound) for claim, bound in bounds for name, rows in systems.items()}
     return {key: verdict for key, verdict in found.items() if verdict}
@@ -138,21 +116,26 @@ def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Ver
 def claims(
     chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
-    """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers.
-
-    `labels` has words for systems and splits (HTML), as `caption` is.
-    """
+    """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers."""
     words = labels or {}
+    said = [
+        (claim, text) for claim in stated for text in sentences(chapter.number, [claim.says], {"bound": claim.bound})
+    ]
     for papers, cells in exhibit.ours.items():
-        verdicts = decide(stated, cells)
-        systems = list(dict.fromkeys(system for _, system in verdicts))
+        found = decide(stated, cells)
+        systems = list(dict.fromkeys(system for _, system in found))
         body = [
-            [f'<div class="text">{said}</div>', html.escape(claim.of),
-             *(_cell(chapter, verdicts.get((claim, system)), words) for system in systems)]
-            for claim in stated
-            for said in sentences(chapter.number, [claim.says], {"bound": claim.bound})
-        ]  # fmt: skip
-        heads = [f'<span class="text">{head}</span>' for head in ("of", *(_word(system, words) for system in systems))]
+            [
+                f'<div class="text">{text}</div>',
+                html.escape(c.of),
+                *(_cell(chapter, found.get((c, s)), words) for s in systems),
+            ]
+            for c, text in said
+        ]
+        heads = [
+            f'<span class="text">{head}</span>'
+            for head in ("of", *(words.get(s, html.escape(str(s))) for s in systems))
+        ]
         classes = [["", "text published", *[f"text {kind_of(papers)}"] * len(systems)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
         if systems:
@@ -160,18 +143,14 @@ def claims(
     return decide(stated, exhibit.real)
 
 
-def _word(key: Split, words: Labels) -> Markup:
-    if isinstance(key, tuple) and key not in words:
-        return Markup(" over ").join(_word(one, words) for one in key)
-    return Markup(words.get(key, html.escape(str(key))))
-
-
 def _cell(chapter: Chapter, verdict: Verdict | None, words: Labels) -> str:
+    """Return a verdict, and what decided it: the number, the one part that is in the way, or how many parts."""
     if verdict is None:
         return ""
-    so, against, undecided = ([split for split, (side, _) in verdict.parts.items() if side == at] for at in (1, -1, 0))
-    detail = sentences(chapter.number, [DETAIL], {
-        "rows": [row for _, row in verdict.parts.values()], "so": so, "against": against, "undecided": undecided,
-        "named": lambda splits: listed(_word(s, words) for s in splits) if len(splits) < 3 else len(splits),
-    })  # fmt: skip
-    return f"{badge(verdict.way)} {detail[0]}"
+    first, *more = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
+    row, *others = [row for _, row in verdict.parts.values()]
+    if row and not others:
+        return f"{badge(verdict.way)} {chapter.number(row, 1, bool(row.against))}"
+    alone = verdict.way < 1 and not more and isinstance(first, str)
+    which = words.get(first, html.escape(str(first))) if alone else f"{1 + len(more)} of {len(verdict.parts)}"
+    return f"{badge(verdict.way)} for {which}"
