@@ -22,8 +22,6 @@ from scirep_core.exhibits import neighbours_embedding_claims as space_claims
 from scirep_core.exhibits import neighbours_embedding_space as space
 from scirep_core.exhibits import neighbours_overlap as overlap
 from scirep_core.exhibits import neighbours_overlap_order as order
-from scirep_core.exhibits import neighbours_retrieval as retrieval
-from scirep_core.exhibits import neighbours_retrieval_claims as claims
 from scirep_core.exhibits import neighbours_views as views
 from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.kit.records import Paper
@@ -133,139 +131,8 @@ def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
         assert views.edged(kept, 60) == kept
 
 
-# ---- retrieval -------------------------------------------------------------------------------------------------------
-
-FOUND: Values = {
-    **{("nn1_ret", code): (99.0, 97.0, 100.0) for code in PERTURBATIONS},
-    **{("nn1_ret", code): around(50) for code in claims.SPECTERS},
-    **{(metric, split): (99.0, 97.0, 100.0) for metric in ("nn1_ret", "nn10_ret") for split in CATEGORIES},
-    **{(f"{metric}_pooled", split): (99.0, 97.0, 100.0) for metric in ("nn1_ret", "nn10_ret") for split in CATEGORIES},
-    **{("same_vector", code): (0.0, None, None) for code in PERTURBATIONS},
-}
-
-
-def cell(number: int, changed: Values, base: Values | None = None) -> str:
-    """Return the cell of a statement, by its place in the table."""
-    table: list[drawing.Statement] = []
-    page = Page(**GIVEN)
-    shown = views.runs("x", rows(changed, FOUND if base is None else base))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "statements_table", lambda chapter, shown, statements, caption: table.extend(statements))
-        claims.statements(page, shown)
-    return plain(table[number].holds(views.views(shown)[0]))
-
-
-@pytest.mark.parametrize(
-    ("value", "says"), [(40.0, "holds: 40.0 (38.0 to 42.0)"), (93.0, "does not hold: 93.0"), (50.5, "open: 50.5")]
-)
-def test_a_bound_is_decided_by_the_interval(value, says):
-    assert cell(0, {("nn10_ret", LO_DS): around(value)}).startswith(says)
-
-
-def test_the_two_codes_of_specter_are_looked_for_among_all():
-    assert cell(2, {}) == "holds: below are TDelNN and T_A_DelNNChar"
-    assert cell(2, {("nn1_ret", "T_ARot"): around(50)}).startswith("does not hold: below are T_ARot")
-    assert cell(2, {("nn1_ret", "TDelNN"): around(95)}) == "does not hold: below is T_A_DelNNChar"
-    assert cell(2, {("nn1_ret", "T_ARot"): around(90)}) == "open: below are TDelNN and T_A_DelNNChar; open for T_ARot"
-
-
-def test_categories_are_counted_on_the_side_of_the_statement():
-    assert cell(3, {}) == "holds for all 4"
-    assert (
-        cell(3, {("nn1_ret", "LO-PS"): around(80)})
-        == "does not hold: it is so for LL-HS, LO-HS and LL-PS; not for LO-PS"
-    )
-    assert cell(3, {("nn1_ret", "LO-PS"): around(95)}) == "open: it is so for LL-HS, LO-HS and LL-PS; open for LO-PS"
-    assert cell(1, {}).startswith("does not hold: not for LL-HS")
-    low = {("nn10_ret", split): around(10) for split in CATEGORIES}
-    assert cell(1, low) == "holds for all 5"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "says"),
-    [(-5, -5, "holds: below T_ADelQ1 and T_ADelQ2"), (5, -5, "does not hold: above T_ADelQ1"),
-     (0, -5, "open: below T_ADelQ2 alone"), (0, 0, "open: not told apart")],
-)  # fmt: skip
-def test_the_last_third_is_least_only_if_both_differences_are_settled(first, second, says):
-    changed = {gap("T_ADelQ3", "T_ADelQ1"): around(first), gap("T_ADelQ3", "T_ADelQ2"): around(second)}
-    assert cell(6, changed).startswith(says)
-
-
-@pytest.mark.parametrize(
-    ("sides", "above", "level"),
-    [((5, 5, 5, 5), "holds: of 4 pairs 4 above", "does not hold: LL-HS above LL-PS"),
-     ((0, 0, 0, 0), "open: of 4 pairs 0 above, 0 below, 4 not told apart", "open: no difference is settled"),
-     ((5, 5, 5, -5), "does not hold: of 4 pairs 3 above, 1 below", "LO-PS above LO-HS")],
-)  # fmt: skip
-def test_the_hierarchy_is_read_off_four_paired_differences(sides, above, level):
-    changed = {gap(*pair): around(side) for pair, side in zip(retrieval.HIERARCHY, sides, strict=True)}
-    assert cell(7, changed).startswith(above)
-    assert level in cell(8, changed)
-
-
-def test_ten_neighbours_help_whom_the_difference_says():
-    metric = "difference of nn10_ret and nn1_ret"
-    gains = {(metric, split): around(4 if split.endswith("PS") else 0) for split in CATEGORIES}
-    assert cell(9, gains).startswith("holds: helps LL-PS by 4.0 (2.0 to 6.0) and LO-PS")
-    assert cell(9, gains | {(metric, "LL-HS"): around(4)}).startswith("does not hold: helps LL-HS")
-    assert cell(9, gains | {(metric, "LL-PS"): around(0)}).startswith("open: helps LO-PS")
-
-
-def test_antonyms_are_held_against_the_bound_and_the_other_dissimilar_codes():
-    both = {("nn1_ret", "T_ARepADJ"): around(81), gap("T_ARepADJ", LO_DS): around(20)}
-    assert cell(5, both) == "its interval holds that: 81.0 (79.0 to 83.0); above the mean of LO-DS"
-    both = {("nn1_ret", "T_ARepADJ"): around(50), gap("T_ARepADJ", LO_DS): around(-20)}
-    assert cell(5, both) == "lower: 50.0 (48.0 to 52.0); below the mean of LO-DS"
-
-
-def test_white_space_that_no_encoder_sees_has_to_be_found_and_repeated_text_is_compared_with_print():
-    hidden = {("nn1_ret", "T_A_WS"): (100.0, 94.0, 100.0), ("same_vector", "T_A_WS"): (100.0, None, None),
-              ("nn1_ret", "T_A_WS, literal"): around(5), gap("T_A_WS, literal", "T_A_WS"): around(-95)}  # fmt: skip
-    text = said(retrieval.white_space, rows(hidden, FOUND))
-    assert "T_A_WS as the public code has itACL-ANTH, live5.0 3.0 to 7.0" in text
-    assert (
-        "For MiniLM every widened text has its original’s vector: nothing can be nearer, NN1_Ret has to be 100" in text
-    )
-    assert "Below the 10 % printed of SciBERT: MiniLM; lower than on the widened text, in points: MiniLM -95.0" in text
-    seen = {("nn1_ret", "T_A_WS"): around(80), ("same_vector", "T_A_WS"): (2.5, None, None),
-            ("nn1_ret", "T_A_WS, literal"): around(81), gap("T_A_WS, literal", "T_A_WS"): around(1)}  # fmt: skip
-    text = said(retrieval.white_space, rows(seen, FOUND))
-    assert "MiniLM gives 2.50 % of the widened texts their original’s vector and finds 80.0" in text
-    assert "has to be" not in text
-    assert (
-        "Below the 10 % printed of SciBERT: none; lower than on the widened text, in points: none that is settled"
-        in text
-    )
-
-
-def test_what_an_encoder_cannot_see_is_named():
-    text = said(retrieval.blind, rows({("same_vector", "T_A_WS"): (100.0, None, None)}, FOUND))
-    assert "MiniLM, live: 1 of 32 codes: T_A_WS." in text
-    rounded = {("same_vector", "T_A_WS"): (99.96, None, None), ("same_vector", "T_ANNU"): (97.1, None, None)}
-    assert "MiniLM, live: 1 of 32 codes: T_A_WS." in said(retrieval.blind, rows(rounded, FOUND))  # bfloat16
-    assert "MiniLM, live: none of 32 codes." in said(retrieval.blind, rows({}, FOUND))
-
-
-def test_mean_of_codes_and_all_queries_are_told_apart_where_they_differ():
-    assert "same numbers, to a tenth" in said(retrieval.two_means, rows({}, FOUND))
-    text = said(retrieval.two_means, rows({("nn10_ret_pooled", "LO-PS"): around(90)}, FOUND))
-    assert "farthest apart on NN10_Ret of LO-PS by MiniLM: 99.0 as the mean of codes, 90.0 of all queries" in text
-
-
-@pytest.mark.parametrize(("shift", "word"), [(-10, "lower"), (10, "higher"), (0, "not told apart")])
-def test_a_model_is_held_against_the_other_encoders(shift, word):
-    others = [row("nn1_ret", code, *around(95), encoder="lsa") for code in PERTURBATIONS]
-    between = row("difference of nn1_ret", LO_DS, *around(shift), encoder="minilm - lsa")
-    text = said(claims.modern, [*rows({("nn10_ret", LO_DS): around(93)}, FOUND), *others, between])
-    assert f"points to words (latent), {word}" in text
-    assert "above the 50 % below which the paper calls it desirable" in text
-    assert "words (latent), live." not in text  # no language model
-    text = said(claims.modern, [*rows({("nn10_ret", LO_DS): around(30)}, FOUND), *others, between])
-    assert "below the 50 % below which" in text
-
-
 def test_without_a_language_model_the_page_says_so():
-    for ask, base in ((claims.modern, FOUND), (order.modern, SHARED), (space_claims.modern, SIMILAR)):
+    for ask, base in ((order.modern, SHARED), (space_claims.modern, SIMILAR)):
         assert "No language model is among the encoders" in said(ask, rows({}, base, encoder="lsa"))
 
 
@@ -658,7 +525,7 @@ def papers() -> Iterator[Paper]:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Result]]:
-    """Return the rows of the three chapters on a tiny collection, by two encoders."""
+    """Return the rows of two chapters on a tiny collection, by two encoders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCIREP_HOME", str(tmp_path_factory.mktemp("home")))
         ids = tuple(paper.paper_id for paper in papers())
@@ -667,7 +534,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Result]
         )
         page = Page(**GIVEN, encoders="lsa,characters")
         found = {}
-        for name, chapter in (("retrieval", retrieval), ("overlap", overlap), ("space", space)):
+        for name, chapter in (("overlap", overlap), ("space", space)):
             made = chapter.measure(page, [Subject(task, 0, 16, "fallback")])
             found[name] = [replace(one, parameters=GIVEN) for one in made]
         return found
@@ -681,20 +548,6 @@ def test_every_number_of_a_chapter_has_its_own_id(measured):
         assert all(
             one.low is None or one.low <= one.value + 1e-9 for one in found if not one.metric.startswith("difference")
         )
-
-
-def test_words_do_not_see_order_case_and_space_and_find_them_all(measured):
-    found = {(one.encoder, one.metric, one.split): one for one in measured["retrieval"]}
-    for code in ("T_AShuff", "T_ANNU", "T_A_WS"):
-        assert found["lsa", "same_vector", code].value == 100 and found["lsa", "nn1_ret", code].value == 100
-    literal = {
-        split.removesuffix(", literal") for _, metric, split in found if metric == "nn1_ret" and "literal" in split
-    }
-    assert literal == {"T_A_WS", "T_ADelRand"}
-    assert found["lsa - characters", "difference of nn1_ret", LO_DS].value == pytest.approx(
-        found["lsa", "nn1_ret", LO_DS].value - found["characters", "nn1_ret", LO_DS].value
-    )
-    assert ("lsa", "difference of nn1_ret", "T_A_WS, literal - T_A_WS") in found
 
 
 def test_repeated_text_moves_its_category_by_a_fifth(measured):
@@ -715,8 +568,6 @@ def test_unchanged_texts_stand_beside_the_altered_ones(measured):
 
 
 SHOWN = {
-    "retrieval": (retrieval.by_category, retrieval.two_means, retrieval.by_code, claims.statements, retrieval.white_space,
-                  claims.modern),
     "overlap": (overlap.table4, order.order, order.specter, order.white_space, order.table5, order.average_of_sets, overlap.by_code,
                 overlap.form_or_meaning, overlap.with_or_without, order.modern),
     "space": (space.by_category, space.by_code, space.what_it_says, space_claims.statements, space_claims.modern),

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import published
 
@@ -132,3 +134,41 @@ def test_agreement_is_said_as_the_ratings_have_it(page, monkeypatch) -> None:
     assert any("22 of 24 numbers of Table 2 follow" in line for line in lines)
     assert any("over-rules both" in line and "does not hold" in line for line in lines)
     assert any("method, Spearman ρ before: printed 0.99 , computed 0.3086" in line for line in lines)
+
+
+def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
+    """Record other rows: each as `change` makes it, None for none."""
+    before = chapter_.recorded
+    rows = lambda *names: [row for one in before(*names) if (row := change(one))]  # noqa: E731
+    monkeypatch.setattr("scirep_core.page.chapter.recorded", rows)
+
+
+def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(page, monkeypatch) -> None:
+    name = "neighbours/retrieval"
+    reprint(monkeypatch, TN_C7={("SPECTER", "NN1_Ret below, two types"): "50"})
+
+    def change(row: Any) -> Any:
+        lost = row.encoder == "minilm:bfloat16" and row.split == "T_A_WS" and row.metric == "nn1_ret"
+        return replace(row, value=4.0, low=3.5, high=4.5) if lost else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says White space")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "finds 4.0 %. holds proof" in paper
+    assert (
+        "below 50 %" in real
+        and "abstract: deleted” (8.4 %) and “title and abstract: half of the spaces widened” (4.0 %)" in real
+    )
+    assert "1 of 3 statements about SPECTER hold for MiniLM, and 1 of 7 about" in real and real.endswith(
+        "does not hold proof"
+    )
+    assert any(line.startswith("MiniLM finds at least 99 % of the originals under 29 of 32 changes") for line in lines)
+
+
+def test_without_recorded_rows_retrieval_says_nothing_of_real_papers(page, monkeypatch) -> None:
+    name = "neighbours/retrieval"
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Real papers say", "The paper says White", "MiniLM finds")) for line in lines)
+    assert not any("holds" in line or "hold for" in line for line in lines)

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from scirep_core.page.blocks import Line, meetings
 from scirep_core.page.chapter import Chapter, start
+from scirep_core.page.claims import Claim, above, below, decide, helps, level, ordered
 from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way
 from scirep_core.page.say import LEVEL, listed, sentences
 from scirep_core.results import PRINT, ROOT, Result, read_results
+from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import lookup
 
 HOSTILE = '<script>alert("x")</script>{{ 7 * 7 }}&'
@@ -237,6 +239,12 @@ def test_a_forest_opens_with_its_conclusion_and_carries_its_numbers(chapter, par
     assert (tmp_path / "chapter" / "figures" / "stages-invented.csv").is_file() and folded.startswith("<details")
 
 
+def test_a_caption_counts_what_is_drawn(chapter, parts):
+    shown = exhibit([row(), row(facet="method", n=7), row("post/spearman", n=9)], printed=())
+    chapter.forest("f", shown, ["background"], ["pre/spearman"], title="t", axis="a", alt="b")
+    assert "n = 16." in parts[0] and "n = 7" not in parts[0]
+
+
 def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     shown = exhibit([row(), row(value=0.314, facet="method"), row(value=0.9, facet="result")])
     assert [(m.line, m.equal, m.cut) for m in meetings(shown)] == [
@@ -249,6 +257,116 @@ def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     assert text(parts[0]).count("cut, not rounded") == 1
     chapter.compare(exhibit([row(source="embedded")]), "Table 2")
     assert len(parts) == 1  # invented papers are never held against the print
+
+
+# ---- claims ----------------------------------------------------------------------------------------------------------
+
+PAIRS = [("a", "b"), ("a", "c")]
+BOUND, MARGIN = lookup("TN-C9")["SciBERT", "T_ARepADJ NN1_Ret about"].number, 5
+TESTS = {
+    "below": (below("m", ["a", "b"], but=["c"]), {("m", "a"): -1, ("m", "b"): -1, ("m", "c"): 1}, BOUND),
+    "above": (above("m", ["a", "b"], but=["c"]), {("m", "a"): 1, ("m", "b"): 1, ("m", "c"): -1}, BOUND),
+    "ordered": (ordered("m", PAIRS), {(difference_of("m"), versus(*pair)): 1 for pair in PAIRS}, 0.0),
+    "helps": (helps("m", ["a"]), {(difference_of("m"), "a"): 1}, 0.0),
+}
+"""Test; which way each row must lie for its statement to hold; of what."""
+
+
+def of_claim(key, value, half=2.0, system="s", source="real", **more):
+    metric, split = key
+    wide = {"low": value - half, "high": value + half} | more
+    return row(metric, value, task="neighbours/x", split=split, encoder=system, source=source, **wide)
+
+
+def rows_of(ways, bound, turned=(), half=2.0, **more):
+    return [of_claim(key, bound + (-10 if key in turned else 10) * way, half, **more) for key, way in ways.items()]
+
+
+def held(live, kept=()):
+    return Exhibit.of(live, kept, (), lambda one: (one.metric, one.split), "encoder", ("row", "column"))
+
+
+def verdict(test, rows):
+    found = decide([Claim("TN-C9", "SciBERT", "It is {{ bound|n }}.", test)], held(rows).real)
+    return found.popitem()[1].way if found else None
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_statement_turns_with_any_of_its_intervals_and_is_open_where_one_is_wide(name):
+    test, ways, bound = TESTS[name]
+    assert verdict(test, rows_of(ways, bound)) == 1
+    assert verdict(test, rows_of(ways, bound, half=11)) == 0
+    for key in ways:
+        assert verdict(test, rows_of(ways, bound, turned=[key])) == -1
+        others = rows_of({other: way for other, way in ways.items() if other != key}, bound)
+        wide = rows_of({key: ways[key]}, bound, half=11)
+        assert verdict(test, [*others, *wide]) == 0
+        assert verdict(test, others) == (0 if others else None)  # what was not measured decides nothing
+        assert verdict(test, [*others, of_claim(key, bound + 10 * ways[key], low=None, high=None)]) == 0
+    assert verdict(test, []) is None
+
+
+def test_equality_is_refuted_by_an_interval_and_shown_only_within_a_margin():
+    gaps = [(difference_of("m"), versus(*pair)) for pair in PAIRS]
+    for value, expected in ((0, 0), (10, -1), (-10, -1)):
+        assert verdict(level("m", PAIRS), [of_claim(gaps[0], 0), of_claim(gaps[1], value)]) == expected
+    for value, half, expected in ((0, 2, 1), (0, 6, 0), (4, 2, 0), (10, 2, -1), (-10, 2, -1), (10, 6, 0)):
+        assert verdict(level("m", ["a"], within=MARGIN), [of_claim(("m", "a"), BOUND + value, half)]) == expected
+
+
+def test_what_is_said_to_be_idle_may_lose_but_not_gain():
+    test = helps("m", ["a"], but=["b"])
+    a, b = (difference_of("m"), "a"), (difference_of("m"), "b")
+    for value, half, expected in ((0, 2, 1), (-10, 2, 1), (10, 2, -1), (10, 11, 1)):
+        assert verdict(test, [of_claim(a, 10), of_claim(b, value, half)]) == expected
+    assert verdict(test, [of_claim(a, 10)]) == verdict(test, [of_claim(a, 10), of_claim(b, 0, low=None)]) == 0
+
+
+def test_a_bound_is_found_by_whom_and_a_word_and_its_absence_is_the_authors_slip():
+    bounds = [Claim(name, "SPECTER", "", level("m", "a")).bound for name in ("TN-C7:two", "TN-C7:four")]
+    assert [bound.value for bound in bounds] == ["90", "95"] and Claim("", "SPECTER", "", level("m", "a")).bound is None
+    with pytest.raises(StopIteration):
+        Claim("TN-C7:tow", "SPECTER", "", level("m", "a")).bound  # noqa: B018
+
+
+def test_claims_are_lines_systems_columns_and_invented_papers_folded(chapter, parts):
+    below_, above_ = (Claim("TN-C9", "SciBERT", "It is {{ bound|n }} %.", test("m", ["a"])) for test in (below, above))
+    three = Claim("", "SPECTER", "All three.", above("m", ["a", "b", "c"]))
+    rows = [
+        *(of_claim(("m", split), 70 if split == "b" else 90) for split in "abc"),
+        of_claim(("m", "c"), 90, system="t"),
+    ]
+    found = chapter.claims(
+        "C", held([*rows, of_claim(("m", "a"), 3, source="embedded")]), [below_, above_, three], {"b": "bee"}
+    )
+    assert {(claim.says[:3], system): v.way for (claim, system), v in found.items() if claim is not below_} == {
+        ("It ", "s"): 1, ("All", "s"): 1, ("All", "t"): 0,
+    }  # fmt: skip
+    open_, folded = parts
+    assert (
+        "The paper says about s t It is 80 %. SciBERT does not hold 90.0 It is 80 %. SciBERT holds 90.0 All three."
+        in text(open_)
+    )
+    assert text(open_).endswith("SPECTER holds for 3 of 3 open for 2 of 3")
+    assert folded.startswith("<details") and "holds 3.0" in text(folded) and "3.0" not in text(open_)
+    assert text(open_).count("holds") == 2 and open_.count("<td") == 3 * 3  # the empty cells of t
+
+
+def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
+    claim = Claim("TN-C9", "SciBERT", "All.", above("m", ["a", "b"]))
+    chapter.claims("C", held([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)]), [claim], {"b": "bee <i>"})
+    chapter.claims("C", held([of_claim(("m", "a"), 90)]), [claim])
+    assert "does not hold for bee" in text(parts[0]) and "<i>" in parts[0] and "open for b" in text(parts[1])
+    chapter.claims("C", held([]), [claim])
+    assert len(parts) == 2
+
+
+def test_strange_names_are_text_among_claims(chapter, parts):
+    claim = Claim("", HOSTILE, "{{ 'All' }}.", above("m", [HOSTILE, "b"]))
+    chapter.claims(
+        "C", held([of_claim(("m", HOSTILE), -10, system=HOSTILE), of_claim(("m", "b"), 10, system=HOSTILE)]), [claim]
+    )
+    assert "script" not in Tags(parts[0]).names and parts[0].count("&lt;script&gt;") == 3 and "49" not in parts[0]
 
 
 # ---- the answer ------------------------------------------------------------------------------------------------------

@@ -390,3 +390,13 @@ def test_an_unknown_code_or_variant_names_the_nearest(tools):
         perturb("p", t, a, "T_A_WS", variant="litteral")
     with pytest.raises(ConfigError, match="top_phrases"):
         perturb("p", t, a, "T_ADelTopNNPH")
+
+
+def test_what_is_done_is_said_in_words():
+    said = {code: known.words for code, known in PERTURBATIONS.items()}
+    assert (
+        said["T_A_WS"] == "title and abstract: half of the spaces widened"
+        and said["T_ADelNN"] == "abstract: nouns deleted"
+    )
+    assert said["TDelNN"] == "title: nouns deleted; abstract: deleted" and said["TDelVB_A"] == "title: verbs deleted"
+    assert len(set(said.values())) == len(said)

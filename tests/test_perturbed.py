@@ -71,6 +71,14 @@ def test_an_interval_covers_the_truth_as_often_as_it_says():
     assert 0.87 <= inside / 200 <= 0.99
 
 
+def test_a_vector_counts_as_the_originals_up_to_rounding_and_whatever_its_length():
+    moved = Cloud(np.concatenate([3 * POOL[:2], POOL[2:4] + 1e-4, POOL[5:6]]), np.arange(5))
+    rows = perturbed.same_vector(
+        ASKED, POOL, {"T_ARot": moved, "TDelNN": cloud(1.5), "T_ADelNN": Cloud(POOL[:0], np.arange(0))}
+    )
+    assert {row.split: (row.value, row.n) for row in rows} == {"T_ARot": (80, 5), "TDelNN": (0, 40)}
+
+
 def test_overlap_draws_its_papers_and_says_how_many():
     both = perturbed.overlap(ASKED, POOL, CLOUDS, queries=10)
     found, alone = by(both.with_self), by(both.without_self)

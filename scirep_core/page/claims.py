@@ -99,10 +99,13 @@ def level(metric: str, splits: Iterable[Split], within: float = 0.0) -> Test:
 def helps(metric: str, splits: Iterable[str], but: Iterable[str] = ()) -> Test:
     """Test whether a difference is above 0 for splits, and for those of `but` is not."""
 
-    def idle(row: Result, bound: float) -> int:
-        return 0 if row.low is None else 1 - 2 * (way(row, bound) == 1)
+    def more(row: Result, _: float) -> int:
+        return way(row)
 
-    return _all(difference_of(metric), {**dict.fromkeys(splits, way), **dict.fromkeys(but, idle)})
+    def idle(row: Result, _: float) -> int:
+        return 0 if row.low is None else 1 - 2 * (way(row) == 1)
+
+    return _all(difference_of(metric), dict.fromkeys(splits, more) | dict.fromkeys(but, idle))
 
 
 def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Verdict]:
@@ -134,9 +137,9 @@ def claims(
         ]
         heads = [
             f'<span class="text">{head}</span>'
-            for head in ("of", *(words.get(s, html.escape(str(s))) for s in systems))
+            for head in ("about", *(words.get(s, html.escape(str(s))) for s in systems))
         ]
-        classes = [["", "text published", *[f"text {kind_of(papers)}"] * len(systems)]] * len(body)
+        classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(systems)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
         if systems:
             chapter.show(fold(f"The same of {papers}", shown) if papers in exhibit.folded else shown)
@@ -150,7 +153,7 @@ def _cell(chapter: Chapter, verdict: Verdict | None, words: Labels) -> str:
     first, *more = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
     row, *others = [row for _, row in verdict.parts.values()]
     if row and not others:
-        return f"{badge(verdict.way)} {chapter.number(row, 1, bool(row.against))}"
+        return f"{badge(verdict.way)}<br>{chapter.number(row, 1, bool(row.against))}"
     alone = verdict.way < 1 and not more and isinstance(first, str)
     which = words.get(first, html.escape(str(first))) if alone else f"{1 + len(more)} of {len(verdict.parts)}"
-    return f"{badge(verdict.way)} for {which}"
+    return f"{badge(verdict.way)}<br>for {which}"
