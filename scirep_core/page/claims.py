@@ -105,7 +105,7 @@ def helps(metric: str, splits: Iterable[str], but: Iterable[str] = ()) -> Test:
     def idle(row: Result, _: float) -> int:
         return 0 if row.low is None else 1 - 2 * (way(row) == 1)
 
-    return _all(difference_of(metric), dict.fromkeys(splits, more) | dict.fromkeys(but, idle))
+    return _all(difference_of(metric), {**dict.fromkeys(splits, more), **dict.fromkeys(but, idle)})
 
 
 def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Verdict]:
