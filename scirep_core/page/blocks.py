@@ -56,7 +56,7 @@ def table(
         summary: what is clicked to see the table, where a figure has said it all; "" for an open one.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
-    words = {key: html.escape(str((labels or {}).get(key, key))) for key in (*lines, *columns)}
+    words = {key: label(labels, key) for key in (*lines, *columns)}
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
         body = [
             (line, [_cell(chapter, exhibit, found, line, column, decimals, best) for column in columns for found in kinds.values()])
@@ -128,6 +128,11 @@ def forest(
 
 def _measured(number: Number) -> TypeGuard[Result]:
     return isinstance(number, Result) and number.source != PRINT
+
+
+def label(labels: Labels | None, key: Any) -> str:
+    """Return what a line or column is called, as HTML; a line break in it stays one."""
+    return html.escape(str((labels or {}).get(key, key))).replace("\n", "<br>")
 
 
 def _plain(name: Any) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.page import report
-from scirep_core.page.blocks import Labels, badge, fold, kind_of
+from scirep_core.page.blocks import Labels, badge, fold, kind_of, label
 from scirep_core.page.rows import Cells, Exhibit, way
 from scirep_core.page.say import sentences
 from scirep_core.results import Result
@@ -120,8 +120,7 @@ def claims(
     chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
     """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers."""
-    words = labels or {}
-    said = [
+    statements = [
         (claim, text) for claim in stated for text in sentences(chapter.number, [claim.says], {"bound": claim.bound})
     ]
     for papers, cells in exhibit.ours.items():
@@ -131,13 +130,12 @@ def claims(
             [
                 f'<div class="text">{text}</div>',
                 html.escape(c.of),
-                *(_cell(chapter, found.get((c, s)), words) for s in systems),
+                *(_cell(chapter, found.get((c, s)), labels) for s in systems),
             ]
-            for c, text in said
+            for c, text in statements
         ]
         heads = [
-            f'<span class="text">{head}</span>'
-            for head in ("about", *(words.get(s, html.escape(str(s))) for s in systems))
+            f'<span class="text">{head}</span>' for head in ("about", *(label(labels, system) for system in systems))
         ]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(systems)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
@@ -146,7 +144,7 @@ def claims(
     return decide(stated, exhibit.real)
 
 
-def _cell(chapter: Chapter, verdict: Verdict | None, words: Labels) -> str:
+def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> str:
     """Return a verdict, and what decided it: the number, the one part that is in the way, or how many parts."""
     if verdict is None:
         return ""
@@ -155,5 +153,5 @@ def _cell(chapter: Chapter, verdict: Verdict | None, words: Labels) -> str:
     if row and not others:
         return f"{badge(verdict.way)}<br>{chapter.number(row, 1, bool(row.against))}"
     alone = verdict.way < 1 and not more and isinstance(first, str)
-    which = words.get(first, html.escape(str(first))) if alone else f"{1 + len(more)} of {len(verdict.parts)}"
+    which = label(labels, first) if alone else f"{1 + len(more)} of {len(verdict.parts)}"
     return f"{badge(verdict.way)}<br>for {which}"
