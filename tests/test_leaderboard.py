@@ -22,7 +22,6 @@ from panel import Browser
 from scipy.stats import rankdata
 
 from scirep_core.bench import leaderboard as lb
-from scirep_core.bench import leaderboard_print as lp
 from scirep_core.book import MAX_STATE
 from scirep_core.data.inventory import TASKS
 from scirep_core.exhibits import beyond_leaderboard as exhibit
@@ -39,7 +38,7 @@ from scirep_core.page.widgets.leaderboard import (
 )
 from scirep_core.results import Result, anchor
 from scirep_core.results.metrics import check_metrics, parse
-from scirep_core.results.published import everything, lookup
+from scirep_core.results.published import WHATS, everything, lookup
 
 PAGE = 50
 HOSTILE = '<img src=x onerror="window.pwned=1"> "a", b'
@@ -70,16 +69,13 @@ def test_one_system_has_one_name_and_its_number_is_ranked_once():
 # ---- printed numbers ------------------------------------------------------------------------------------------------
 
 
-def test_every_printed_exhibit_is_read_or_left_out_by_name():
-    there = {printed.exhibit for printed in everything()}
-    assert there - set(lp.READ) - set(lp.LEFT_OUT) == set(), (
-        "say in bench/leaderboard_print.py what a new exhibit's numbers are"
-    )
-    assert set(lp.READ) & set(lp.LEFT_OUT) == set()
-    found, left = lp.scores()
-    assert lp.UNREAD not in left and len(found) + sum(left.values()) == len(everything())
-    places = [(score, printed.number) for printed, score in found]
-    assert len(set(places)) == len(places)
+def test_every_printed_number_says_what_it_is_and_scores_are_counted_once():
+    assert {one.what for one in everything()} == set(WHATS)
+    for one in everything():
+        assert all((one.task, one.metric, one.split, one.system)) == (one.what == "score"), one
+    found, left = lb.scores()
+    assert len(found) + sum(left.values()) == len(everything())
+    assert len({(p.task, p.metric, p.split, p.system, p.number) for p in found}) == len(found)
 
 
 @pytest.mark.parametrize(
@@ -99,20 +95,22 @@ def test_every_printed_exhibit_is_read_or_left_out_by_name():
         ("V2-T2", "SPECTER", "In-Train", ("scirepeval/average-v2", "average", "in-train", "SPECTER")),
         ("V1-T2", "SPECTER", "SciDocs", ("scirepeval/average-v1", "average", "scidocs", "SPECTER")),
         ("V2-T3", "in-train/Search", "PRX", ("scirepeval/search", "ndcg", "test", "SPECTER2 MTL CTRL as PRX")),
-        ("V2-T3", "in-train/Classification", "CLF", ("scirepeval/fos", "f1_macro", lp.NOT_SAID, "SPECTER2 MTL CTRL as CLF")),
+        ("V2-T3", "in-train/Classification", "CLF", 
+         ("scirepeval/fos", "f1_macro", "test or mean of settings, not said", "SPECTER2 MTL CTRL as CLF")),
         ("V2-T11", "CLF+SRCH", "Out-of-Train/SRCH",
          ("scirepeval/average-v2", "average", "out-of-train/QRY", "SPECTER2 MTL CTRL trained on CLF+QRY")),
         ("V2-T10", "Art", "BM25/R@5", ("scirepeval/mdcr", "recall@5", "test/Art", "BM25")),
     ],
 )  # fmt: skip
 def test_a_printed_number_has_our_names(exhibit_: str, line: str, column: str, score: tuple[str, ...]):
-    assert (line, column) in lookup(exhibit_)
-    assert lp.READ[exhibit_](line, column) == score
+    printed = lookup(exhibit_)[line, column]
+    assert (printed.task, printed.metric, printed.split, printed.system) == score
 
 
 def test_printed_scores_are_possible_values_of_metrics_their_tasks_have():
-    for printed, (task, metric, _, system) in lp.scores()[0]:
-        assert system and (0 <= printed.number <= 100), printed
+    for printed in lb.scores()[0]:
+        task, metric = printed.task, printed.metric
+        assert 0 <= printed.number <= 100, printed
         if task in TASKS and metric != "mrr, 0 to 1" and not metric.startswith("aop@"):
             kind = TASKS[task].type
             parse(metric) if kind == "facets" else check_metrics((metric,), kind)

@@ -1,6 +1,6 @@
 """All result rows as one plain table: what is printed, recorded, submitted by others, and live in the last book.
 
-    kind      published   quoted from a paper's tables (bench/leaderboard_print.py)
+    kind      published   quoted from a paper's tables (results/published/)
               recorded    a run of ours, kept under results/
               submitted   somebody else's rows, checked by `scirep submit`, kept under results/submitted/
               live        of the chapters of the last book, or of this build
@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core import results as results_
-from scirep_core.bench.leaderboard_print import scores
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.evaluators.facets.facet_systems import HERE
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.results import PRINT, ROOT, Result, anchor, read_results
 from scirep_core.results.metrics import ACCEPTED, FACET_METRICS
-from scirep_core.results.published import Printed
+from scirep_core.results.published import WHATS as PRINTED_WHATS
+from scirep_core.results.published import Printed, everything
 
 KINDS = ("published", "recorded", "submitted", "live")
 WHATS = ("score", "difference", "measurement", "repeat")
@@ -44,6 +44,7 @@ CHAPTER = "beyond/leaderboard"
 SUBMITTED = "submitted"
 WHOLE = "as published"
 DIGITS = 6
+REPEATED = "repeats of a score in another table"
 TWICE, ARITHMETIC = "rows that are there twice", "recorded arithmetic on printed numbers, which its page does again"
 
 _BASES = {re.sub(r"[@%]\w+", "", name) for names in (*ACCEPTED.values(), FACET_METRICS) for name in names}
@@ -212,13 +213,29 @@ def ours(row: Result, pages: Mapping[str, str]) -> Row:
     )  # fmt: skip
 
 
-def _published(printed: Printed, place: tuple[str, str, str, str], pages: Mapping[str, str]) -> Row:
-    task, metric, split, system = place
+def _published(printed: Printed, pages: Mapping[str, str]) -> Row:
+    task, split = printed.task, printed.split
     return Row(
-        "published", "score", paper_of(task), format_of(task, split), task, metric, split, "paper", "real", WHOLE, system,
-        printed.number, printed.value, printed.std, None, None, None, printed.exhibit, printed.id,
+        "published", "score", paper_of(task), format_of(task, split), task, printed.metric, split, "paper", "real", WHOLE,
+        printed.system, printed.number, printed.value, printed.std, None, None, None, printed.exhibit, printed.id,
         pages.get(anchor(printed.id), ""), printed.note,
     )  # fmt: skip
+
+
+def scores() -> tuple[list[Printed], dict[str, int]]:
+    """Return every printed score, and how many printed numbers are none, by what they are.
+
+    The same score of the same system printed a second time is left out; where two tables print two values, both stay.
+    """
+    rows: dict[tuple[object, ...], Printed] = {}
+    left: dict[str, int] = {}
+    for one in everything():
+        reason = "" if one.what == "score" else PRINTED_WHATS[one.what]
+        if not reason and rows.setdefault((one.task, one.metric, one.split, one.system, one.number), one) is not one:
+            reason = REPEATED
+        if reason:
+            left[reason] = left.get(reason, 0) + 1
+    return list(rows.values()), left
 
 
 # ---- all rows --------------------------------------------------------------------------------------------------------
@@ -274,7 +291,7 @@ def collect(profile: str = "embedded", results: Path | None = None, executed: Pa
     folder = (executed or runs()) / profile
     where = pages(folder)
     printed, left = scores()
-    origins: dict[Row, Result | Printed] = {_published(number, place, where): number for number, place in printed}
+    origins: dict[Row, Result | Printed] = {_published(number, where): number for number in printed}
     for row in (*_recorded(results or ROOT / "results"), *_live(folder)):
         reason = ARITHMETIC if row.kind == "recorded" and row.source == PRINT else ""
         if not reason:

@@ -1,7 +1,9 @@
 """The papers' tables as data: `<paper>/<exhibit>.csv`, one number a line, and the inventory of all exhibits.
 
-Columns: paper, exhibit, row, column, value, std, note. Values are quoted as printed, misprints included (said in
-`note`), so a value is a string here and `number` turns it into a float where it is one.
+Values are quoted as printed, misprints included (said in `note`), so a value is a string here and `number` turns it into a
+float where it is one. `what` says what a number is, in a word of `WHATS`. A score has its place in our names: task, metric,
+split, and its system as printed. Where a table does not say which of a task's numbers it shows, or its average is of other
+units than ours, these names say so, and nothing of ours meets it.
 """
 
 from __future__ import annotations
@@ -14,10 +16,20 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import read_csv
 
 FOLDER = Path(__file__).resolve().parent
+WHATS = {
+    "score": "scores of systems on tasks",
+    "bound": "ranges and lines that are no system’s in tables of scores",
+    "count": "sizes and counts of collections",
+    "agreement": "agreement of annotators",
+    "text": "lists, texts, settings and costs",
+    "difference": "differences, ratios and correlations of scores",
+    "statement": "bounds and statements in running text",
+}
+"""What a printed number is -> all such numbers, in words."""
 
 
 class Printed(NamedTuple):
-    """One number of a paper, as printed."""
+    """One number of a paper, as printed, and whose score on what it is."""
 
     paper: str
     exhibit: str
@@ -26,6 +38,11 @@ class Printed(NamedTuple):
     value: str
     std: str
     note: str
+    what: str = ""
+    task: str = ""
+    metric: str = ""
+    split: str = ""
+    system: str = ""
 
     @property
     def id(self) -> str:
