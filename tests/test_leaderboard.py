@@ -95,7 +95,7 @@ def test_every_printed_number_says_what_it_is_and_scores_are_counted_once():
         ("V2-T2", "SPECTER", "In-Train", ("scirepeval/average-v2", "average", "in-train", "SPECTER")),
         ("V1-T2", "SPECTER", "SciDocs", ("scirepeval/average-v1", "average", "scidocs", "SPECTER")),
         ("V2-T3", "in-train/Search", "PRX", ("scirepeval/search", "ndcg", "test", "SPECTER2 MTL CTRL as PRX")),
-        ("V2-T3", "in-train/Classification", "CLF", 
+        ("V2-T3", "in-train/Classification", "CLF",
          ("scirepeval/fos", "f1_macro", "test or mean of settings, not said", "SPECTER2 MTL CTRL as CLF")),
         ("V2-T11", "CLF+SRCH", "Out-of-Train/SRCH",
          ("scirepeval/average-v2", "average", "out-of-train/QRY", "SPECTER2 MTL CTRL trained on CLF+QRY")),
