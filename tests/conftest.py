@@ -19,8 +19,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """No test reads or writes the user's data; data and vectors are shared within one test process."""
-    home = tmp_path_factory.getbasetemp() / "scirep-home"
+    """No test reads or writes the user's data; what is made of data, by content, is shared by all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "scirep-home"
     os.environ["SCIREP_HOME"] = str(home)
     os.environ.setdefault("SCIREP_ATTENTION", "exp2")  # no test depends on which is faster here
     return home
