@@ -15,17 +15,14 @@ from blank_page import Page
 from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.exhibits import counting
-from scirep_core.exhibits import csfcube_baselines as baselines
 from scirep_core.exhibits import csfcube_collection as collection_
 from scirep_core.exhibits import csfcube_errors as errors
-from scirep_core.exhibits import csfcube_tests as tests
 from scirep_core.kit.records import Query
 from scirep_core.page.widgets.facets import Reason
 from scirep_core.results import Result
-from scirep_core.results.differences import difference_of
-from scirep_core.results.published import Printed, lookup
+from scirep_core.results.published import Printed
 
-MODULES = (baselines, collection_, errors, tests, counting)
+MODULES = (collection_, errors, counting)
 
 
 @pytest.fixture(autouse=True)
@@ -128,32 +125,11 @@ def test_every_part_of_the_pages_stands_on_a_tiny_collection(tiny):
     ):
         show(page, failed)
     assert "most lost: a on result, 100 %; fewest: a on background, 0 %" in plain(page)
-    scored = baselines.measure(tiny, systems, ("ndcg%20", "ndcg%100", "p@20", "r@20"), "test", 100, 0)
-    baselines.tables(page, scored)
-    baselines.overview(page, scored, "ndcg%100")
-    baselines.figure3(page, scored)
-    assert set(page.figures) >= {"overview-ndcg-100", "two-facets-live", "failures", "difficulty-live"}
+    assert set(page.figures) >= {"failures", "difficulty-live"}
     assert "nan" not in plain(page).lower()
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("points", "p", "says"),
-    [(-4.01, 0.3, "abstracts better, sentences − abstracts -4.01 points (not settled"),
-     (16.1, 0.03, "sentences better, sentences − abstracts +16.10 points (settled"), (0.0, 1.0, "neither better")],
-)  # fmt: skip
-def test_sentences_and_abstracts_are_told_apart_by_sign_and_p(points, p, says):
-    pair = "minilm_sentences - minilm_abstract"
-    names = [difference_of("m", what) for what in (tests.DIFFERENCE, tests.P, tests.P_HOLM)]
-    page = Page()
-    tests.sentence_or_abstract(
-        page,
-        [row(n, v, encoder=pair, against="minilm_abstract") for n, v in zip(names, (points, p, p), strict=True)],
-        "m",
-    )
-    assert says in plain(page)
 
 
 def test_numbers_that_equal_the_print_are_cut_or_differ_are_told_apart():
@@ -163,31 +139,3 @@ def test_numbers_that_equal_the_print_are_cut_or_differ_are_told_apart():
     assert "1 of 3 numbers of Table 2 equal the printed ones" in plain(page)
     assert "released data give 0.4553: the print cuts the digits" in plain(page)
     assert "released data give 0.6100: they differ" in plain(page)
-
-
-def changed(monkeypatch: pytest.MonkeyPatch, cells: dict[tuple[str, str], str]) -> None:
-    found = dict(lookup("CS-T4"))
-    for key, value in cells.items():
-        found[key] = found[key]._replace(value=value)
-    monkeypatch.setattr(baselines, "lookup", lambda name: found if name == "CS-T4" else lookup(name))
-
-
-def test_claims_are_counted_in_print_and_would_change_with_it(monkeypatch):
-    def said(ask: Any, *more: Any) -> str:
-        page = Page()
-        ask(page, *more)
-        return plain(page)
-
-    live = [row("ndcg%20", v, facet, split="test", encoder="a") for facet, v in
-            (("background", 1.0), ("method", 3.0), ("result", 2.0))]  # fmt: skip
-    text = said(baselines.facet_order, live)
-    assert "published: method is the hardest facet for 10 of 10 systems, background the easiest for 10" in text
-    assert "live: method is the hardest facet for 0 of 1 systems, background the easiest for 0" in text
-    assert "fabs_bm25 − fabs_tfidf on R-Precision as published (-1.09)" in said(baselines.reuse_in_print)
-    assert "SentBERT-NLI" in said(baselines.misprints) and "fabs_bm25" not in said(baselines.misprints)
-    changed(monkeypatch, {("SPECTER", "method/ndcg%20"): "99", ("fabs_bm25", "all/r_precision_published"): "50",
-                          ("SentBERT-PP", "all/p@20"): "1.00"})  # fmt: skip
-    assert "hardest facet for 9 of 10 systems, background the easiest for 9" in said(baselines.facet_order, live)
-    text = said(baselines.reuse_in_print)
-    assert "SentBERT-PP − fabs_tfidf on P@20 (-16.64)." in text and "fabs_bm25 − fabs_tfidf on" not in text
-    assert "fabs_bm25" in said(baselines.misprints)

@@ -187,12 +187,31 @@ def test_unknown_task_split_protocol_are_refused(tiny):
 
 def test_paired_comparison_has_holm_over_all_tasks(tiny):
     good, bad = gold_order(tiny), {q: list(reversed(tiny.candidates(q))) for q in tiny.queries}
-    found = facets.compare(tiny, [System("a", good), System("b", bad)], [("a", "b")], metric="map")
-    assert [c.task for c in found] == list(TASKS)
-    assert all(c.p <= c.p_holm <= 1 for c in found)
-    background = next(c for c in found if c.task == "background")
-    assert background.difference == pytest.approx(100 * (1 - 1 / 3))
-    assert background.p == 0.5  # two queries: of four sign patterns, two are as extreme
+    found = facets.differences(tiny, [System("a", good), System("b", bad)], [("a", "b")], metric="map")
+    gaps, ps, adjusted = found[::3], found[1::3], found[2::3]
+    assert [gap.task for gap in gaps] == [f"csfcube/{task}" for task in TASKS]
+    assert {(row.encoder, row.against, row.protocol) for row in found} == {("a - b", "b", "sound")}
+    assert [row.metric for row in found[:3]] == [
+        f"{what}difference of map" for what in ("", "p of the ", "Holm p of the ")
+    ]
+    assert all(p.value <= holm.value <= 1 for p, holm in zip(ps, adjusted, strict=True))
+    assert gaps[TASKS.index("background")].value == pytest.approx(100 * (1 - 1 / 3))
+    assert ps[TASKS.index("background")].value == 0.5  # two queries: of four sign patterns, two are as extreme
+
+
+def test_ceiling_and_floor_are_scored_beside_the_systems_and_partial_rankings_by_the_paper_alone(tiny):
+    part = {query: order[:-1] for query, order in gold_order(tiny).items()}
+    rows = facets.scored(tiny, [System("whole", gold_order(tiny)), System("part", part)], ["map"], resamples=10)
+    protocols = {
+        name: {row.protocol for row in rows if row.encoder == name} for name in ("whole", "part", "oracle", "random")
+    }
+    assert protocols == {"whole": {"paper", "sound"}, "part": {"paper"}, "oracle": {"paper"}, "random": {"paper"}}
+    floor = {row.task: row.value for row in rows if row.encoder == "random"}
+    assert all(floor[row.task] < row.value for row in rows if row.encoder == "oracle")
+    differences = facets.differences(
+        tiny, [System("a", gold_order(tiny)), System("b", part)], [("a", "b")], metric="map"
+    )
+    assert {row.protocol for row in differences} == {"paper"}
 
 
 def test_unknown_similarities_are_never_taken_for_another(tiny):

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 PAGES: dict[str, dict[str, Any]] = {
     "csfcube/agreement": {"papers": 300, "resamples": 100},
+    "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
 }
@@ -172,3 +173,38 @@ def test_without_recorded_rows_retrieval_says_nothing_of_real_papers(page, monke
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "The paper says White", "MiniLM finds")) for line in lines)
     assert not any("holds" in line or "hold for" in line for line in lines)
+
+
+def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
+    name = "csfcube/baselines"
+    reprint(monkeypatch, CS_T4={
+        ("SPECTER", "method/ndcg%20"): "99", ("fabs_bm25", "all/r_precision_published"): "50", ("SentBERT-PP", "all/p@20"): "1.00",
+    })  # fmt: skip
+
+    def change(row: Any) -> Any:
+        if (
+            row.task == "csfcube/all"
+            and row.metric == "difference of ndcg%20"
+            and row.encoder.startswith("minilm_sentences - minilm")
+        ):
+            return replace(row, value=4.0, low=3.0, high=5.0)
+        method = row.task == "csfcube/method" and row.metric == "ndcg%20" and row.encoder == "fabs_bm25"
+        return replace(row, value=99.0, low=98.0, high=100.0) if method else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "So it is for 7 of our 8 systems. does not hold" in paper
+    assert "20 of 20" not in real and "whole abstracts behind" in real and real.endswith("does not hold proof")
+    assert "MiniLM on whole abstracts ranks above SPECTER, and below MiniLM’s own best sentences" in lines
+    assert any(line.startswith("Method is the hardest facet for 7 of our 8 systems") for line in lines)
+    assert any(
+        "In print, method is the hardest facet for 9 of 10 systems and background the easiest for 9" in line
+        for line in lines
+    )
+    (behind,) = [line for line in lines if line.startswith("By the paper’s own tables")]
+    assert "in 1 of 15 cells: SentBERT (paraphrases) by P@20 (-16.64" in behind
+    assert any(
+        "printed aggregates contradict" in line and "BM25, R-Precision as published, 50" in line for line in lines
+    )

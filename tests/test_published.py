@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS, WEIGHTS
+from scirep_core.exhibits.beyond_slips_csfcube import PRINTED_METRICS, WEIGHTS
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
 from scirep_core.results.published import everything, lookup, table

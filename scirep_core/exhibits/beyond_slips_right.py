@@ -15,11 +15,10 @@ from scirep_core.exhibits import scirepeval_codes as codes
 from scirep_core.exhibits import scirepeval_mdcr as mdcr
 from scirep_core.exhibits import scirepeval_print as printing
 from scirep_core.exhibits.beyond_slips_base import Evidence, Known, Right, cells, rows, worked
-from scirep_core.exhibits.beyond_slips_csfcube import gap
+from scirep_core.exhibits.beyond_slips_csfcube import PRINTED_METRICS, gap
 from scirep_core.exhibits.beyond_slips_neighbours import ranked
 from scirep_core.exhibits.beyond_slips_scimult import LINEAR, mean
 from scirep_core.exhibits.beyond_slips_scirepeval_v1 import RATIO, A, B, leads
-from scirep_core.exhibits.csfcube_baselines import PRINTED_METRICS
 from scirep_core.exhibits.neighbours_short_queries import SETS
 from scirep_core.exhibits.scimult_print import AVERAGE, FFN, VANILLA, VARIANTS
 from scirep_core.results.published import Printed, lookup

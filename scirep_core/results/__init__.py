@@ -246,8 +246,10 @@ def code_of(names: Iterable[str]) -> dict[str, str]:
 class Dated(Protocol):
     """Data with a version: a task, a collection."""
 
-    source: str
-    data_hash: str
+    @property
+    def source(self) -> str: ...  # noqa: D102
+    @property
+    def data_hash(self) -> str: ...  # noqa: D102
 
 
 def row_of(data: Dated, **common: Any) -> Callable[..., Result]:

@@ -5,12 +5,13 @@ of fold1_test and fold2_test, `dev` is fold1_dev alone; `all` uses its own folds
 candidate silently changes the metrics of the published script: here it is reported, and still scored the same way.
 
 Protocol `sound`: the plain mean over all queries of the split, every rated candidate ranked (else an error),
-percentile bootstrap over queries. Rows of both protocols carry a 95 % interval; `compare` adds paired tests.
+percentile bootstrap over queries. Rows of both protocols carry a 95 % interval; `differences` has paired tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ from scirep_core.data.readers.csfcube import TASKS, FacetCollection
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.formats import FACETS, PROTOCOLS, SIMILARITIES, Protocol
 from scirep_core.kit.records import Query, read_object
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, row_of
+from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.metrics import FACET_METRICS, score
 from scirep_core.results.statistics import bootstrap_folds, holm, mean_of_folds, paired_randomisation
 
@@ -244,6 +246,10 @@ def evaluate(
     if warnings and protocol == "sound":
         raise DataError(system.name, None, warnings[0].partition(": ")[2], "Rank them all, or use --protocol paper")
     table = per_query(collection, system.rankings, metrics)
+    row = row_of(
+        collection, split=split, protocol=protocol, encoder=system.name, fingerprint=system.fingerprint,
+        similarity=system.similarity, ties=TIES, seed=seed, seconds=system.seconds,
+    )  # fmt: skip
     rows = []
     for task in tasks or collection.tasks:
         folds = folds_of(collection, task, split)
@@ -256,13 +262,10 @@ def evaluate(
         rated = sum(len(collection.candidates(collection.queries[i])) for i in columns)
         for i, metric in enumerate(metrics):
             rows.append(
-                Result(
-                    task=f"csfcube/{task}", split=split, metric=metric, protocol=protocol,
-                    value=100 * float(values[i]), low=100 * float(low[i]), high=100 * float(high[i]),
-                    n=len(columns), encoder=system.name, fingerprint=system.fingerprint,
-                    source=collection.source, data_hash=collection.data_hash, similarity=system.similarity,
-                    ties=TIES, pool=f"{ranked} of {rated} rated candidates", coverage=ranked / rated,
-                    seed=seed, seconds=system.seconds, provenance=provenance(),
+                row(
+                    task=f"csfcube/{task}", metric=metric, value=100 * float(values[i]), low=100 * float(low[i]),
+                    high=100 * float(high[i]), n=len(columns), pool=f"{ranked} of {rated} rated candidates",
+                    coverage=ranked / rated,
                     by_query=_by_query(collection, table[i], columns) if task == "all" and protocol == "paper" else {},
                 )
             )  # fmt: skip
@@ -273,49 +276,66 @@ def _by_query(collection: FacetCollection, values: NDArray[np.float64], columns:
     return {collection.queries[i].query_id: round(100 * float(values[i]), 6) for i in columns}
 
 
-class Comparison(NamedTuple):
-    """Paired test of two systems on one task and metric; difference is first minus second, 0-100 scale."""
+def scored(
+    collection: FacetCollection, systems: Sequence[System], metrics: Sequence[str], *, split: str = "test",
+    resamples: int = 2000, seed: int = 0,
+) -> list[Result]:  # fmt: skip
+    """Return rows of systems under both protocols (one that leaves out candidates under `paper` alone), of ceiling and floor.
 
-    task: str
-    metric: str
-    first: str
-    second: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    n: int
+    The ceiling is `oracle`, scored as a system; the floor is `random`, the mean over `CHANCE_RUNS` random orders.
+    """
+    rows = []
+    for system in systems:
+        partial = bool(check(collection, system.rankings, system.name))
+        for protocol in PROTOCOLS[: 1 if partial else 2]:
+            rows += evaluate(
+                collection, system, metrics=metrics, protocol=protocol, split=split, resamples=resamples, seed=seed
+            )
+    oracle = System("oracle", oracle_rankings(collection), similarity="the truth")
+    rows += evaluate(collection, oracle, metrics=metrics, split=split, resamples=resamples, seed=seed)
+    row, table = row_of(collection, split=split, seed=seed, encoder="random"), chance(collection, metrics, seed)
+    for task in TASKS:
+        folds = folds_of(collection, task, split)
+        values, n = mean_of_folds(table, folds), int(sum(map(len, folds)))
+        note = f"mean of {CHANCE_RUNS} random orders"
+        rows += [
+            row(task=f"csfcube/{task}", metric=metric, value=100 * float(value), n=n, note=note)
+            for metric, value in zip(metrics, values, strict=True)
+        ]
+    return rows
 
 
-def compare(
-    collection: FacetCollection,
-    systems: Sequence[System],
-    pairs: Sequence[tuple[str, str]],
-    *,
-    metric: str = "ndcg%20",
-    split: str = "test",
-    resamples: int = 10000,
-    seed: int = 0,
-) -> list[Comparison]:
-    """Return paired randomisation tests for pairs of systems on every task, Holm-corrected over the whole list."""
+def differences(
+    collection: FacetCollection, systems: Sequence[System], pairs: Sequence[tuple[str, str]], *, metric: str = "ndcg%20",
+    split: str = "test", resamples: int = 10000, seed: int = 0,
+) -> list[Result]:  # fmt: skip
+    """Return per task and pair of systems the paired difference with its interval, p, and p after Holm over the whole list.
+
+    p is that of a paired randomisation test: `resamples` sign flips, or all of them.
+    """
     tables = {s.name: per_query(collection, s.rankings, [metric])[0] for s in systems}
-    found: list[Comparison] = []
+    partial = {s.name for s in systems if check(collection, s.rankings, s.name)}
+    row = row_of(collection, split=split, seed=seed)
+    note = f"paired randomisation, {resamples} sign flips or all; Holm over {len(pairs) * len(TASKS)} tests"
+    rows: list[tuple[Result, Result]] = []
     for task in TASKS:
         columns = np.concatenate(folds_of(collection, task, split))
         for first, second in pairs:
-            difference = (tables[first] - tables[second])[columns]
-            everything = [np.arange(len(columns))]
-            low, high = bootstrap_folds(difference[None], everything, resamples, seed)
-            p = paired_randomisation(difference, resamples, seed)
-            mean = 100 * float(difference.mean())
-            found.append(
-                Comparison(
-                    task, metric, first, second, mean, 100 * float(low[0]), 100 * float(high[0]), p, p, len(columns)
-                )
-            )
-    adjusted = holm([row.p for row in found])
-    return [row._replace(p_holm=float(p)) for row, p in zip(found, adjusted, strict=True)]
+            gaps = (tables[first] - tables[second])[columns]
+            low, high = bootstrap_folds(gaps[None], [np.arange(len(columns))], resamples, seed)
+            of = {
+                "task": f"csfcube/{task}", "encoder": versus(first, second), "against": second, "n": len(columns), "note": note,
+                "protocol": "paper" if {first, second} & partial else "sound",
+            }  # fmt: skip
+            gap = row(metric=difference_of(metric), value=100 * gaps.mean(), low=100 * low[0], high=100 * high[0], **of)
+            p = row(metric=difference_of(metric, "p of the "), value=paired_randomisation(gaps, resamples, seed), **of)
+            rows.append((gap, p))
+    adjusted = holm([p.value for _, p in rows])
+    return [
+        one
+        for (gap, p), value in zip(rows, adjusted, strict=True)
+        for one in (gap, p, replace(p, metric=difference_of(metric, "Holm p of the "), value=float(value)))
+    ]
 
 
 # ----------------------------------------------------------------------------------------------- floor and ceiling

@@ -140,6 +140,28 @@ def rank(
     return _rank_sentences(collection, canonical, encoder, named.kind, chosen, progress, started)
 
 
+def rank_all(
+    collection: FacetCollection, names: str | Iterable[str], folder: Path, seed: int = 0,
+    progress: Callable[[str], Progress] | None = None,
+) -> dict[str, Ranked]:  # fmt: skip
+    """Rank the pools with every named system (a list, or names with commas), in their order, by canonical name.
+
+    Published rankings that this collection does not have are left out. Raises ConfigError for an unknown name, and where
+    nothing is left.
+    """
+    ranked: dict[str, Ranked] = {}
+    for name in names.split(",") if isinstance(names, str) else names:
+        canonical, named = resolve(name.strip())
+        if named.kind != "pools" or (folder / named.base).is_dir():
+            bar = progress(canonical) if progress else None
+            ranked[canonical] = rank(collection, canonical, folder=folder, seed=seed, progress=bar)
+    if not ranked:
+        raise ConfigError(
+            f"encoders = {names!r}: none of these systems can rank {collection.source} data; name another"
+        )
+    return ranked
+
+
 def query_sentences(collection: FacetCollection, query: Query, chosen: Chosen | None = None) -> list[int]:
     """Return the numbers of the sentences a query searches by: the chosen ones, else those of its facet.
 
