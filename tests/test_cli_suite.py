@@ -36,7 +36,7 @@ def tables() -> dict[str, dict[str, np.ndarray]]:
     """Return random vectors for each of the three tasks."""
     rng = np.random.default_rng(0)
     return {
-        name: {key: rng.standard_normal(8) for key in dict.fromkeys(scoring.needed(load_task(name, papers=400)))}
+        name: {key: rng.standard_normal(8) for key in dict.fromkeys(load_task(name, papers=400).payload.ids().needed)}
         for name in TASKS
     }
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core.data import neighbours
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.literature import Dials, Literature, generate
 from scirep_core.data.literature.emit import neighbours as emit_neighbours
@@ -29,7 +28,7 @@ from scirep_core.data.literature.emit.scimult import pretraining as emit_pretrai
 from scirep_core.data.literature.emit.scirepeval import recommendation as emit_recommendation
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.lexicon import FIELDS, lexicon
-from scirep_core.data.readers import beir, maple, recommendation, scimult
+from scirep_core.data.readers import beir, maple, neighbours, recommendation, scimult
 from scirep_core.data.tables import json_lines, split_lines
 from scirep_core.data.task import Collection, Judged, LabelSpace, Pooled, Task, Triples
 from scirep_core.kit.records import Paper

@@ -16,7 +16,6 @@ import pytest
 from blank_page import Shown
 from small_tasks import all_tasks as small_tasks
 
-from scirep_core.bench import scoring
 from scirep_core.bench.benchmark import Outcome
 from scirep_core.data import TASKS
 from scirep_core.data.task import Example, FewShot, Judged, Labelled, Qrel, Reviewers, Signature, Signatures, Task
@@ -615,7 +614,7 @@ def test_cheap_systems_give_a_vector_to_every_id():
         on = variant.make(shelf)
         for task in tasks:
             vectors = on(task)
-            assert set(scoring.needed(task)) <= vectors.keys(), (name, task.name)
+            assert set(task.payload.ids().needed) <= vectors.keys(), (name, task.name)
             assert len({len(v) for v in vectors.values()}) == 1
     title, whole = (correlations.SYSTEMS[name].make(shelf)(tasks[0]) for name in ("tfidf_title", "tfidf_8000"))
     assert not all(np.array_equal(title[key], whole[key]) for key in title)

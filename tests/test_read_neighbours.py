@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scirep_core.data import neighbours
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.readers import neighbours
 from scirep_core.data.task import Collection
 from scirep_core.kit.errors import DataError
 

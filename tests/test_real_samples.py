@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from scirep_core.data import neighbours
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
-from scirep_core.data.readers import beir, recommendation, s2and, samples_scimult
+from scirep_core.data.readers import beir, neighbours, recommendation, s2and, samples_scimult
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
 from scirep_core.data.tables import json_lines, tsv
 from scirep_core.data.task import Collection, Judged, Labelled, Pooled, Signatures, Task, Triples

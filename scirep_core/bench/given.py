@@ -52,7 +52,7 @@ class Given:
         table = self.tables(task, protocol)
         if not coverage(task, table).embedded:
             raise ConfigError(f"{self.name}: {strangers(task, table)}")
-        wanted = list(dict.fromkeys(scoring.needed(task)))
+        wanted = list(dict.fromkeys(task.payload.ids().needed))
         wanted += [f"{key}{QUERY}" for key in wanted]
         if isinstance(task.payload, Signatures):
             wanted += [row.signature_id for row in task.payload.rows]
@@ -134,7 +134,7 @@ class Coverage(NamedTuple):
 
 def coverage(task: Task, vectors: Vectors, first: int = 3) -> Coverage:
     """Return the coverage of a task by vectors; of author disambiguation mentions may have vectors instead of papers."""
-    wanted = list(dict.fromkeys(scoring.needed(task)))
+    wanted = list(dict.fromkeys(task.payload.ids().needed))
     if isinstance(task.payload, Signatures) and not all(key in vectors for key in wanted):
         mentions = [row.signature_id for row in task.payload.rows]
         wanted = mentions if all(key in vectors for key in mentions) else wanted
@@ -144,7 +144,7 @@ def coverage(task: Task, vectors: Vectors, first: int = 3) -> Coverage:
 
 def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> str:
     """Return what to say where no id a task needs has a vector: some ids of both."""
-    wanted = list(dict.fromkeys(scoring.needed(task) if isinstance(task, Task) else task.papers))
+    wanted = list(dict.fromkeys(task.payload.ids().needed if isinstance(task, Task) else task.papers))
     if not vectors:
         return f"no vectors for {task.name}, which needs {len(wanted)}"
     yours, needed = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))

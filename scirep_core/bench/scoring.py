@@ -14,7 +14,7 @@ function from texts to an array; what it reads is said in bench/systems.py. Task
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -174,7 +174,7 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
         return read_vectors(task.oracle)
     if name != "random":
         raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
-    ids = list(dict.fromkeys(needed(task)))
+    ids = list(dict.fromkeys(task.payload.ids().needed))
     drawn = np.random.default_rng(seed).standard_normal((len(ids), RANDOM_DIM), dtype=np.float32)
     return dict(zip(ids, drawn, strict=True))
 
@@ -184,28 +184,6 @@ def named_rankings(task: FacetCollection, name: str, seed: int) -> facets.Rankin
     if name not in ("oracle", "random"):
         raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
     return facets.oracle_rankings(task) if name == "oracle" else next(facets.random_rankings(task, seed))
-
-
-def needed(task: Task) -> Iterator[str]:
-    """Yield the ids a task's vectors must have, some more than once."""
-    data = task.payload
-    if isinstance(data, schema.Labelled):
-        yield from (example.paper_id for split in ("train", "test") for example in data.splits[split])
-    elif isinstance(data, schema.Judged):
-        yield from (key for row in data.rows for key in (row.query_id, row.cand_id))
-    elif isinstance(data, schema.Pooled):
-        yield from (*data.relevant, *data.pool)
-    elif isinstance(data, schema.LabelSpace):
-        yield from (*data.gold, *data.labels)
-    elif isinstance(data, schema.Reviewers):
-        yield from (row.query_id for row in data.hard)
-        yield from (paper for row in data.hard for paper in data.reviewers.get(row.cand_id, ()))
-    elif isinstance(data, schema.Signatures):
-        yield from (row.paper_id for row in data.rows)
-    elif isinstance(data, schema.Collection):
-        yield from (f"{paper}/{text}" for paper in data.paper_ids for text in ("t", "ta"))
-    else:
-        yield from (key for split in data.splits for row in data.rows(split) if row.negative for key in row)
 
 
 def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:

@@ -4,7 +4,7 @@
     task.py        the schema all readers return (CSFCube's faceted collection has its own, readers/csfcube.py)
     readers/       published files, one module a family of tasks; small real samples, "sample/..."
     manifests/     real data, verified               literature/      the embedded literature
-    perturbations/ the 32 textual neighbours         neighbours.py    the neighbours' tasks
+    perturbations/ the 32 textual neighbours         readers/neighbours.py  the neighbours' tasks
     folder.py      a user's own task folders
     sources.py     where files are: embedded (written on first use), real (through manifests), a folder
     export.py      every embedded task as files
@@ -19,10 +19,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from scirep_core.data import folder, neighbours
+from scirep_core.data import folder
 from scirep_core.data.export import write_embedded
 from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
-from scirep_core.data.readers import beir, csfcube, mdcr, recommendation, s2and, scimult, scirepeval
+from scirep_core.data.readers import beir, csfcube, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.sources import PAPERS, root_of
 from scirep_core.data.task import Labelled, Task

@@ -138,40 +138,19 @@ def sought(task: Task | FacetCollection) -> Sought:
         rated = [(q.paper_id, j.candidate, j.rating > 0) for q, judged in task.judgements.items() for j in judged]
         titles = {key: task.papers[key].title for pair in rated for key in pair[:2]}
         return Sought(task.name, titles, frozenset(q for q, _, _ in rated), pairs=_once(rated))
-    papers, pairs, queries = _judged(task)
+    data = task.payload
+    if isinstance(data, schema.Triples):
+        raise ConfigError(f"{task.name} is training data: give it first, and after it what is evaluated")
+    pairs = [*data.pairs()] if isinstance(data, schema.Judged | schema.Pooled) else []
+    queries = {query for query, _, _ in pairs}
+    if isinstance(data, schema.Reviewers):  # a pair is a paper and a person: no training pair can be that
+        queries = {row.query_id for row in data.hard}
     bare = {key: text for key, text in task.queries.items() if key in queries}
-    wanted = dict.fromkeys(key for key in papers if key not in bare)
+    wanted = dict.fromkeys(key for key in data.ids().tested if key not in bare)
     titles = {paper.paper_id: paper.title for paper in task.texts() if paper.paper_id in wanted}
     return Sought(
         task.name, {key: titles.get(key, "") for key in wanted}, frozenset(queries) - bare.keys(), bare, _once(pairs)
     )
-
-
-def _judged(task: Task) -> tuple[list[str], list[tuple[str, str, bool]], set[str]]:
-    """Return scored ids, judged pairs and the ids of queries."""
-    data = task.payload
-    pairs: list[tuple[str, str, bool]] = []
-    papers: list[str] = []
-    if isinstance(data, schema.Labelled):
-        papers = [example.paper_id for example in data.splits["test"]]
-    elif isinstance(data, schema.Judged):
-        pairs = [(row.query_id, row.cand_id, row.score > 0) for row in data.rows]
-    elif isinstance(data, schema.Pooled):
-        papers = list(data.pool)
-        pairs = [(query, cand, grade > 0) for query, found in data.relevant.items() for cand, grade in found.items()]
-    elif isinstance(data, schema.LabelSpace):
-        papers = list(data.gold)
-    elif isinstance(data, schema.Reviewers):  # a pair is a paper and a person: no training pair can be that
-        queries = [row.query_id for row in data.hard]
-        return [*queries, *(p for row in data.hard for p in data.reviewers.get(row.cand_id, ()))], [], set(queries)
-    elif isinstance(data, schema.Signatures):
-        papers = [row.paper_id for row in data.rows]
-    elif isinstance(data, schema.Collection):
-        papers = list(data.paper_ids)
-    else:
-        raise ConfigError(f"{task.name} is training data: give it first, and after it what is evaluated")
-    papers += [key for query, cand, _ in pairs for key in (query, cand)]
-    return papers, pairs, {query for query, _, _ in pairs}
 
 
 def _once(pairs: Iterable[tuple[str, str, bool]]) -> tuple[tuple[str, str, bool], ...]:

@@ -19,12 +19,29 @@ Texts are read when asked for (`texts()` streams, `papers` keeps): scoring vecto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from scirep_core.data.payloads import Collection as Collection
+from scirep_core.data.payloads import Judged as Judged
+from scirep_core.data.payloads import Labelled as Labelled
+from scirep_core.data.payloads import LabelSpace as LabelSpace
+from scirep_core.data.payloads import Payload as Payload
+from scirep_core.data.payloads import Pooled as Pooled
+from scirep_core.data.payloads import Reviewers as Reviewers
+from scirep_core.data.payloads import Signatures as Signatures
+from scirep_core.data.payloads import Triples as Triples
+from scirep_core.data.rows import Byline as Byline
+from scirep_core.data.rows import Example as Example
+from scirep_core.data.rows import FewShot as FewShot
+from scirep_core.data.rows import Label as Label
+from scirep_core.data.rows import LabelText as LabelText
+from scirep_core.data.rows import Qrel as Qrel
+from scirep_core.data.rows import Signature as Signature
+from scirep_core.data.rows import Triple as Triple
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 
@@ -36,144 +53,6 @@ TASK_TYPES: tuple[TaskType, ...] = (
     "classification", "regression", "proximity", "adhoc_search", "retrieval", "label_ranking", "reviewer_matching",
     "author_disambiguation", "alternative_self", "triplets",
 )  # fmt: skip
-Label = int | float | tuple[int, ...]
-"""A class, a target, or a multi-hot row."""
-
-
-class FewShot(NamedTuple):
-    """A few-shot setting: examples (in total; per label where multi-label) and how often it is repeated."""
-
-    sample_size: int
-    iterations: int
-
-
-class Example(NamedTuple):
-    """One labelled paper."""
-
-    paper_id: str
-    label: Label
-
-
-class Qrel(NamedTuple):
-    """One judged candidate of a query; `group` is MDCR's field."""
-
-    query_id: str
-    cand_id: str
-    score: int
-    group: str = ""
-
-
-class LabelText(NamedTuple):
-    """A label that is itself a text."""
-
-    label_id: str
-    name: str
-    definition: str = ""
-
-
-class Signature(NamedTuple):
-    """One author mention: a paper and a position in its byline, within a block of equal names; "" and -1 are unknown."""
-
-    signature_id: str
-    paper_id: str
-    block: str
-    cluster: str
-    name: str = ""
-    affiliation: str = ""
-    first: str = ""
-    middle: str = ""
-    last: str = ""
-    email: str = ""
-    position: int = -1
-
-
-class Byline(NamedTuple):
-    """What disambiguation asks of a paper beside its text: all authors in order, the journal, the papers it cites."""
-
-    paper_id: str
-    authors: tuple[str, ...] = ()
-    journal: str = ""
-    references: tuple[str, ...] = ()
-
-
-class Triple(NamedTuple):
-    """A training example: query, what belongs to it, what does not (paper ids; or label ids, or a bare query)."""
-
-    query: str
-    positive: str
-    negative: str = ""
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Splits of labelled papers: always `train` and `test`, sometimes `validation`."""
-
-    splits: Mapping[str, tuple[Example, ...]]
-    multi_label: bool = False
-    few_shot: tuple[FewShot, ...] = ()
-    label_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Rows in file order: the order decides which of two equal pairs counts under `paper`."""
-
-    rows: tuple[Qrel, ...]
-    text_query: bool = False
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """Queries with graded relevant papers, to be found in one pool."""
-
-    relevant: Mapping[str, Mapping[str, int]]
-    pool: tuple[str, ...]
-    keep_self: bool = True
-    text_query: bool = False
-
-
-@dataclass(frozen=True)
-class LabelSpace:
-    """Papers with gold labels, all labels as texts, and the labels whose name occurs in a paper (SciMult 4.2)."""
-
-    gold: Mapping[str, tuple[str, ...]]
-    labels: Mapping[str, LabelText]
-    matched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Reviewers:
-    """Submissions against reviewers, hard (expertise 3) and soft (2 or 3) judgements, each reviewer's papers."""
-
-    hard: tuple[Qrel, ...]
-    soft: tuple[Qrel, ...]
-    reviewers: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Signatures:
-    """Author mentions with their true clusters, and what is known of their papers, by paper; empty where nothing is."""
-
-    rows: tuple[Signature, ...]
-    bylines: Mapping[str, Byline] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Collection:
-    """A plain collection of papers, asked for by their own titles."""
-
-    paper_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Triples:
-    """Training examples by split, streamed: `rows("train")` may be millions."""
-
-    rows: Callable[[str], Iterator[Triple]]
-    splits: tuple[str, ...] = ("train",)
-
-
-Payload = Labelled | Judged | Pooled | LabelSpace | Reviewers | Signatures | Collection | Triples
 
 
 @dataclass(frozen=True)

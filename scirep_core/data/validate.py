@@ -18,13 +18,14 @@ sequences, about 0.3 kB a word of text.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from scirep_core.data import task as schema
 from scirep_core.data.inventory import MORE, TASKS
+from scirep_core.data.rows import classes
 from scirep_core.data.task import Task
 from scirep_core.kit.records import Paper
 
@@ -51,35 +52,8 @@ class Finding(NamedTuple):
 
 def counts(task: Task) -> dict[str, int]:
     """Return what a task has, under the names of the inventory's `expect`."""
-    data = task.payload
-    if isinstance(data, schema.Labelled):
-        found = {split: len(rows) for split, rows in data.splits.items()}
-        labels = {label for rows in data.splits.values() for row in rows for label in _labels(row.label)}
-        papers = sum(found.values())
-        regression = task.type == "regression"
-        return found | {"papers": papers} | ({} if regression else {"labels": max(len(labels), len(data.label_names))})
-    if isinstance(data, schema.Judged):
-        groups = {row.group for row in data.rows if row.group}
-        found = {"queries": len({row.query_id for row in data.rows}), "pairs": len(data.rows)}
-        return found | ({"groups": len(groups)} if groups else {})
-    if isinstance(data, schema.Pooled):
-        return {"queries": len(data.relevant), "papers": len(data.pool)}
-    if isinstance(data, schema.LabelSpace):
-        return {"papers": len(data.gold), "labels": len(data.labels)}
-    if isinstance(data, schema.Reviewers):
-        return {"queries": len({row.query_id for row in data.hard}), "pairs": len(data.hard)}
-    if isinstance(data, schema.Signatures):
-        return {"clusters": len({row.cluster for row in data.rows}), "signatures": len(data.rows)}
-    if isinstance(data, schema.Collection):
-        return {"papers": len(data.paper_ids)}
-    queries: set[str] = set()
-    found = {}
-    for split in data.splits:
-        found[split] = 0
-        for row in data.rows(split):
-            found[split] += 1
-            queries.add(row.query)
-    return found | {"queries": len(queries)}
+    found = task.payload.counts()
+    return {name: n for name, n in found.items() if name != "labels" or task.type != "regression"}
 
 
 def printed_counts(task: Task) -> dict[str, int]:
@@ -102,31 +76,6 @@ def printed_counts(task: Task) -> dict[str, int]:
     return found
 
 
-def _labels(label: schema.Label) -> Iterable[Any]:
-    return [k for k, on in enumerate(label) if on] if isinstance(label, tuple) else [label]
-
-
-def judged_ids(task: Task) -> set[str]:
-    """Return every id the task needs a vector for."""
-    data = task.payload
-    if isinstance(data, schema.Labelled):
-        return {row.paper_id for rows in data.splits.values() for row in rows}
-    if isinstance(data, schema.Judged):
-        return {key for row in data.rows for key in (row.query_id, row.cand_id)}
-    if isinstance(data, schema.Pooled):
-        return {*data.relevant, *data.pool}
-    if isinstance(data, schema.LabelSpace):
-        return {*data.gold, *data.labels}
-    if isinstance(data, schema.Reviewers):
-        papers = {key for papers in data.reviewers.values() for key in papers}
-        return papers | {row.query_id for row in (*data.hard, *data.soft)}
-    if isinstance(data, schema.Signatures):
-        return {row.paper_id for row in data.rows}
-    if isinstance(data, schema.Collection):
-        return set(data.paper_ids)
-    return {key for split in data.splits for row in data.rows(split) for key in row if key}
-
-
 def validate(task: Task, near: float = NEAR) -> list[Finding]:
     """Return all that is wrong with a task, nothing if it is sound.
 
@@ -147,7 +96,7 @@ def _coverage(task: Task) -> Iterator[Finding]:
     if not has or task.type in ("triplets", "label_ranking"):
         return
     known = has | set(task.queries)
-    yield from _finding(task, "texts", "judged ids without a text", sorted(judged_ids(task) - known))
+    yield from _finding(task, "texts", "judged ids without a text", sorted({*task.payload.ids().named} - known))
     empty = sorted(p.paper_id for p in task.texts() if not p.title.strip() and not p.abstract.strip())
     yield from _finding(task, "texts", "papers with neither title nor abstract", empty)
 
@@ -172,8 +121,8 @@ def _splits(task: Task) -> Iterator[Finding]:
 def _unseen(task: Task) -> Iterator[Finding]:
     data = task.payload
     if isinstance(data, schema.Labelled) and task.type == "classification":
-        trained = {k for row in data.splits["train"] for k in _labels(row.label)}
-        strange = sorted({k for row in data.splits["test"] for k in _labels(row.label)} - trained)
+        trained = {k for row in data.splits["train"] for k in classes(row.label)}
+        strange = sorted({k for row in data.splits["test"] for k in classes(row.label)} - trained)
         yield from _finding(
             task, "labels", "classes of the test part that no training paper has", list(map(str, strange))
         )

@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data import task as schema
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import CacheError, DataError
 from scirep_core.kit.store import home, read_shard, stable_hash, write_shard
@@ -251,19 +250,11 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
 
 def candidates(task: Task) -> Iterator[str]:
     """Yield the ids of the papers or labels a ranking task ranks, some more than once."""
-    data = task.payload
-    if isinstance(data, schema.Judged):
-        yield from (row.cand_id for row in data.rows)
-    elif isinstance(data, schema.Reviewers):
-        yield from (paper for row in data.hard for paper in data.reviewers.get(row.cand_id, ()))
-    elif isinstance(data, schema.Triples):
-        yield from (key for split in data.splits for row in data.rows(split) for key in row[1:] if key)
-    elif isinstance(data, schema.Pooled):
-        yield from data.pool
-    elif isinstance(data, schema.LabelSpace):
-        yield from data.labels
-    else:
+    ranked = iter(task.payload.ids().ranked)
+    if (first := next(ranked, None)) is None:
         raise DataError(task.name, None, f"a {task.type} task ranks nothing")
+    yield first
+    yield from ranked
 
 
 def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:

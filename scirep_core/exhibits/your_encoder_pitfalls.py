@@ -107,7 +107,7 @@ def formats(chapter: Chapter, tasks: Sequence[Task]) -> None:
 
 def _examples(task: Task) -> list[tuple[str, str]]:
     """Return (id, what it is) of one query and one paper of a task."""
-    first = list(dict.fromkeys(scoring.needed(task)))
+    first = list(dict.fromkeys(task.payload.ids().needed))
     query = next((key for key in first if key in task.queries), None)
     paper = next(key for key in first if key not in task.queries)
     return ([(query, "query")] if query else []) + [(paper, "paper")]

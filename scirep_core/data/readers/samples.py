@@ -28,9 +28,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scirep_core.data import neighbours
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.readers import s2and, samples_scimult
+from scirep_core.data.readers import neighbours, s2and, samples_scimult
 from scirep_core.data.tables import Lines, counted, data_hash, id_of, json_lines, text_of, to_id
 from scirep_core.data.task import (  # fmt: skip
     Collection,
