@@ -7,13 +7,9 @@ Faceted collections are scored by `facets`, which also takes rankings.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from scirep_core.data.task import TaskType
 from scirep_core.evaluators import authors, labels, neighbours, probes, ranking, retrieval, reviewers, triplets
-from scirep_core.results import Result
-
-Evaluator = Callable[..., list[Result]]
+from scirep_core.evaluators.pairs import Evaluator
 
 EVALUATORS: dict[TaskType, Evaluator] = {
     "classification": probes.evaluate,

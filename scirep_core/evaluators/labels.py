@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.task import LabelSpace, Task
+from scirep_core.data.task import LabelSpace
 from scirep_core.evaluators.label_scores import label_rows
-from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
-from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
+from scirep_core.evaluators.pairs import evaluator, pool_of
+from scirep_core.evaluators.rows import Asked, counted, mean_row, sentence
 from scirep_core.evaluators.search import Floats, Searched, ranks_of
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
@@ -28,35 +28,26 @@ BEST = ("f1_macro", "f1_micro", "accuracy")
 MATCH = "_name_match"
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(LabelSpace)
+def evaluate(asked: Asked, data: LabelSpace) -> list[Result]:
     """Return one row per metric, ranking metrics also with `_name_match` where the task says which names occur.
 
     Raises DataError for a missing vector, or F1 asked of papers with several labels; ConfigError for `_name_match`
     without matches.
     """
-    data = task.payload
-    assert isinstance(data, LabelSpace)
-    names = _derived(tuple(metrics or task.metrics), bool(data.matched))
-    asked = ask(task, vectors, protocol, on_missing, names, similarity, task.similarity, seed)
+    names = _derived(asked.metrics, bool(data.matched))
+    asked = asked._replace(metrics=names)
     gold = {paper: ids for paper, ids in data.gold.items() if ids}
     if not gold:
-        raise DataError(task.name, None, "no paper has a label", "Look at its gold labels")
+        raise DataError(asked.task.name, None, "no paper has a label", "Look at its gold labels")
     kept = asked.kept([*data.labels, *gold])
     labels, papers = [key for key in data.labels if key in kept], [key for key in gold if key in kept]
     if not labels or not papers:
-        raise DataError("vectors", None, f"no {'paper' if labels else 'label'} of {task.name} has a vector")
+        raise DataError("vectors", None, f"no {'paper' if labels else 'label'} of {asked.task.name} has a vector")
     best = [name for name in names if name in BEST]
     several = next((paper for paper in papers if len(gold[paper]) > 1), None)
     if best and several is not None:
-        raise DataError(task.name, None, f"paper {several} has {len(gold[several])} labels",
+        raise DataError(asked.task.name, None, f"paper {several} has {len(gold[several])} labels",
                         f"{best[0]} takes one label a paper; ask for recall@k")  # fmt: skip
     place = {key: i for i, key in enumerate(labels)}
     pool, queries = pool_of(asked, labels, papers)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import Collection, Task
-from scirep_core.evaluators.rows import Asked, Vectors, draws, sentence, similarity_of, spread_of
+from scirep_core.data.task import Collection
+from scirep_core.evaluators.pairs import evaluator
+from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
 from scirep_core.evaluators.search import Pool
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
@@ -33,30 +34,19 @@ VALUES: dict[str, Callable[[Ranks], float]] = {
 }
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Collection, "cosine")
+def evaluate(asked: Asked, data: Collection) -> list[Result]:
     """Return one row per metric for the splits `task-I` and `task-II`; `median_rank` is a rank, not a percentage.
 
     Raises DataError for a missing vector; with `drop`, a paper that lacks one of its two is left out.
     """
-    data = task.payload
-    assert isinstance(data, Collection)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or "cosine"), seed)  # fmt: skip
     kept = asked.kept(f"{paper}/{text}" for paper in data.paper_ids for text in ("t", "ta"))
     papers = [paper for paper in data.paper_ids if f"{paper}/t" in kept and f"{paper}/ta" in kept]
     if not papers:
-        raise DataError("vectors", None, f"no paper of {task.name} has both vectors, <id>/t and <id>/ta")
+        raise DataError("vectors", None, f"no paper of {asked.task.name} has both vectors, <id>/t and <id>/ta")
     chosen = np.arange(len(papers))
-    if protocol == "paper" and len(papers) > QUERIES:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(papers), QUERIES, replace=False))
+    if asked.protocol == "paper" and len(papers) > QUERIES:
+        chosen = np.sort(np.random.default_rng(asked.seed).choice(len(papers), QUERIES, replace=False))
     titles, whole = (asked.matrix([f"{paper}/{text}" for paper in papers]) for text in ("t", "ta"))
     rows = []
     for split, pools in (("task-I", (whole,)), ("task-II", (whole, titles))):

@@ -7,13 +7,14 @@ kind for whole pools and label spaces. A query's own vector, `<id>/q` (`inputs`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Concatenate, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import LabelSpace, Task
+from scirep_core.data.task import LabelSpace, Payload, Task
 from scirep_core.encoders import aspire
 from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.evaluators.facets import similarities
@@ -23,6 +24,10 @@ from scirep_core.evaluators.search import Places, Pool, Searched, Singles, Stand
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
+from scirep_core.results import Result
+
+P = TypeVar("P", bound=Payload)
+Evaluator = Callable[..., list[Result]]
 
 
 @runtime_checkable
@@ -49,15 +54,9 @@ class PairScorer(Protocol):
 
 
 def ask(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str,
-    on_missing: str,
-    metrics: Sequence[str],
-    similarity: str | None,
-    default: str,
-    seed: int,
-) -> Asked:
+    task: Task, vectors: Vectors | PairScorer, protocol: str = "paper", on_missing: str = "error",
+    metrics: Sequence[str] | None = None, similarity: str | None = None, seed: int = 0, default: str | None = None,
+) -> Asked:  # fmt: skip
     """Return how a task is to be scored, with the similarity rows will show.
 
     Raises ConfigError for an unknown similarity, or one asked of a scorer that has its own.
@@ -67,8 +66,37 @@ def ask(
             raise ConfigError(f"{vectors.name} scores pairs itself ({vectors.similarity}); leave similarity out")
         shown = vectors.similarity
     else:
-        shown = similarity_of(similarity or default)
-    return Asked(task, cast(Vectors, vectors), protocol, on_missing, tuple(metrics), shown, seed)
+        shown = "" if default == "" else similarity_of(similarity or default or task.similarity)
+    return Asked(task, cast(Vectors, vectors), protocol, on_missing, tuple(metrics or task.metrics), shown, seed)
+
+
+def evaluator(
+    payload: type[P], similarity: str | None = None
+) -> Callable[[Callable[Concatenate[Asked, P, ...], list[Result]]], Evaluator]:  # fmt: skip
+    """Return what makes the evaluator of a type of payload from what scores one: the head that all evaluators share.
+
+        evaluate(task, vectors, protocol="paper", on_missing="error", metrics=None, similarity=None, seed=0, **more)
+
+    Args:
+        payload: the type of what is judged.
+        similarity: what vectors are compared by where no other is asked for; None is the task's own, "" where none are.
+    """
+
+    default = similarity
+
+    def headed(score: Callable[Concatenate[Asked, P, ...], list[Result]]) -> Evaluator:
+        @functools.wraps(score)
+        def evaluate(
+            task: Task, vectors: Vectors | PairScorer, protocol: str = "paper", on_missing: str = "error",
+            metrics: Sequence[str] | None = None, similarity: str | None = None, seed: int = 0, **more: Any,
+        ) -> list[Result]:  # fmt: skip
+            assert isinstance(task.payload, payload)
+            asked = ask(task, vectors, protocol, on_missing, metrics, similarity, seed, default)
+            return score(asked, task.payload, **more)
+
+        return evaluate
+
+    return headed
 
 
 def own(vectors: object, query_id: str) -> str:

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
-from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, replicates_of_groups, sentence
+from scirep_core.data.task import Judged, Qrel
+from scirep_core.evaluators.pairs import evaluator, own, scores
+from scirep_core.evaluators.rows import Asked, counted, mean_row, replicates_of_groups, sentence
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import sha256_bytes
 from scirep_core.results import Result
@@ -41,40 +41,31 @@ Qrels = dict[Key, dict[str, int]]
 TIES = {"paper": "trec_eval: descending candidate id", "sound": "a hash of query and candidate"}
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Judged)
+def evaluate(asked: Asked, data: Judged) -> list[Result]:
     """Return one row per metric, and one per metric and group where the judgements have groups.
 
     Raises DataError for a missing vector, or (sound) a pair judged twice; ConfigError for an unknown metric.
     """
-    assert isinstance(task.payload, Judged)
-    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
-    qrels, twice = judgements(task.payload.rows, protocol, task.name)
-    kept = asked.kept(name for (_, query), judged in qrels.items() for name in (own(vectors, query), *judged))
+    qrels, twice = judgements(data.rows, asked.protocol, asked.task.name)
+    kept = asked.kept(name for (_, query), judged in qrels.items() for name in (own(asked.vectors, query), *judged))
     run = {}
     for (group, query), judged in qrels.items():
         ids = [key for key in judged if key in kept]
-        if own(vectors, query) in kept and ids:
+        if own(asked.vectors, query) in kept and ids:
             run[group, query] = dict(zip(ids, scores(asked, query, ids), strict=True))
     if not run:
-        raise DataError("vectors", None, f"no query of {task.name} has a vector and a candidate with one")
-    values = score_run(qrels, run, asked.metrics, protocol)
+        raise DataError("vectors", None, f"no query of {asked.task.name} has a vector and a candidate with one")
+    values = score_run(qrels, run, asked.metrics, asked.protocol)
     pairs, ranked = sum(map(len, qrels.values())), sum(map(len, run.values()))
     return _rows(asked, values, {
-        "ties": TIES[protocol],
+        "ties": TIES[asked.protocol],
         "coverage": ranked / pairs,
         "pool": f"{ranked} of {pairs} judged pairs scored, {len(run)} of {len(qrels)} queries",
         "note": sentence(
             counted(twice, "pairs judged twice, the first row counts"),
-            counted(len(run) - len(values) if protocol == "sound" else 0, "queries with nothing relevant left out"),
-            counted(_irrelevant(qrels, run) if protocol == "paper" else 0, "queries with nothing relevant score 0"),
+            counted(len(run) - len(values) if asked.protocol == "sound" else 0, "queries with nothing relevant left out"),
+            counted(_irrelevant(qrels, run) if asked.protocol == "paper" else 0, "queries with nothing relevant score 0"),
         ),
     })  # fmt: skip
 

@@ -15,14 +15,13 @@ vector leave the pool but not the gold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from scirep_core.data.task import Pooled, Task
-from scirep_core.evaluators.pairs import PairScorer, ask, pool_of
-from scirep_core.evaluators.rows import Vectors, counted, mean_row, sentence
+from scirep_core.evaluators.pairs import PairScorer, ask, evaluator, pool_of
+from scirep_core.evaluators.rows import Asked, Vectors, counted, mean_row, sentence
 from scirep_core.evaluators.search import ranks_of
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
@@ -33,30 +32,22 @@ READINGS = ("gain 2^g - 1", "judged only", "ties for", "ties against")
 papers leave the ranking instead of counting as 0; of papers with equal score, relevant ones come first, or last."""
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Pooled)
+def evaluate(asked: Asked, data: Pooled) -> list[Result]:
     """Return one row per metric, a mean over queries. Raises DataError for a missing vector, and where nothing is relevant."""
-    data = task.payload
-    assert isinstance(data, Pooled)
-    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
     members = set(data.pool)
-    relevant = {query: {p: grade for p, grade in grades.items() if protocol == "paper" or p in members}
+    relevant = {query: {p: grade for p, grade in grades.items() if asked.protocol == "paper" or p in members}
                 for query, grades in data.relevant.items()}  # fmt: skip
     outside = sum(paper not in members for grades in data.relevant.values() for paper in grades)
-    judged = [q for q, grades in relevant.items() if grades and (protocol == "paper" or max(grades.values()) > 0)]
+    judged = [q for q, grades in relevant.items() if grades and (asked.protocol == "paper" or max(grades.values()) > 0)]
     if not judged:
-        raise DataError(task.name, None, "no query has a relevant paper in the pool", "Look at its judgements")
+        raise DataError(asked.task.name, None, "no query has a relevant paper in the pool", "Look at its judgements")
     kept = asked.kept([*data.pool, *judged])
     pool, queries = [p for p in data.pool if p in kept], [q for q in judged if q in kept]
     if not pool or not queries:
-        raise DataError("vectors", None, f"no {'query' if pool else 'paper of the pool'} of {task.name} has a vector")
+        raise DataError(
+            "vectors", None, f"no {'query' if pool else 'paper of the pool'} of {asked.task.name} has a vector"
+        )
     place = {paper: i for i, paper in enumerate(pool)}
     lists = [[place.get(paper, -1) for paper in relevant[query]] for query in queries]
     own = None if data.keep_self else np.array([place.get(query, -1) for query in queries])
@@ -74,7 +65,8 @@ def evaluate(
         "note": sentence(
             counted(gone, "queries without a relevant paper left out"),
             counted(
-                outside, f"judged papers outside the pool {'count as not found' if protocol == 'paper' else 'left out'}"
+                outside,
+                f"judged papers outside the pool {'count as not found' if asked.protocol == 'paper' else 'left out'}",
             ),
             counted(int(ties.sum()), "queries whose relevant papers tie with others, decided by pool order"),
         ),
@@ -94,7 +86,7 @@ def readings(
     """
     data = task.payload
     assert isinstance(data, Pooled)
-    asked = ask(task, vectors, "paper", "error", (metric,), similarity, task.similarity, seed)
+    asked = ask(task, vectors, metrics=(metric,), similarity=similarity, seed=seed)
     judged = [query for query, grades in data.relevant.items() if grades]
     asked.kept([*data.pool, *judged])
     pool, queries = pool_of(asked, data.pool, judged)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.task import Reviewers, Task
-from scirep_core.evaluators.pairs import PairScorer, ask, own, scores
+from scirep_core.data.task import Reviewers
+from scirep_core.evaluators.pairs import evaluator, own, scores
 from scirep_core.evaluators.ranking import TIES, judgements, score_run
-from scirep_core.evaluators.rows import Asked, Floats, Vectors, counted, draws, mean_row, sentence
+from scirep_core.evaluators.rows import Asked, Floats, counted, draws, mean_row, sentence
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
@@ -27,48 +27,38 @@ FOUR = ("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10")
 TOP = 3
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Reviewers, "cosine")
+def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
     """Return one row per metric, a mean over submissions. Similarity is cosine unless another is asked for.
 
     Raises DataError for a missing vector. With `drop`, which the published code does not know (it stops), a
     submission or a reviewer without any vector is left out, a reviewer's missing paper does not count.
     """
-    data = task.payload
-    assert isinstance(data, Reviewers)
-    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, "cosine", seed)
-    qrels, twice = judgements(data.hard, protocol, task.name)
-    soft, _ = judgements(data.soft, protocol, task.name)
+    qrels, twice = judgements(data.hard, asked.protocol, asked.task.name)
+    soft, _ = judgements(data.soft, asked.protocol, asked.task.name)
     needed = {reviewer for judged in qrels.values() for reviewer in judged}
     unknown = next((reviewer for reviewer in needed if reviewer not in data.reviewers), None)
     if unknown is not None:
-        raise DataError(task.name, None, f"reviewer {unknown} has no list of papers")
+        raise DataError(asked.task.name, None, f"reviewer {unknown} has no list of papers")
     if set(soft) != set(qrels):
-        raise DataError(task.name, None, "hard and soft judgements name different submissions")
+        raise DataError(asked.task.name, None, "hard and soft judgements name different submissions")
     written = {paper for reviewer in needed for paper in data.reviewers[reviewer]}
-    kept = asked.kept([*(own(vectors, query) for _, query in qrels), *sorted(written)])
+    kept = asked.kept([*(own(asked.vectors, query) for _, query in qrels), *sorted(written)])
     run = {}
     for key, judged in qrels.items():
-        if own(vectors, key[1]) not in kept:
+        if own(asked.vectors, key[1]) not in kept:
             continue
         papers = {r: [p for p in data.reviewers[r] if p in kept] for r in judged}
         found = {reviewer: top_mean(asked, key[1], theirs) for reviewer, theirs in papers.items() if theirs}
         if found:
             run[key] = found
     if not run:
-        raise DataError("vectors", None, f"no submission of {task.name} has a vector and a reviewer with one")
+        raise DataError("vectors", None, f"no submission of {asked.task.name} has a vector and a reviewer with one")
     table: dict[str, dict[str, float]] = {}
     cuts = {name.split("_", 1)[1] for name in (*FOUR, *asked.metrics) if name != "mean_of_four"}
     for kind, judged_by in (("hard", qrels), ("soft", soft)):
         # precision is 0 where nothing is relevant; under `sound` that submission says nothing and is left out
-        values = score_run(judged_by, run, sorted(cuts), protocol)
+        values = score_run(judged_by, run, sorted(cuts), asked.protocol)
         for i, cut in enumerate(sorted(cuts)):
             table[f"{kind}_{cut}"] = {query: float(v[i]) for (_, query), v in values.items()}
     both = [query for query in table[FOUR[0]] if query in table[FOUR[2]]]
@@ -76,7 +66,7 @@ def evaluate(
     pairs, ranked = sum(map(len, qrels.values())), sum(map(len, run.values()))
     short = sum(len(found) < 10 for found in run.values())
     shared: dict[str, Any] = {
-        "ties": TIES[protocol],
+        "ties": TIES[asked.protocol],
         "coverage": ranked / pairs * len(written & kept) / len(written),
         "pool": f"{ranked} of {pairs} judged pairs scored, {len(run)} of {len(qrels)} queries, "
         f"{len(written & kept)} of {len(written)} papers of reviewers",

@@ -14,26 +14,16 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import Task, Triple, Triples
-from scirep_core.evaluators.pairs import PairScorer, ask, scores
-from scirep_core.evaluators.rows import Asked, Vectors, counted, sentence, spread_of, unit
+from scirep_core.data.task import Triple, Triples
+from scirep_core.evaluators.pairs import PairScorer, evaluator, scores
+from scirep_core.evaluators.rows import Asked, counted, sentence, spread_of, unit
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors | PairScorer,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Triples)
+def evaluate(asked: Asked, data: Triples) -> list[Result]:
     """Return one row per split. Raises DataError for a missing vector, or a first split without a single negative."""
-    data = task.payload
-    assert isinstance(data, Triples)
-    asked = ask(task, vectors, protocol, on_missing, metrics or task.metrics, similarity, task.similarity, seed)
     rows = []
     for split in data.splits:
         right: list[NDArray[np.bool_]] = []
@@ -43,14 +33,14 @@ def evaluate(
             single, total = single + len(chunk) - len(triples), total + len(triples)
             if asked.on_missing == "error":
                 asked.kept(key for triple in triples for key in triple)
-            present = [triple for triple in triples if all(key in vectors for key in triple)]
+            present = [triple for triple in triples if all(key in asked.vectors for key in triple)]
             dropped += len(triples) - len(present)
             if present:
                 right.append(nearer(asked, present))
         if not right and not total and split != data.splits[0]:
             continue  # a small validation part without a single negative: nothing to score
         if not right:
-            raise DataError(task.name, None, f"split {split}: no triplet with a negative and three vectors")
+            raise DataError(asked.task.name, None, f"split {split}: no triplet with a negative and three vectors")
         values = np.concatenate(right).astype(np.float64)
         shared = {
             "coverage": len(values) / total, "pool": f"{len(values)} of {total} triplets",

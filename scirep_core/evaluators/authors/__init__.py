@@ -33,7 +33,8 @@ from scirep_core.data.task import Signature, Signatures, Task
 from scirep_core.evaluators.authors import author_features, author_model
 from scirep_core.evaluators.authors.author_blocks import ENOUGH, Block, Split, b3, by_collection, linked, splits, tune
 from scirep_core.evaluators.authors.author_model import Mentions, Outcome, scored
-from scirep_core.evaluators.rows import FEW, Asked, Floats, Vectors, counted, draws, sentence, similarity_of, unit
+from scirep_core.evaluators.pairs import evaluator
+from scirep_core.evaluators.rows import FEW, Asked, Floats, counted, draws, sentence, unit
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result
@@ -57,31 +58,20 @@ class Way(NamedTuple):
     note: str
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-) -> list[Result]:
+@evaluator(Signatures, "cosine")
+def evaluate(asked: Asked, data: Signatures) -> list[Result]:
     """Return rows for b3_f1, b3_p, b3_r. Vectors are those of the papers; where these are missing and every mention
     has its own, by signature id, they are taken instead. Raises DataError for a missing vector or a single block.
     """
-    data = task.payload
-    assert isinstance(data, Signatures)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics),
-                  similarity_of(similarity or "cosine"), seed)  # fmt: skip
-    by_mention = all(row.signature_id in vectors for row in data.rows) and not all(
-        row.paper_id in vectors for row in data.rows
+    by_mention = all(row.signature_id in asked.vectors for row in data.rows) and not all(
+        row.paper_id in asked.vectors for row in data.rows
     )
     kept = asked.kept(key_of(row, by_mention) for row in data.rows)
     known = [row for row in data.rows if row.cluster]
     covered = [row for row in known if key_of(row, by_mention) in kept]
     if not covered:
         reason = "no mention of a person known has a vector" if known else "nobody is known of whom a mention is"
-        raise DataError("vectors" if known else task.name, None, f"{task.name}: {reason}" if known else reason,
+        raise DataError("vectors" if known else asked.task.name, None, f"{asked.task.name}: {reason}" if known else reason,
                         "Check the ids of the vectors" if known else "Give every signature its cluster")  # fmt: skip
     unknown = counted(len(data.rows) - len(known), "mentions of nobody known left out")
     shared = {"coverage": sum(key_of(row, by_mention) in kept for row in data.rows) / len(data.rows)}

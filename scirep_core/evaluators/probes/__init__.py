@@ -12,7 +12,6 @@ and the sound ones converge to 1e-8 in float64, which a GPU sums in another orde
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,24 +20,17 @@ from numpy.typing import NDArray
 
 from scirep_core.data.task import Labelled, Task
 from scirep_core.evaluators.label_scores import label_rows
+from scirep_core.evaluators.pairs import evaluator
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.evaluators.probes.few_shot import Parts, Probe, few_shot_rows
 from scirep_core.evaluators.probes.probe_search import Said, counted_warnings, heard
-from scirep_core.evaluators.rows import Asked, Vectors, sentence
+from scirep_core.evaluators.rows import Asked, sentence
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
 
 
-def evaluate(
-    task: Task,
-    vectors: Vectors,
-    protocol: str = "paper",
-    on_missing: str = "error",
-    metrics: Sequence[str] | None = None,
-    similarity: str | None = None,
-    seed: int = 0,
-    intercept: bool = True,
-) -> list[Result]:
+@evaluator(Labelled, "")
+def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Result]:
     """Return one row per metric for the split `test` and for each few-shot setting, `64-shot` and so on.
 
     A setting the training rows do not allow for is left out, and the note of `test` says why. `similarity` is ignored;
@@ -46,18 +38,15 @@ def evaluate(
 
     Raises DataError for a missing vector or data no probe can be fitted to, ConfigError for F1 of classes that are not 0, 1.
     """
-    data = task.payload
-    assert isinstance(data, Labelled)
-    asked = Asked(task, vectors, protocol, on_missing, tuple(metrics or task.metrics), "", seed)
     sides = [data.splits["train"], data.splits["test"]]
     kept = asked.kept(example.paper_id for side in sides for example in side)
     train, test = ([example for example in side if example.paper_id in kept] for side in sides)
     if not train or not test:
-        raise DataError("vectors", None, f"no {'test' if train else 'training'} row of {task.name} has a vector")
+        raise DataError("vectors", None, f"no {'test' if train else 'training'} row of {asked.task.name} has a vector")
     x, x_test = (asked.matrix([e.paper_id for e in side]).astype(np.float64) for side in (train, test))
     y, y_test = (np.array([e.label for e in side]) for side in (train, test))
     if "f1" in asked.metrics and (data.multi_label or not set(np.unique([*y, *y_test])) <= {0, 1}):
-        raise ConfigError(f"metric 'f1' needs labels 0 and 1; {task.name} has others: ask for f1_macro")
+        raise ConfigError(f"metric 'f1' needs labels 0 and 1; {asked.task.name} has others: ask for f1_macro")
     shared: dict[str, Any] = {
         "coverage": (len(train) + len(test)) / sum(map(len, sides)),
         "pool": f"{len(test)} of {len(sides[1])} test rows, {len(train)} of {len(sides[0])} training rows",
@@ -65,15 +54,15 @@ def evaluate(
     }
     said: Said = Counter()
     parts = Parts(x, y, x_test, y_test)
-    probe = Probe(protocol, seed, _chooses(asked, y), intercept, task.name)
+    probe = Probe(asked.protocol, asked.seed, _chooses(asked, y), intercept, asked.task.name)
     with counted_warnings(said):
         try:
-            predicted = _predicted(task, probe, parts, said)
+            predicted = _predicted(asked.task, probe, parts, said)
         except ValueError as error:
-            raise DataError(task.name, None, f"no probe can be fitted: {str(error).splitlines()[0]}") from None
+            raise DataError(asked.task.name, None, f"no probe can be fitted: {str(error).splitlines()[0]}") from None
     rows, left_out = label_rows(asked, asked.metrics, y_test, predicted, **shared, note=heard(said)), []
     few: list[Result] = []
-    for setting in data.few_shot if task.type == "classification" else ():
+    for setting in data.few_shot if asked.task.type == "classification" else ():
         try:
             few += few_shot_rows(asked, probe, setting, parts, **shared)
         except DataError as error:  # too few rows for this setting; the full one stands
