@@ -40,14 +40,14 @@ def test_a_pickled_base_is_trained_from_where_it_is_allowed_and_refused_in_one_l
 ) -> None:
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
     start = models.base(pickled[door], GIVEN)
-    made = models.untrained(variant("MTL CTRL"), start, {}, 0)
+    made = models.untrained(variant("MTL CTRL").kind, start, {}, 0)
     stored = torch.load(start.folder / "pytorch_model.bin", weights_only=True)
     assert made.trunk.words.weight.equal(stored["embeddings.word_embeddings.weight"])
     monkeypatch.delenv("SCIREP_ALLOW_BIN")
     with pytest.raises(ConfigError, match="SCIREP_ALLOW_BIN=1"):
         models.base(pickled[door], GIVEN)
     with pytest.raises(ConfigError, match=r"no model.safetensors"):
-        models.untrained(variant("MTL CTRL"), start, {}, 0)
+        models.untrained(variant("MTL CTRL").kind, start, {}, 0)
 
 
 def test_a_training_keeps_pooling_recipe_and_normalisation_of_its_base(tmp_path: Path) -> None:

@@ -90,10 +90,9 @@ def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
 
 def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any] | None:
     """Train, save, and return what is told; in the first process of several."""
-    from scirep_core.encoders.models.model_store import describe, finished, refuse, save_model, working
+    from scirep_core.encoders.models.model_store import describe, finished, refuse, working
     from scirep_core.encoders.settings import pick_device
     from scirep_core.training import models, variants
-    from scirep_core.training.loop import train as run
     from scirep_core.training.processes import local_device, processes, wait
 
     settings = asdict(asked) | {"out": ""}
@@ -133,15 +132,10 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
             )
             wait(world)
         model = model.to(local_device() if world > 1 and device is None else pick_device(device))
-        done = run(model, tasks, asked.train, working(folder), looked, progress)
-    told = done._asdict() | {"documents_per_second": round(done.documents_per_second, 1), "mfu": round(done.mfu, 4)}
-    if rank == 0:
-        made = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes,
-                "training": told}  # fmt: skip
-        normalised = {"yes": True, "no": False}.get(asked.model.normalised, base.normalised)
-        save_model(model, tokens, folder, base.recipe, asked.data.max_length, made, normalised)
-        finished(folder)
-    wait(world)
+        recipe = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes}
+        normalised = {"yes": True, "no": False}.get(asked.model.normalised)
+        told = models.train_into(folder, model, tasks, asked.train, tokens, base, recipe, asked.data.max_length, looked, progress,
+                                 normalised)  # fmt: skip
     return None if rank else {**told, "out": str(folder)}
 
 
@@ -163,32 +157,18 @@ def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     """Return the base's tokenizer, and the model before its training; what is new in it is drawn by the seed."""
-    import torch
-
-    from scirep_core.encoders.conditioning.base import conditioning
-    from scirep_core.encoders.conditioning.fusion import fuse
-    from scirep_core.encoders.models.model_store import is_saved, load_model
-    from scirep_core.encoders.trunk.bert import read_trunk
+    from scirep_core.encoders.models.model_store import is_saved
     from scirep_core.encoders.trunk.tokens import read_tokens
-    from scirep_core.training.models import conditioned, of_tokens
+    from scirep_core.training.models import of_tokens, untrained
 
     kind, options = asked.model.conditioning, dict(asked.model.options)
     if kind == "plain" and options:
         raise ConfigError(f"model.options: plain takes none, and was given {', '.join(options)}")
+    if kind == "fusion" and not is_saved(base.folder):
+        raise ConfigError("fusion goes on from trained adapters: base = the folder of a model with bottleneck")
     tokens = read_tokens(base.folder)
     options |= of_tokens(kind, options, tokens)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(asked.train.seed)
-        if kind == "fusion" and is_saved(base.folder):
-            return tokens, fuse(load_model(base.folder).model)
-        if kind == "fusion":
-            raise ConfigError("fusion goes on from trained adapters: base = the folder of a model with bottleneck")
-        trunk = read_trunk(base.folder)
-        try:
-            told = conditioning(kind, trunk, **options)
-        except TypeError as error:
-            raise ConfigError(f"model.options of {kind}: {error}") from None
-        return tokens, conditioned(trunk, told, base, asked.model.pooling)
+    return tokens, untrained(kind, base, options, asked.train.seed, asked.model.pooling, after=kind == "fusion")
 
 
 def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, split: str) -> list[TrainTask]:

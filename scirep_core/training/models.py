@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.data import TrainTask
-    from scirep_core.training.loop import Told, Trained
+    from scirep_core.training.loop import Told
 
 Say = Callable[[str], None]
 Watch = Callable[["Told"], None]
@@ -230,6 +230,7 @@ def obtain(
     Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
     """
     from scirep_core.encoders.models.model_store import finished
+    from scirep_core.encoders.settings import pick_device
 
     chosen, start = variant(name), base(on, given, say, watch)
     if chosen.members:
@@ -258,7 +259,21 @@ def obtain(
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
             _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps")
-            _train(chosen, before, start, tasks, settings, options, tokens, folder, given, recipe, watch)
+            model = untrained(
+                chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
+            )
+            recipe |= {"budget": asdict(given), "provenance": provenance()}
+            train_into(
+                folder,
+                model.to(pick_device(None)),
+                tasks,
+                settings,
+                tokens,
+                start,
+                recipe,
+                given.max_length,
+                watch=watch,
+            )
     return [Made(str(folder), folder, key)]
 
 
@@ -292,8 +307,17 @@ def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
     return [replace(task, format=(own := codes[task.name.rpartition("/")[2]]), query_format=own) for task in found]
 
 
-def untrained(chosen: Variant, start: Base, options: Mapping[str, Any], seed: int) -> Conditioned:
-    """Return a variant's model before its training: the base with new parts, or what it goes on from, in the base's place."""
+def untrained(
+    kind: str, start: Base, options: Mapping[str, Any], seed: int, pooling: str = "", after: bool = False
+) -> Conditioned:  # fmt: skip
+    """Return a model before its training: the base with new parts, drawn by the seed.
+
+    Args:
+        pooling: as the base where none is given.
+        after: whether what stands in the base's place is a model with adapters, from which fusion goes on.
+
+    Raises ConfigError for options that a conditioning does not take.
+    """
     import torch
 
     from scirep_core.encoders.conditioning.base import conditioning
@@ -303,30 +327,52 @@ def untrained(chosen: Variant, start: Base, options: Mapping[str, Any], seed: in
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if chosen.kind == "fusion" and chosen.after:
+        if kind == "fusion" and after:
             return fuse(load_model(start.folder).model)
         trunk = read_trunk(start.folder)
-        return conditioned(trunk, conditioning(chosen.kind, trunk, **options), start)
+        try:
+            parts = conditioning(kind, trunk, **options)
+        except TypeError as error:
+            raise ConfigError(f"model.options of {kind}: {error}") from None
+        return conditioned(trunk, parts, start, pooling)
 
 
-def _train(
-    chosen: Variant, before: Made, start: Base, tasks: Sequence[TrainTask], settings: TrainConfig, options: Mapping[str, Any],
-    tokens: Tokens, folder: Path, given: Budget, recipe: Mapping[str, Any], watch: Watch | None,
-) -> None:  # fmt: skip
+def train_into(
+    folder: Path, model: Conditioned, tasks: Sequence[TrainTask], settings: TrainConfig, tokens: Tokens, start: Base,
+    recipe: Mapping[str, Any], max_length: int, looked: Sequence[TrainTask] = (), watch: Watch | None = None,
+    normalised: bool | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Train a model and save it with what it is made of, the one way to a folder that `load_encoder` reads; return what it tells.
+
+    A training that was stopped goes on from its last checkpoint; under torchrun the first process saves.
+
+    Args:
+        recipe: what is written with the model beside what its training tells, for who makes it again.
+        looked: what the loss is looked at on, beside.
+        normalised: whether vectors are; as the base where None.
+    """
     from scirep_core.encoders.models.model_store import finished, save_model, working
-    from scirep_core.encoders.settings import pick_device
     from scirep_core.training.loop import train
+    from scirep_core.training.processes import processes, wait
 
-    model = untrained(chosen, start._replace(folder=before.folder), options, settings.seed).to(pick_device(None))
-    trained = train(model, tasks, settings, working(folder), progress=watch)
-    made = {**recipe, "budget": asdict(given), "training": _said(trained), "provenance": provenance()}
-    save_model(model, tokens, folder, start.recipe, given.max_length, made, start.normalised)
-    finished(folder)
-
-
-def _said(trained: Trained) -> dict[str, Any]:
-    """Return what a training tells of itself, as JSON."""
-    return {key: value for key, value in trained._asdict().items() if isinstance(value, int | float | str | dict)}
+    trained = train(model, tasks, settings, working(folder), looked, watch)
+    rank, world = processes()
+    told = trained._asdict()
+    told |= {"documents_per_second": round(trained.documents_per_second, 1), "mfu": round(trained.mfu, 4)}
+    if rank == 0:
+        made = {**recipe, "training": told}
+        save_model(
+            model,
+            tokens,
+            folder,
+            start.recipe,
+            max_length,
+            made,
+            start.normalised if normalised is None else normalised,
+        )
+        finished(folder)
+    wait(world)
+    return told
 
 
 def _slug(name: str) -> str:

@@ -186,7 +186,7 @@ def _model(name: str, start: Start, given: Budget, running: bool = False) -> Con
     chosen, device = variant(name), pick_device(None)
     own = options_of(chosen, given)
     if isinstance(start.model, Base):
-        made = untrained(replace(chosen, after=""), start.model, own, 0)
+        made = untrained(chosen.kind, start.model, own, 0)
     else:
         trunk = Trunk(start.model)
         made = Conditioned(trunk, conditioning(chosen.kind, trunk, **own))
