@@ -15,14 +15,11 @@ from blank_page import Page
 from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.exhibits import counting
-from scirep_core.exhibits import csfcube_collection as collection_
 from scirep_core.exhibits import csfcube_errors as errors
 from scirep_core.kit.records import Query
 from scirep_core.page.widgets.facets import Reason
-from scirep_core.results import Result
-from scirep_core.results.published import Printed
 
-MODULES = (collection_, errors, counting)
+MODULES = (errors, counting)
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +28,6 @@ def unrecorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "recorded", lambda name: [])
     yield
     plt.close("all")
-
-
-def row(metric: str, value: float, task: str = "method", **more: Any) -> Result:
-    known = {"split": "all", "protocol": "paper", "n": 17, "source": "embedded", "data_hash": "x"}
-    return Result(task=f"csfcube/{task}", metric=metric, value=value, **(known | more))
 
 
 def plain(page: Page) -> str:
@@ -106,15 +98,7 @@ def test_the_explorer_offers_as_many_queries_as_are_asked_for(tiny):
 
 def test_every_part_of_the_pages_stands_on_a_tiny_collection(tiny):
     systems = {"a": ranked(tiny), "b": ranked(tiny, True)}
-    page, counted = Page(), collection_.measure(tiny)
-    collection_.table1(page, counted)
-    collection_.section3(page, counted)
-    collection_.figure1(page, tiny)
-    collection_.figure2(page, counted)
-    collection_.pooling(page, counted)
-    collection_.cited(page, counted)
-    assert set(page.figures) == {"joint-ratings-live", "pool-overlap-live"}
-    assert "rated background 3, method 1" in plain(page)
+    page = Page()
     failed = errors.measure(tiny, systems, 100, 0)
     for show in (
         errors.failures,
@@ -127,15 +111,3 @@ def test_every_part_of_the_pages_stands_on_a_tiny_collection(tiny):
     assert "most lost: a on result, 100 %; fewest: a on background, 0 %" in plain(page)
     assert set(page.figures) >= {"failures", "difficulty-live"}
     assert "nan" not in plain(page).lower()
-
-
-# ---- sentences -------------------------------------------------------------------------------------------------------
-
-
-def test_numbers_that_equal_the_print_are_cut_or_differ_are_told_apart():
-    printed = Printed("csfcube", "CS-T2", "background", "pre/spearman", "0.45", "", "")
-    page = Page()
-    collection_.compare_with_print(page, [(row("x", v), printed) for v in (0.4512, 0.4553, 0.61)], "Table 2")
-    assert "1 of 3 numbers of Table 2 equal the printed ones" in plain(page)
-    assert "released data give 0.4553: the print cuts the digits" in plain(page)
-    assert "released data give 0.6100: they differ" in plain(page)

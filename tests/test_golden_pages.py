@@ -25,6 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 PAGES: dict[str, dict[str, Any]] = {
     "csfcube/agreement": {"papers": 300, "resamples": 100},
     "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
+    "csfcube/collection": {"papers": 300},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
 }
@@ -208,3 +209,23 @@ def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, m
     assert any(
         "printed aggregates contradict" in line and "BM25, R-Precision as published, 50" in line for line in lines
     )
+
+
+def test_the_collection_is_said_as_its_files_have_it(page, monkeypatch) -> None:
+    name = "csfcube/collection"
+    reprint(monkeypatch, CS_C1={("cited rated 0 or 1", "method"): "12"})
+
+    def change(row: Any) -> Any:
+        return replace(row, value=500.0) if row.metric == "rated 3 and 3" else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "79 to 12 % of the cited candidates" in paper and paper.endswith("does not hold proof")
+    assert (
+        "16 of 21 printed numbers" in real
+        and "2 more if digits are cut" in real
+        and real.endswith("does not hold proof")
+    )
+    assert any("15" in line and "are relevant under both" in line for line in lines)

@@ -102,15 +102,15 @@ def test_a_study_that_was_stopped_goes_on(base: str, tmp_path: Path, monkeypatch
     from scirep_core.training import models as trained
 
     kinds: list[str] = []
-    real = trained._train
+    real = trained.train_into
 
-    def stopped(chosen: Any, *rest: Any) -> None:
-        kinds.append(chosen.kind)
+    def stopped(folder: Path, model: Any, *rest: Any, **more: Any) -> Any:
+        kinds.append(model.conditioning.kind)
         if len(kinds) == 2:
             raise KeyboardInterrupt
-        real(chosen, *rest)
+        return real(folder, model, *rest, **more)
 
-    monkeypatch.setattr(trained, "_train", stopped)
+    monkeypatch.setattr(trained, "train_into", stopped)
     variants = ("MTL CLS", "MTL CTRL")
     with pytest.raises(KeyboardInterrupt):
         ran(base, tmp_path / "main.jsonl", variants, seeds=[5])

@@ -206,9 +206,9 @@ def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None
     off = [one for one in met if not one.equal]
     chapter.say(
         "{{ met|length - off|length }} of {{ met|length }} printed numbers of {{ what }} follow to the last digit." if met else "",
-        """{% for one in off %}{{ one.line }}, {{ words.get(one.column, one.column) }}: printed {{ one.printed|n }}, computed
-        {{ one.ours|n(4 if one.ours.value|abs < 1 else 2) }}{{ " (its digits are cut, not rounded)" if one.cut
-        }}{{ ". " if loop.last else "; " }}{% endfor %}""",
+        """{% for one in off %}{{ [one.line, words.get(one.column, one.column)]|select|join(", ") }}: printed
+        {{ one.printed|n }}, computed {{ one.ours|n(4 if one.ours.value|abs < 1 else 2) }}
+        {%- if one.cut %} (its digits are cut, not rounded){% endif %}{{ ". " if loop.last else "; " }}{% endfor %}""",
         met=met, off=off, what=what, words=labels or {},
     )  # fmt: skip
     return met
