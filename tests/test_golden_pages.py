@@ -6,6 +6,7 @@ After a change that is meant, write the files anew and read the diff: SCIREP_GOL
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Callable
@@ -62,6 +63,14 @@ class Open(HTMLParser):
         return [line for one in self.text.splitlines() if (line := " ".join(one.split()))]
 
 
+def executed(source: str, name: str, names: dict[str, Any]) -> Any:
+    """Run a cell and return the value it ends in, None for a statement."""
+    tree = ast.parse(source)
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
+    exec(compile(tree, name, "exec"), names)
+    return eval(compile(last, name, "eval"), names) if last else None
+
+
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[str]]:
     """Run a chapter's cells here, with some parameters, and return its open lines."""
@@ -73,7 +82,8 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         names: dict[str, Any] = {"__name__": "__main__"}
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), f"{name}, {cell['id']}", "exec"), names)
+                last = executed("".join(cell["source"]), f"{name}, {cell['id']}", names)
+                assert last is None, f"{name}, {cell['id']}: ends in a value, which Jupyter prints"
                 names |= parameters if "parameters" in cell["metadata"].get("tags", []) else {}
         return Open("\n".join(shown)).lines
 
