@@ -15,7 +15,7 @@ import tiny_models
 from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
 
 from scirep_core import load_encoder
-from scirep_core.encoders import ENCODERS, hub, settings
+from scirep_core.encoders import ENCODERS, settings
 from scirep_core.encoders.ensemble import Ensemble
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
@@ -497,7 +497,6 @@ def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
 
 def test_batches_hold_at_most_their_budget_and_every_text_once():
     lengths = [512, 7, 7, 300, 64, 1, 2000]
-    order = sorted(range(7), key=lambda i: -lengths[i])
-    batches = hub.token_batches(order, lengths, 1024)
+    batches = list(settings.token_batches(lengths, 1024, padded=True))
     assert sorted(i for batch in batches for i in batch) == list(range(7))
     assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= 1024 for batch in batches)

@@ -281,11 +281,3 @@ def test_registry_rows_are_complete():
     for name, spec in ENCODERS.items():
         assert spec.pooling in ("mean", "cls", "pooler") or spec.model.startswith("scirep_core."), name
         assert spec.text, name
-
-
-def test_batches_respect_the_token_budget():
-    lengths = [100, 60, 60, 10, 10, 10]
-    batches = hub.token_batches([0, 1, 2, 3, 4, 5], lengths, budget=130)
-    assert [i for batch in batches for i in batch] == [0, 1, 2, 3, 4, 5]
-    assert all(len(b) == 1 or len(b) * max(lengths[i] for i in b) <= 130 for b in batches)
-    assert hub.token_batches([0], [9999], budget=10) == [[0]]

@@ -18,13 +18,14 @@ from scirep_core.encoders import SENTENCES
 from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.models import model_folder
+from scirep_core.encoders.settings import token_batches
 from scirep_core.encoders.trunk.attention import WAYS
 from scirep_core.encoders.trunk.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.prepacked import Prepacked, Rounded
 from scirep_core.encoders.trunk.speed import Speed, flops, matrix_rate
 from scirep_core.encoders.trunk.tokens import of_words, read_tokens
-from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, ready, token_batches
+from scirep_core.encoders.trunk_encoder import About, TrunkEncoder, ready
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS
 

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format, load_encoder
-from scirep_core.encoders.hub import TransformersEncoder, token_batches
+from scirep_core.encoders.hub import TOKENS_PER_BATCH, TransformersEncoder
 from scirep_core.encoders.models.model_folder import clean
+from scirep_core.encoders.settings import token_batches
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
@@ -161,10 +162,9 @@ class SentenceEncoder:
             wanted.setdefault(document, []).append((row, int(number)))
         plans = [self._plan(Document(title, tuple(rest))) for title, *rest in map(json.loads, wanted)]
         places = list(wanted.values())
-        order = sorted(range(len(plans)), key=lambda i: (-len(plans[i].ids), i))
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         with torch.inference_mode():
-            for batch in token_batches(order, [len(plan.ids) for plan in plans]):
+            for batch in token_batches([len(plan.ids) for plan in plans], TOKENS_PER_BATCH, padded=True):
                 hidden = self._hidden([plans[i].ids for i in batch])
                 for states, i in zip(hidden, batch, strict=True):
                     for row, place in places[i]:

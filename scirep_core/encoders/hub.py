@@ -30,7 +30,7 @@ from scirep_core.encoders import MINILM, check_format
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
 from scirep_core.encoders.models.screening import library_config
-from scirep_core.encoders.settings import Settings, checked, pick_device
+from scirep_core.encoders.settings import Settings, checked, pick_device, token_batches
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
@@ -205,12 +205,11 @@ class TransformersEncoder:
 
         ids = self.tokenizer([clean(text) for text in texts], truncation=True, max_length=self.length, verbose=False)
         rows: list[list[int]] = [row or [self.tokenizer.pad_token_id] for row in ids["input_ids"]]
-        order = sorted(range(len(texts)), key=lambda i: (-len(rows[i]), i))
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         times, ahead = (32, 2) if self.device.startswith("cuda") else (1, 0)
 
         def computed() -> Iterator[tuple[list[int], torch.Tensor]]:
-            for batch in token_batches(order, [len(row) for row in rows], TOKENS_PER_BATCH * times):
+            for batch in token_batches([len(row) for row in rows], TOKENS_PER_BATCH * times, padded=True):
                 padded = self.tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="np")
                 padded = {key: on(self.device, value) for key, value in padded.items()}
                 yield batch, pool(model(**padded), padded["attention_mask"], self.pooling).float()
@@ -254,17 +253,6 @@ def load_tokenizer(folder: Path, lower: bool = False) -> Any:
         known = [backend.normalizer] if backend.normalizer is not None else []
         backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *known])
     return tokenizer
-
-
-def token_batches(order: list[int], lengths: list[int], budget: int = TOKENS_PER_BATCH) -> list[list[int]]:
-    """Cut texts, longest first, into batches whose padded size stays under `budget` tokens (at least one text each)."""
-    batches: list[list[int]] = []
-    for i in order:
-        if batches and (len(batches[-1]) + 1) * lengths[batches[-1][0]] <= budget:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
-    return batches
 
 
 def pool(output: Any, mask: Any, pooling: str) -> Any:

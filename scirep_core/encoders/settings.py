@@ -1,8 +1,9 @@
-"""What a caller may set beside the model, where it runs, and what token ids it takes: of every encoder that has weights."""
+"""Of every encoder that has weights: what a caller may set, where it runs, what token ids it takes, how it is fed."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from scirep_core.kit.errors import ConfigError
@@ -75,3 +76,23 @@ def pick_device(wanted: str | None = None) -> str:
             f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or leave it unset"
         )
     return name
+
+
+def token_batches(lengths: Sequence[int], budget: int, padded: bool = False) -> Iterator[list[int]]:
+    """Yield places of texts, longest first, in batches of at most `budget` tokens (at least one text each).
+
+    Args:
+        lengths: tokens of each text.
+        padded: whether a batch costs its longest text for each of its texts, as where rows are filled up.
+    """
+    batch: list[int] = []
+    total = 0
+    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        size = (len(batch) + 1) * lengths[batch[0]] if padded and batch else total + lengths[i]
+        if batch and size > budget:
+            yield batch
+            batch, total = [], 0
+        batch.append(i)
+        total += lengths[i]
+    if batch:
+        yield batch

@@ -13,7 +13,7 @@ Only torch, numpy, tokenizers and safetensors are needed here: no transformers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from torch import Tensor
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-from scirep_core.encoders.settings import Settings, checked, pick_device
+from scirep_core.encoders.settings import Settings, checked, pick_device, token_batches
 from scirep_core.encoders.trunk.number_types import number_type, products_in
 from scirep_core.encoders.trunk.packing import in_turn, pack
 from scirep_core.encoders.trunk.prepacked import prepack
@@ -198,20 +198,6 @@ def compile_layers(model: Conditioned, **options: Any) -> Conditioned:
         after: Callable[..., Tensor] = getattr(layer, "after")  # noqa: B009  mypy knows a module list's items as modules
         setattr(layer, "after", torch.compile(after, dynamic=True, **options))  # noqa: B010
     return model
-
-
-def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield places of documents, longest first, in batches of at most `budget` tokens (at least one document each)."""
-    batch: list[int] = []
-    total = 0
-    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if batch and total + lengths[i] > budget:
-            yield batch
-            batch, total = [], 0
-        batch.append(i)
-        total += lengths[i]
-    if batch:
-        yield batch
 
 
 def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> Tensor:

@@ -236,7 +236,7 @@ def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, f
     """Return seconds of encoding documents under one format, and under all four."""
     import torch
 
-    from scirep_core.encoders.trunk_encoder import token_batches
+    from scirep_core.encoders.settings import token_batches
 
     device = str(model.trunk.words.weight.device)
     batches = list(token_batches([len(one) for one in documents], TOKENS[device.partition(":")[0]]))
