@@ -1,7 +1,8 @@
-"""K3: SIGKILL at random instants of fetching and unpacking. In between no wrong file under a final name, then all is well.
+"""K3: SIGKILL at any step of fetching and unpacking. In between no wrong file under a final name, then all is well.
 
-The instants are seeded: half by the clock, over the length of a whole run, half just after the k-th file, where the
-writing is. Chains of kills without a normal run in between are included.
+A step is a call that touches the disk (a file opened, a block written, a rename ...). The child counts its steps and kills
+itself before the one it was told: so every kill strikes a process at work, on any machine. Chains of kills without a
+normal run in between are included.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -21,40 +22,46 @@ from small_collection import Source, description, honest, mirror, settle
 from scirep_core.data.manifests import fetch, load_manifest, verify
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-FETCH = (
-    "import sys; from scirep_core.data.manifests import fetch; fetch(sys.argv[1], lambda line: print(line, flush=True))"
-)
-SLOW = """
-import functools, sys, time
-import small_collection
+STEPS = """
+import os, signal, sys, threading
 from scirep_core.data.manifests import fetch
-def slowly(request, serve=small_collection.honest({f"f{i}.bin": bytes([i]) * 200_000 for i in range(4)})):
-    return serve(request)
-source = small_collection.Source(slowly)
-plain = source.send
-def send(*given, **options):
-    response = plain(*given, **options)
-    read = response.raw._fp.read
-    response.raw._fp.read = lambda *size: (time.sleep(0.004), read(*size))[1]
-    return response
-source.send = send
-fetch(sys.argv[1], lambda line: print(line, flush=True), session=source.session())
+name, last = sys.argv[1], int(sys.argv[2])
+TOUCH = {"open", "write", "flush", "close", "fsync", "rename", "replace", "mkdir", "rmdir", "unlink", "remove", "truncate"}
+steps = 0
+def count(frame, event, called):
+    global steps
+    if event == "c_call" and called.__name__ in TOUCH and not isinstance(called.__self__, (str, bytes)):
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+def watched(**options):
+    threading.setprofile(count)
+    sys.setprofile(count)
+    fetch(name, **options)
+    sys.setprofile(None)
+    print(steps)
 """
+FETCH = STEPS + "watched()"
+DOWNLOAD = (
+    STEPS
+    + """
+import small_collection
+files = {f"f{i}.bin": bytes([i]) * 200_000 for i in range(4)}
+watched(session=small_collection.Source(small_collection.honest(files)).session())
+"""
+)
 
 
-def killed(script: str, name: str, lines: int, seconds: float) -> bool:
-    """Run a script; SIGKILL it `seconds` after its `lines`-th line of output. Return whether it was still at work."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
-    with subprocess.Popen(
-        [sys.executable, "-c", script, name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-    ) as process:
-        assert process.stdout is not None
-        for _ in range(lines):
-            process.stdout.readline()
-        time.sleep(seconds)
-        at_work = process.poll() is None
-        process.kill()
-    return at_work
+def run(script: str, name: str, last: int = 0) -> int | None:
+    """Run a script up to its `last` step, or whole (0); return how many steps a whole run has, None where it was killed."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", script, name, str(last)], capture_output=True, text=True, env=environment
+    )
+    if done.returncode == -signal.SIGKILL:
+        return None
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1])
 
 
 def names(folder: Path) -> list[str]:
@@ -80,42 +87,32 @@ def recovers(name: str, folder: Path) -> None:
 )
 def test_30_kills_while_fetching_csfcube(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "timed"))
-    start = time.monotonic()
-    assert not killed(FETCH, "csfcube", 62, 0.5)
-    whole = time.monotonic() - start - 0.5
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "whole"))
+    steps = run(FETCH, "csfcube")
     files = sorted(file.path for file in load_manifest("csfcube").files)
-    assert names(tmp_path / "timed/data/csfcube") == files
+    assert names(tmp_path / "whole/data/csfcube") == files
     rng = random.Random(20)
-    hits = 0
     for number in range(30):
         chain = number >= 20  # the last ten strike one and the same home
         monkeypatch.setenv("SCIREP_HOME", str(tmp_path / ("chain" if chain else f"home{number}")))
-        by_clock = (
-            0,
-            rng.uniform(0, 0.6 * whole),
-        )  # on a busy machine the next fetch may be much faster than the timed one
-        at_a_file = (rng.randrange(1, 60), rng.uniform(0, 0.01))
-        hits += killed(FETCH, "csfcube", *(by_clock if number % 2 else at_a_file))
+        assert run(FETCH, "csfcube", rng.randrange(1, steps // 10 if chain else steps)) is None
         nothing_wrong("csfcube")
         if not chain or number == 29:
             folder = Path(os.environ["SCIREP_HOME"]) / "data/csfcube"
             recovers("csfcube", folder)
             assert names(folder) == files
-    assert hits >= 20, "too few kills struck a process at work to prove anything"
 
 
 def test_kills_while_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over https, slowly: each run goes on where the killed one stopped, so that a chain of kills gets there."""
+    """Over https: each run goes on where the killed one stopped, so that a chain of kills gets there."""
     files = {f"f{i}.bin": bytes([i]) * 200_000 for i in range(4)}
     checked = [hashlib.sha256(content).hexdigest() for content in files.values()]  # whole, not yet under its name
+    settle(tmp_path / "whole", monkeypatch, description(files))
+    steps = run(DOWNLOAD, "tiny")
     folder = settle(tmp_path, monkeypatch, description(files))
     rng = random.Random(21)
-    hits = 0
     for number in range(8):
-        hits += killed(
-            SLOW, "tiny", 1 if number < 4 else 0, rng.uniform(0.0, 0.25) if number < 4 else rng.uniform(0.2, 0.8)
-        )
+        assert run(DOWNLOAD, "tiny", rng.randrange(1, steps // 2)) is None
         nothing_wrong("tiny")
         kept = [*folder.rglob("*.bin"), *folder.rglob("*.part"), *(folder / ".incoming" / s for s in checked)]
         here = sum(path.stat().st_size for path in kept if path.is_file())
@@ -126,7 +123,6 @@ def test_kills_while_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert source.sent == 800_000 - here, "what was there is sent again"
             settle(tmp_path / f"round{number}", monkeypatch, description(files))
             folder = tmp_path / f"round{number}/home/data/tiny"
-    assert hits >= 5
 
 
 def test_kills_while_unpacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,13 +133,15 @@ def test_kills_while_unpacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     packed = (tmp_path / "pack.zip").read_bytes()
     described = description({"pack.zip": packed})
     described["files"][0]["unpack"] = True
+    mirror(tmp_path / "whole/mirror", {"pack.zip": packed})
+    settle(tmp_path / "whole", monkeypatch, described, mirrored=True)
+    steps = run(FETCH, "tiny")
     rng = random.Random(22)
-    hits = 0
     for number in range(8):
         place = tmp_path / f"round{number // 2}"  # every second kill strikes the remains of the one before
         mirror(place / "mirror", {"pack.zip": packed})
         folder = settle(place, monkeypatch, described, mirrored=True)
-        hits += killed(FETCH, "tiny", 2, rng.uniform(0, 0.15))
+        assert run(FETCH, "tiny", rng.randrange(1, steps if number % 2 == 0 else steps // 4)) is None
         nothing_wrong("tiny")
         target = folder / "pack"
         if target.exists():  # whole under its final name
@@ -152,4 +150,3 @@ def test_kills_while_unpacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             recovers("tiny", folder)
             assert all((target / name).read_bytes() == data for name, data in members.items())
             assert sorted(p.name for p in folder.iterdir()) == ["pack", "pack.zip"]
-    assert hits >= 4

@@ -50,9 +50,9 @@ class Scorer:
 
 def both(pool: np.ndarray, queries: np.ndarray, similarity: str) -> Iterator[tuple[search.Searched, Any]]:
     """Yield a pool of vectors and one of scores, each with the queries as it takes them."""
-    task = SimpleNamespace(name="small")
+    task = SimpleNamespace(name="small", metrics=())
     yield Pool(pool, similarity), queries
-    asked = pairs.ask(task, Scorer(table(queries, pool, similarity)), "paper", "error", (), None, similarity, 0)  # type: ignore[arg-type]
+    asked = pairs.ask(task, Scorer(table(queries, pool, similarity)))  # type: ignore[arg-type]
     yield pairs.pool_of(asked, [f"p{i}" for i in range(len(pool))], [f"q{i}" for i in range(len(queries))])
 
 
