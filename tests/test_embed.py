@@ -493,7 +493,7 @@ print(np.array_equal(e.embed(Slow("slow at once"), texts, format), expected(text
 
 
 def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
-    from scirep_core.encoders.models.saved import Held
+    from scirep_core.encoders.ensemble import Held
 
     class ByFormat(Letters):
         def encode(self, texts, format):

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.encoders import Encoder, check_format
-from scirep_core.encoders.models.saved import Held
+from scirep_core.encoders.ensemble import Held
 from scirep_core.encoders.vectors.shards import Shards
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
