@@ -18,8 +18,7 @@ import torch
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS
 from scirep_core.encoders.conditioning import adapter_folder
-from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, OnTrunk
-from scirep_core.encoders.conditioning.adapted_by_library import ByLibrary
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, ByLibrary, OnTrunk
 from scirep_core.encoders.conditioning.adapter_folder import formats_named, safe_copy
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.kit.errors import ConfigError

@@ -356,7 +356,7 @@ def test_what_is_damaged_is_said_with_its_reason_wherever_the_folder_lies(tmp_pa
     assert str(error.value).startswith(f"{path}: content does not match its checksum. Run the same")
     fill(source, out)
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line == f"{path}: content does not match its checksum. It is removed and computed again"
+    assert line == f"{path}: content does not match its checksum. It is removed; what is needed of it is computed again"
 
 
 def test_a_folder_that_is_not_whole_is_not_read(tmp_path):

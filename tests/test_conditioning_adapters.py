@@ -13,7 +13,7 @@ import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 
-from scirep_core.encoders.conditioning.adapter_weights import load_adapters, save_adapters, save_fusions
+from scirep_core.encoders.conditioning.adapter_folder import load_adapters, save_adapters, save_fusions
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined, parted
@@ -310,8 +310,8 @@ def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
     """As scirepeval_ctrl was made: codes sorted, added by transformers' tokenizer, embeddings resized."""
     from transformers import AutoTokenizer, BertModel
 
-    from scirep_core.encoders.conditioning.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.models.model_folder import has_codes
     from scirep_core.encoders.settings import Settings
 
     base = tiny_models.bert(tmp_path / "base")
@@ -334,7 +334,7 @@ def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
     for folder in (out, tmp_path / "old"):
         assert has_codes(folder)
         for length in (512, 16):
-            encoder = CodedEncoder(TransformersEncoder("x", str(folder), "cls", None, Settings(max_length=length)))
+            encoder = TransformersEncoder("x", str(folder), "cls", None, Settings(max_length=length), codes=True)
             assert encoder.formats == FORMATS
             for format in FORMATS:
                 given = tokenizer(
@@ -347,11 +347,11 @@ def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
                 with torch.inference_mode():
                     expected = plain(given["input_ids"], given["attention_mask"]).last_hidden_state[:, 1]
                 assert encoder.encode(texts, format) == pytest.approx(expected.numpy(), abs=1e-5)
-    whole = CodedEncoder(TransformersEncoder("x", str(out), "cls"))
+    whole = TransformersEncoder("x", str(out), "cls", codes=True)
     assert whole.fingerprint != TransformersEncoder("x", str(out), "cls").fingerprint
     for model, pooling, message in ((base, "cls", "knows no control codes"), (out, "mean", "need a plain BERT")):
         with pytest.raises(ConfigError, match=message):
-            CodedEncoder(TransformersEncoder("x", str(model), pooling)).encode(["a"], "PRX")
+            TransformersEncoder("x", str(model), pooling, codes=True).encode(["a"], "PRX")
 
 
 def test_codes_of_a_foreign_tokenizer_in_another_order_keep_their_rows(tmp_path):

@@ -14,9 +14,11 @@ import pytest
 from counted import calls
 
 import scirep_core.encoders.vectors.embed as store_
+import scirep_core.encoders.vectors.shards as shards_
 from scirep_core import load_encoder
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
+from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.store import beside, read_header
 
@@ -94,7 +96,7 @@ def test_what_is_there_needs_no_encoder_and_no_right_to_write(monkeypatch):
     encoder, texts = Letters(), words(20)
     embed(encoder, texts, "PRX")
     monkeypatch.setattr(encoder, "encode", None)
-    monkeypatch.setattr(store_.claims, "acquire", None)
+    monkeypatch.setattr(shards_, "held", None)
     assert np.array_equal(embed(encoder, texts[3:9], "PRX"), expected(texts[3:9]))
 
 
@@ -116,7 +118,9 @@ def test_a_group_of_a_large_set_is_read_without_the_rest(monkeypatch):
     encoder, texts = Letters(), words(100)
     embed(encoder, texts, "PRX")
     read = []
-    monkeypatch.setattr(store_, "read_shard", lambda path, plain=store_.read_shard: (read.append(path), plain(path))[1])
+    monkeypatch.setattr(
+        shards_, "read_shard", lambda path, plain=shards_.read_shard: (read.append(path), plain(path))[1]
+    )
     embed(encoder, texts[7:8], "PRX")
     assert len(read) == 1  # of ten payloads
 
@@ -288,8 +292,7 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
         with pytest.raises(CacheError, match=r"cannot write \(Permission denied\)\. .*SCIREP_HOME"):
             embed(Letters(), ["x"], "PRX")
     embed(Letters(), ["x"], "PRX")
-    monkeypatch.setattr(store_, "FileLock", None)
-    monkeypatch.setattr(store_.claims, "FileLock", refuse)
+    monkeypatch.setattr(claims, "FileLock", refuse)
     with pytest.raises(CacheError, match="Permission denied"):
         embed(Letters(), ["x", "y"], "PRX")
 
@@ -353,8 +356,6 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
     dead.write_text(f'["{store_.text_hash(texts[0])}"]')
     living.write_text(f'["{store_.text_hash("somebody else")}"]')
     (folder / ".aa.shard.0a1b2c3d.part").write_text("half")
-    from scirep_core.kit import claims
-
     lock = claims.FileLock(living)
     lock.acquire()
     with beside(folder / "bb.shard") as part:
@@ -492,7 +493,7 @@ print(np.array_equal(e.embed(Slow("slow at once"), texts, format), expected(text
 
 
 def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
-    from scirep_core.encoders.models.saved import Held
+    from scirep_core.encoders.ensemble import Held
 
     class ByFormat(Letters):
         def encode(self, texts, format):

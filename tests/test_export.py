@@ -215,6 +215,6 @@ def test_other_vectors_than_before_are_noticed(tmp_path, monkeypatch):
             saved.model.trunk.norm.bias += torch.linspace(0, 1, 32)
         return saved
 
-    monkeypatch.setattr("scirep_core.encoders.models.saved.load_model", damaged)
+    monkeypatch.setattr("scirep_core.encoders.models.model_store.load_model", damaged)
     with pytest.raises(NumericError, match="are not those of"):
         export(str(tiny_models.bert(tmp_path / "source")), tmp_path / "out")

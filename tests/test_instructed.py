@@ -11,8 +11,7 @@ from tiny_models import VOCAB
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS
-from scirep_core.encoders.conditioning.instructed import instructed, with_instruction
-from scirep_core.encoders.conditioning.prefix import instructions
+from scirep_core.encoders.conditioning.prefix import instructed, instructions, with_instruction
 from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words

@@ -17,7 +17,7 @@ from tiny_models import bert, pipeline, roberta
 from scirep_core.bench.speed import race
 from scirep_core.cli import main
 from scirep_core.encoders import hub, load_encoder
-from scirep_core.encoders.conditioning import adapted_by_library
+from scirep_core.encoders.conditioning import adapted
 from scirep_core.encoders.models import screening
 from scirep_core.encoders.models.export import export
 from scirep_core.encoders.scimult_encoder import tokenizer_folder
@@ -120,7 +120,7 @@ DOORS = {
     "pooler": lambda folder, out: load_encoder(f"{folder}@pooler").encode(["a"], "PRX"),
     "library's tokenizer": lambda folder, out: hub.load_tokenizer(folder),
     "own tokenizer": lambda folder, out: tokens.read_tokens(folder),
-    "adapters": lambda folder, out: adapted_by_library.ByLibrary(hub.TransformersEncoder("x", str(folder)), {}),
+    "adapters": lambda folder, out: adapted.ByLibrary(hub.TransformersEncoder("x", str(folder)), {}),
     "race: sentence-transformers": lambda folder, out: race._sentence_transformers("float32")(_runner(folder)),
     "race: loop": lambda folder, out: race._loop(_runner(folder)),
     "base of a training": lambda folder, out: _base(folder),

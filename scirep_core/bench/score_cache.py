@@ -20,17 +20,16 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from filelock import Timeout
 
 from scirep_core.data.task import Task, Triples
-from scirep_core.kit.claims import acquire, release
+from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, DataError
 from scirep_core.kit.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
 from scirep_core.results import Result, code_of, from_json
@@ -151,15 +150,6 @@ def write(key: Key, rows: Sequence[Result]) -> None:
     write_shard(path_of(key), flat, meta)
 
 
-@contextmanager
-def held(key: Key, wait: bool) -> Iterator[bool]:
-    """Hold the right to compute the rows of a key; yields False where another process has it and `wait` is not asked."""
-    try:
-        lock = acquire(path_of(key).with_suffix(".lock"), wait)
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        release(lock)
+def held(key: Key, wait: bool) -> AbstractContextManager[bool]:
+    """Hold the right to compute the rows of a key; gives False where another process has it and `wait` is not asked."""
+    return claims.held(path_of(key).with_suffix(".lock"), wait)

@@ -30,7 +30,7 @@ def export(
     Weights are safetensors. A pickle is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so, or where it is what you
     name: a checkpoint of SciMult. The folder is loaded again, and must give the same vectors. Its README.md is a model card.
     """
-    from scirep_core.encoders.models.card import elsewhere
+    from scirep_core.encoders.models.export import elsewhere
     from scirep_core.encoders.models.export import export as written
 
     done = written(encoder, to, say, base)

@@ -7,11 +7,11 @@ too, by name:
                         prompts are what its folder states, else the first token of title {sep} abstract (SciRepEval's
                         own rule); append @cls, @mean or @pooler to pool otherwise
     FOLDER              with adapters in subfolders named by task format (`adapted.py`): one model, a vector per format
-    FOLDER              with [CLF], [RGN], [PRX], [QRY] among its tokenizer's tokens (`coded.py`): control codes, and
+    FOLDER              with [CLF], [RGN], [PRX], [QRY] among its tokenizer's tokens (`control_codes.py`): control codes, and
                         allenai/scirepeval_ctrl by name; append @cls to have the model without them
     FILE.ckpt, FOLDER   a published checkpoint of SciMult, the one .ckpt of a folder (`scimult_encoder.py`)
     FOLDER              of `scirep train` or `scirep export` (`model_store.py`): as it was saved
-    NAME#PRX            any of these held to one format: its vectors serve tasks of every format (`saved.py`)
+    NAME#PRX            any of these held to one format: its vectors serve tasks of every format (`ensemble.py`)
     a+b, a++b           the mean of two or more encoders' vectors, their concatenation (`ensemble.py`)
 
 Nothing heavy is imported, and no weights are read, before the first text that is not in the vector store.
@@ -201,7 +201,7 @@ def load_encoder(
     encoder = _alone(one, model, pooling, Settings(dtype, max_length, device, compiled))
     if held is None:
         return encoder
-    from scirep_core.encoders.models.saved import Held
+    from scirep_core.encoders.ensemble import Held
 
     return Held(name, encoder, held)
 
@@ -210,8 +210,8 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     """Return one encoder: of the registry, of a folder, or of the hub."""
     from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
     from scirep_core.encoders.conditioning.adapter_folder import adapter_folders, base_of
-    from scirep_core.encoders.conditioning.coded import CodedEncoder, has_codes
     from scirep_core.encoders.hub import TransformersEncoder
+    from scirep_core.encoders.models.model_folder import has_codes
     from scirep_core.encoders.scimult_encoder import CheckpointEncoder, checkpoint_of
 
     here = Path(model).expanduser()
@@ -226,10 +226,10 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
         own: Encoder = importlib.import_module(spec.model).load(name, spec, settings)
         return own
     if spec is not None:
-        base = TransformersEncoder(name, spec.model, pooling or spec.pooling, spec.recipe, settings, spec.normalised)
-        return AdaptedEncoder(base, spec.adapters) if spec.adapters else base
+        plain = TransformersEncoder(name, spec.model, pooling or spec.pooling, spec.recipe, settings, spec.normalised)
+        return AdaptedEncoder(plain, spec.adapters) if spec.adapters else plain
     if (here / MARK).is_file():
-        from scirep_core.encoders.models.saved import saved_encoder
+        from scirep_core.encoders.models.model_store import saved_encoder
 
         if pooling:
             raise ConfigError(f"encoder {name!r}: a saved model pools as it was trained. Leave @{pooling} out")
@@ -239,13 +239,12 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
             raise ConfigError(f"encoder {name!r}: a checkpoint says how it pools. Leave @{pooling} out")
         return CheckpointEncoder(name, file, settings)
     if here.is_dir():
-        base = TransformersEncoder(name, str(base_of(here)), pooling, None, settings)
-        if adapters := adapter_folders(here):
-            return AdaptedEncoder(base, adapters)
-        return CodedEncoder(base) if not pooling and has_codes(here) else base
+        base, adapters = str(base_of(here)), adapter_folders(here)
+        codes = not (pooling or adapters) and has_codes(here)
+        found = TransformersEncoder(name, base, pooling, None, settings, codes=codes)
+        return AdaptedEncoder(found, adapters) if adapters else found
     if model.count("/") == 1:
-        base = TransformersEncoder(name, model, pooling, None, settings)
-        return CodedEncoder(base) if not pooling and model in CODED else base
+        return TransformersEncoder(name, model, pooling, None, settings, codes=not pooling and model in CODED)
     raise UnknownName("encoder", name, ENCODERS, ", a folder, or a hub name org/model")
 
 

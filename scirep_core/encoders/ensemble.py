@@ -1,7 +1,8 @@
-"""Several encoders as one: the mean of their vectors, or their concatenation (SciRepEval v1, section 6: ensembles).
+"""Encoders made of encoders: several as one (SciRepEval v1, section 6: ensembles), and one held to a format (section 7).
 
-    mean            v = (v_1 + ... + v_k) / k     as the published code does: nothing is scaled first
-    concatenation   v = [v_1 ; ... ; v_k]
+    a+b        v = (v_1 + ... + v_k) / k     the mean, as the published code takes it: nothing is scaled first
+    a++b       v = [v_1 ; ... ; v_k]         the concatenation
+    NAME#PRX   PRX's vectors for every task: SciRepEval's cross-format tables
 
 Members keep their own text recipes, so whoever turns papers into texts does it member by member
 (`evaluators/inputs.py`), and members' vectors are shared with what they are used for alone.
@@ -75,3 +76,36 @@ class Ensemble:
             return np.concatenate([np.asarray(part, dtype=np.float32) for part in vectors], axis=-1)
         total = sum(np.asarray(part, dtype=np.float64) for part in vectors)
         return np.asarray(total / len(vectors), dtype=np.float32)
+
+
+class Held:
+    """An encoder whose vectors under one task format serve every task; they are kept in the encoder's own store."""
+
+    by_format = False
+    formats: tuple[Format, ...] = FORMATS
+
+    def __init__(self, name: str, encoder: Encoder, format: Format) -> None:
+        """Hold an encoder to a format. Raises ConfigError where it has none such."""
+        if format not in encoder.formats:
+            raise ConfigError(f"{name}: {encoder.name} has no {format}; it has {', '.join(encoder.formats)}")
+        self.name, self.encoder, self.format = name, encoder, format
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the encoder's fingerprint and the format."""
+        return stable_hash([self.encoder.fingerprint, "held to", self.format])[:16]
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.encoder.dim
+
+    @property
+    def recipe(self) -> Recipe:
+        """How papers and bare queries become texts: the encoder's."""
+        return self.encoder.recipe
+
+    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim) float32 vectors under the format held to, whatever `format` is."""
+        check_format(format)
+        return self.encoder.encode(texts, self.format)

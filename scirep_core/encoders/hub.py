@@ -48,7 +48,7 @@ class TransformersEncoder:
 
     formats: tuple[Format, ...] = FORMATS
     by_format = False
-    """Vectors do not depend on the task format: what was encoded for one serves the others."""
+    """Vectors of a model without codes do not depend on the task format: what was encoded for one serves the others."""
 
     def __init__(
         self,
@@ -58,9 +58,14 @@ class TransformersEncoder:
         recipe: Recipe | None = None,
         settings: Settings | None = None,
         normalised: bool | None = None,
+        codes: bool = False,
     ) -> None:
-        """Name the model; nothing is read yet. What is not given is what the model's folder states."""
+        """Name the model; nothing is read yet. What is not given is what the model's folder states.
+
+        With `codes` it is told the task format by a control code, which its tokenizer has (`control_codes.py`).
+        """
         self.name, self.model, self.settings = name, model, settings or Settings()
+        self.codes = self.by_format = codes
         self._pooling, self._recipe, self._normalised = pooling, recipe, normalised
 
     @cached_property
@@ -112,7 +117,8 @@ class TransformersEncoder:
         recipe += ["lower case"] if self.stated.lower else []
         if self.settings.dtype != "float32":
             recipe += [*self.settings.rounding(), *(["trunk"] if self.on_trunk else [])]
-        return stable_hash([files, recipe])[:16]
+        plain = stable_hash([files, recipe])[:16]
+        return stable_hash([plain, "control codes"])[:16] if self.codes else plain
 
     @cached_property
     def dim(self) -> int:
@@ -145,8 +151,8 @@ class TransformersEncoder:
 
     @cached_property
     def on_trunk(self) -> bool:
-        """Whether the model is a plain BERT whose vectors the trunk gives."""
-        return self.pooling != "pooler" and model_folder.plain_bert(self.folder)
+        """Whether the model is a plain BERT whose vectors the trunk gives; one with codes runs there or nowhere."""
+        return self.codes or (self.pooling != "pooler" and model_folder.plain_bert(self.folder))
 
     @cached_property
     def trunk(self) -> TrunkEncoder:
@@ -156,13 +162,19 @@ class TransformersEncoder:
         about = About(
             self.fingerprint, self.dim, self.recipe, self.length, self.formats, self.normalised, self.by_format
         )
-        return TrunkEncoder(self.name, self._read, about, self.settings)
+        return TrunkEncoder(self.name, self.read, about, self.settings)
 
-    def _read(self) -> Loaded:
+    def read(self) -> Loaded:
+        """Return the model on the trunk, and its tokenizer without codes. ConfigError for codes the trunk cannot compute."""
         from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+        from scirep_core.encoders.conditioning.control_codes import read_coded
         from scirep_core.encoders.trunk.bert import read_trunk
         from scirep_core.encoders.trunk.tokens import read_tokens
 
+        if self.codes and (self.pooling != "cls" or not model_folder.plain_bert(self.folder)):
+            raise ConfigError(f"{self.name}: control codes need a plain BERT, and its codes' vectors are read (@cls)")
+        if self.codes:
+            return read_coded(self.folder, self.stated.lower)
         trunk = read_trunk(self.folder)
         return Conditioned(trunk, Conditioning(trunk), self.pooling), read_tokens(self.folder, self.stated.lower)
 

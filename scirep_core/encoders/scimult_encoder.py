@@ -1,7 +1,7 @@
 """A published checkpoint of SciMult as an encoder (Zhang et al. 2023, sections 3.1 and 3.2); scimult.py reads it.
 
     load_encoder("models/scimult_moe.ckpt")             the file, or the folder in which it is the one .ckpt
-    load_encoder("models/scimult_moe.ckpt#QRY")         held to the expert for search, as any encoder can be (saved.py)
+    load_encoder("models/scimult_moe.ckpt#QRY")         held to the expert for search, as any encoder can be (ensemble.py)
     scirep export models/scimult_moe.ckpt --to DIR      a folder that needs neither the pickle nor this file
 
 The folder is the one of every trained model (model_store.py): its scirep.json says kind, tasks and expert blocks, and its

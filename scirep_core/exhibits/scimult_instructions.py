@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scirep_core.bench import scoring
 from scirep_core.data.task import Task
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.conditioning.instructed import instructed
-from scirep_core.encoders.conditioning.prefix import LINK, SEARCH
+from scirep_core.encoders.conditioning.prefix import LINK, SEARCH, instructed
 from scirep_core.encoders.trunk_encoder import TrunkEncoder
 from scirep_core.evaluators import inputs
 from scirep_core.exhibits import counting, scimult_systems, studies

@@ -13,44 +13,38 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from scirep_core.kit.errors import CacheError
+from scirep_core.kit.store import writing
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the file system into a CacheError with a remedy."""
-    try:
-        yield
-    except Timeout:
-        raise
-    except OSError as error:
-        raise CacheError(
-            f"{path}: cannot write ({error.strerror})", "Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        ) from error
+def held(path: Path, wait: bool = True, note: str = "") -> Iterator[bool]:
+    """Hold the lock of a file, made with its folder and removed at the end; `note` (ASCII) is what the file says meanwhile.
 
-
-def acquire(path: Path, wait: bool = True) -> FileLock:
-    """Lock a file, made with its folder where it is not there. Raises filelock.Timeout where it is held, unless `wait`."""
+    Yields False, and holds nothing, where somebody else does and `wait` is not asked. Raises CacheError where the disk refuses.
+    """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=-1 if wait else 0, poll_interval=0.01)
-        lock.acquire()
-    return lock
+        with suppress(Timeout):
+            lock.acquire()
+    if not lock.is_locked:
+        yield False
+        return
+    try:
+        if note:
+            with writing(path):
+                path.write_text(note, encoding="ascii")
+        yield True
+    finally:
+        with suppress(OSError):  # before letting go: whoever waits for the removed file notices and makes a new one
+            path.unlink(missing_ok=True)
+        lock.release()
 
 
-def release(lock: FileLock) -> None:
-    """Remove a lock's file, then let go: whoever waits for the removed file notices and makes a new one."""
-    with suppress(OSError):
-        Path(lock.lock_file).unlink(missing_ok=True)
-    lock.release()
-
-
-def bury(folder: Path) -> list[Path]:
-    """Remove the claims (`*.claim`) of dead processes; return those that the living hold."""
+def living(folder: Path) -> list[Path]:
+    """Return the claims (`*.claim`) in a folder that living processes hold; those of dead ones are removed."""
     alive = []
     for path in folder.glob("*.claim"):
-        try:
-            release(acquire(path, wait=False))
-        except Timeout:
-            alive.append(path)
+        with held(path, wait=False) as mine:
+            alive += [] if mine else [path]
     return alive

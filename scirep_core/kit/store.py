@@ -87,7 +87,7 @@ def settle(folder: Path, name: str = "") -> None:
     A folder that had been moved away, and nothing put in its place, comes back; everything else is half written, and goes.
     Raises CacheError where the disk refuses.
     """
-    with _refusals(folder):
+    with writing(folder):
         for left in list(folder.iterdir()) if folder.is_dir() else ():
             known = _LEFT.fullmatch(left.name)
             if known is None or (name and known[1] != name) or (handle := _lock(left, wait=False)) is None:
@@ -152,12 +152,13 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _refusals(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the file system into a CacheError with a remedy."""
     try:
         yield
     except OSError as error:
         raise CacheError(
-            f"{path}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
+            f"{path}: cannot write ({error.strerror})", "Free space, fix permissions, or point SCIREP_HOME elsewhere"
         ) from error
 
 
@@ -176,7 +177,7 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
         with path.open("wb") as device:
             yield device
         return
-    with _refusals(path), beside(path) as part:
+    with writing(path), beside(path) as part:
         with part.open("wb") as stream:
             yield stream
             stream.flush()
@@ -190,7 +191,7 @@ def atomic(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A new folder beside `path`; on success it is renamed to `path`, and a folder that was there goes; else it is removed."""
-    with _refusals(path), beside(path.absolute(), folder=True) as part:
+    with writing(path), beside(path.absolute(), folder=True) as part:
         yield part
         old = part.with_suffix(".old")
         handle = _lock(path, wait=True) if path.exists() else None

@@ -11,8 +11,7 @@ from one SPECTER2 base. Two processes never train the same model: who comes seco
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
-from scirep_core.kit.claims import acquire, release
+from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home, sha256_bytes, stable_hash
@@ -109,7 +108,7 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
     how: dict[str, Any] = {"width": given.width, "layers": given.layers, "seed": given.base_seed, "steps": steps,
                            "max_length": given.max_length} | ({"negatives": OWN[name]} if steps else {})  # fmt: skip
     folder = home() / "models" / f"base-{stable_hash([root(given).name, how, code('training/base.py')])[:16]}"
-    with _alone(folder):
+    with held(folder.with_name(f"{folder.name}.lock")):  # one process at a time; who waited finds it there
         if not finished(folder):
             _tell(say, f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
             small_base(root(given), folder=folder, progress=watch, **how)
@@ -253,7 +252,7 @@ def obtain(
     }  # fmt: skip
     key = stable_hash(recipe)[:16]
     folder = home() / "models" / f"{_slug(name)}-{seed}-{key}"
-    with _alone(folder):
+    with held(folder.with_name(f"{folder.name}.lock")):
         if not finished(folder):
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
@@ -382,13 +381,3 @@ def _slug(name: str) -> str:
 def _tell(say: Say | None, line: str) -> None:
     if say:
         say(line)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time make a folder; who waited finds it there."""
-    lock = acquire(folder.with_name(f"{folder.name}.lock"))
-    try:
-        yield
-    finally:
-        release(lock)

@@ -5,7 +5,7 @@ The vector of a text under format f is that of the base model with the adapter o
     h <- norm(h + feed(h) + up_f(relu(down_f(norm(h + feed(h))))))          bottleneck.py
 
 Where the base is a BERT the trunk computes this; for other models and other kinds of bottleneck the `adapters` library does
-(adapted_by_library.py), with the same vectors to 1e-5. What is mixed up, or does nothing, is refused on both roads:
+(`ByLibrary`), with the same vectors to 1e-5. What is mixed up, or does nothing, is refused on both roads:
 
     loading    an adapter's configuration names this width, this kind of model, and no other format; every tensor of its
                file, and nothing else, is in the model; on a probe text it changes the base model's vector, and no two
@@ -21,9 +21,12 @@ SCIREP_ALLOW_BIN=1.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections import Counter
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,15 +35,25 @@ from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
-from scirep_core.encoders.conditioning.adapter_folder import BIN, CONFIG, SAFE, check_config, weights_of
-from scirep_core.encoders.hub import TransformersEncoder
-from scirep_core.encoders.models.model_folder import allow_bin, find
+from scirep_core.encoders.conditioning.adapter_folder import (
+    BIN,
+    CONFIG,
+    SAFE,
+    alike,
+    check_config,
+    load_adapters,
+    tensors_of,
+    weights_of,
+)
+from scirep_core.encoders.hub import TransformersEncoder, quiet_transformers
+from scirep_core.encoders.models.model_folder import allow_bin, find, reading
+from scirep_core.encoders.models.screening import library_config, no_code, screen
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import sha256_file, stable_hash
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning.adapted_by_library import ByLibrary
+    from scirep_core.encoders.trunk_encoder import Loaded
 
 PROBE = "Do adapters change what a model says of a paper?"
 
@@ -91,17 +104,23 @@ class AdaptedEncoder:
         return stable_hash([self.base.fingerprint, files])[:16]
 
     @cached_property
+    def on_trunk(self) -> bool:
+        """Whether the trunk computes base and adapters."""
+        return self.base.on_trunk and alike(self.folders)
+
+    def read(self) -> Loaded:
+        """Return the trunk with its adapters, and the tokenizer. Raises ConfigError for an adapter that does not fit."""
+        from scirep_core.encoders.conditioning.base import Conditioned
+        from scirep_core.encoders.trunk.bert import read_trunk
+        from scirep_core.encoders.trunk.tokens import read_tokens
+
+        trunk, tokens = read_trunk(self.base.folder), read_tokens(self.base.folder, self.base.stated.lower)
+        return Conditioned(trunk, load_adapters(trunk, self.folders), self.base.pooling), tokens
+
+    @cached_property
     def _loaded(self) -> OnTrunk | ByLibrary:
         _ = self.fingerprint, self.device  # refuses wrong or pickled weights, and a missing device, before any work
-        from scirep_core.encoders.conditioning.adapter_weights import alike
-
-        made: OnTrunk | ByLibrary
-        if self.base.on_trunk and alike(self.folders):
-            made = OnTrunk(self.base, self.folders, self.fingerprint)
-        else:
-            from scirep_core.encoders.conditioning.adapted_by_library import ByLibrary
-
-            made = ByLibrary(self.base, self.folders)
+        made = OnTrunk(self) if self.on_trunk else ByLibrary(self.base, self.folders)
         _probe(made, self.folders)
         return made
 
@@ -130,66 +149,134 @@ class AdaptedEncoder:
             raise ConfigError(f"{self.name} has no adapter for {format}; it has {', '.join(self.formats)}")
 
 
-class OnTrunk:
-    """The trunk with adapters, and the count of those that ran: (format, layer) -> calls."""
+class Calls:
+    """The adapters of a model that ran: (format, layer) -> calls, counted by hooks."""
 
-    def __init__(self, base: TransformersEncoder, folders: Mapping[Format, Path], fingerprint: str) -> None:
-        """Load base and adapters (format -> folder). Raises ConfigError for an adapter that does not fit the base."""
-        from scirep_core.encoders.conditioning.adapter_weights import load_adapters
+    def __init__(self, adapters: Iterable[tuple[str, Any, Any]]) -> None:
+        """Count the calls of (format, layer, module)."""
+        self.ran: Counter[tuple[str, Any]] = Counter()
+        self.layers: dict[str, set[Any]] = {}
+        for format, layer, module in adapters:
+            self.layers.setdefault(format, set()).add(layer)
+            module.register_forward_hook(partial(self._count, (format, layer)))
+
+    def _count(self, adapter: tuple[str, Any], *_: Any) -> None:
+        self.ran[adapter] += 1
+
+    @contextmanager
+    def only(self, format: Format, documents: int = 1, once: bool = False) -> Iterator[None]:
+        """Raise ConfigError unless every layer's adapter of a format runs meanwhile, equally often, and none of another.
+
+        Of no documents none may run; `once`: and each a single time.
+        """
+        self.ran.clear()
+        yield
+        layers, times = self.layers.get(format, set()), set(self.ran.values())
+        wanted = {(format, layer) for layer in layers} if documents else set()
+        if set(self.ran) != wanted or len(times) > 1 or (once and times - {1}):
+            ran = dict(Counter(named for named, _ in self.ran))
+            raise ConfigError(f"adapter {format} should have run in {len(layers)} layers; ran: {ran}")
+
+
+class OnTrunk:
+    """The trunk with adapters."""
+
+    def __init__(self, adapted: AdaptedEncoder) -> None:
+        """Load base and adapters. Raises ConfigError for an adapter that does not fit the base."""
         from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-        from scirep_core.encoders.trunk.bert import read_trunk
-        from scirep_core.encoders.trunk.tokens import read_tokens
         from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
-        trunk, tokens = read_trunk(base.folder), read_tokens(base.folder, base.stated.lower)
-        self.model = Conditioned(trunk, load_adapters(trunk, folders), base.pooling)
-        about = About(fingerprint, base.dim, base.recipe, base.length, tuple(folders), base.normalised)
+        base, (self.model, tokens) = adapted.base, adapted.read()
+        trunk, formats = self.model.trunk, adapted.formats
+        about = About(adapted.fingerprint, base.dim, base.recipe, base.length, formats, base.normalised)
         self.encoder = TrunkEncoder(base.name, lambda: (self.model, tokens), about, base.settings)
         self.bare_encoder = TrunkEncoder(
             base.name, lambda: (Conditioned(trunk, Conditioning(trunk), base.pooling), tokens), about, base.settings
         )
-        self.ran: Counter[tuple[str, int]] = Counter()
-        self.layers = [i for i, own in enumerate(self.adapters) if len(own)]
-        for i in self.layers:
-            for format, adapter in zip(folders, self.adapters[i], strict=True):
-                adapter.register_forward_hook(self._count(format, i))
+        self.calls = Calls(
+            (format, i, adapter)
+            for i, own in enumerate(self.adapters)
+            if len(own)
+            for format, adapter in zip(formats, own, strict=True)
+        )
 
     @property
     def adapters(self) -> Any:
-        """`adapters[layer][number of the format]`."""
+        """`adapters[layer][number of the format]`; none in a layer that is left out."""
         return self.model.conditioning.adapters
-
-    def _count(self, format: Format, layer: int) -> Any:
-        def hook(*_: Any) -> None:
-            self.ran[format, layer] += 1
-
-        return hook
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) vectors by the adapter of `format`."""
-        self.ran.clear()
-        vectors = self.encoder.encode(texts, format)
-        self._check(format, len(texts))
-        return vectors
+        with self.calls.only(format, len(texts)):
+            return self.encoder.encode(texts, format)
 
     def hidden(self, input_ids: Any, attention_mask: Any, format: Format) -> Any:
         """Return (n, length, dim) float32 last hidden states of padded token ids."""
-        self.ran.clear()
-        states = self.encoder.hidden(input_ids, attention_mask, format)
-        self._check(format, len(states))
-        return states
+        with self.calls.only(format):
+            return self.encoder.hidden(input_ids, attention_mask, format)
 
     def bare(self, texts: list[str]) -> NDArray[np.float32]:
         """Return (n, dim) vectors of the base model without adapters."""
         _ = self.encoder.loaded  # the same weights, laid out by one encoder alone
         return self.bare_encoder.encode(texts, self.encoder.formats[0])
 
-    def _check(self, format: Format, documents: int) -> None:
-        """Raise ConfigError unless every layer's adapter of a format ran, equally often, and none of another."""
-        expected = {(format, layer) for layer in self.layers} if documents else set()
-        if set(self.ran) != expected or len(set(self.ran.values())) > 1:
-            ran = dict(Counter(named for named, _ in self.ran))
-            raise ConfigError(f"adapter {format} should have run in {len(self.layers)} layers; ran: {ran}")
+
+class ByLibrary:
+    """The `adapters` library's model: for base models other than BERT, and other bottlenecks than seq_bn.
+
+    The library computes right what it is told to, and lets pass in silence what it is not told: an adapter that is loaded but
+    not active leaves the base model's vectors, with a one-line warning; a tensor that finds no place is left out. So every
+    tensor of a file, and nothing else, must arrive in the model; and before a batch the active set must be one adapter.
+    """
+
+    def __init__(self, base: TransformersEncoder, folders: Mapping[Format, Path]) -> None:
+        """Load base and adapters (format -> folder). Raises ConfigError for an adapter that does not fit the base."""
+        quiet_transformers()
+        import adapters
+
+        from scirep_core.encoders.trunk.number_types import number_type
+
+        logging.getLogger("adapters").setLevel(logging.ERROR)  # it warns of what is checked here
+
+        safe = any(base.folder.glob("*.safetensors"))
+        auto: Any = adapters.AutoAdapterModel
+        with reading(base.folder, "weights"):
+            self.model: Any = auto.from_pretrained(
+                base.folder, config=library_config(base.folder), use_safetensors=safe, trust_remote_code=False,
+                dtype=number_type(base.settings.dtype),
+            )  # fmt: skip
+        for format, folder in folders.items():
+            _load(self.model, format, folder)
+        named = ((path.rpartition(".adapters.")[2], path, module) for path, module in self.model.named_modules())
+        self.calls = Calls(one for one in named if one[0] in folders)
+        self.model.to(device=base.device, dtype=number_type(base.settings.dtype)).eval()
+        self.base = base
+
+    def forward(self, format: Format) -> Any:
+        """Return a forward function that runs the adapter of `format` and no other, or raises ConfigError."""
+
+        def run(**inputs: Any) -> Any:
+            self.model.set_active_adapters(format)
+            active = self.model.active_adapters
+            if active is None or active.flatten() != {format}:
+                raise ConfigError(f"adapter {format} is not the active one: {active}")
+            with self.calls.only(format, once=True):
+                return self.model(**inputs)
+
+        return run
+
+    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
+        """Return (n, dim) vectors by the adapter of `format`."""
+        return self.base.run(self.forward(format), texts)
+
+    def hidden(self, input_ids: Any, attention_mask: Any, format: Format) -> Any:
+        """Return (n, length, dim) float32 last hidden states of padded token ids; zeros at padding."""
+        return self.base.states(self.forward(format), self.model, input_ids, attention_mask)
+
+    def bare(self, texts: list[str]) -> NDArray[np.float32]:
+        """Return (n, dim) vectors of the base model, no adapter active."""
+        self.model.set_active_adapters(None)
+        return self.base.run(self.model, texts)
 
 
 def _probe(made: OnTrunk | ByLibrary, folders: Mapping[Format, Path]) -> None:
@@ -201,3 +288,26 @@ def _probe(made: OnTrunk | ByLibrary, folders: Mapping[Format, Path]) -> None:
         if same is not None:
             raise ConfigError(f"{folder}: with adapter {format} the model says what {same} says")
         seen[format] = vector
+
+
+def _load(model: Any, format: Format, folder: Path) -> None:
+    """Load an adapter under its format's name; every tensor of the file must arrive, and no other may be new."""
+    tensors = tensors_of(screen(folder))
+    try:
+        safe = (folder / SAFE).is_file()
+        with no_code():
+            model.load_adapter(str(folder), load_as=format, set_active=False, use_safetensors=safe, with_head=False)
+    except Exception as error:
+        reason = str(error).strip().replace("\n", " ")
+        raise ConfigError(f"{folder}: this adapter does not fit the base model ({reason:.200})") from None
+    inside = {key: value for key, value in model.state_dict().items() if f"adapters.{format}." in key}
+    if Counter(map(_digest, inside.values())) != Counter(map(_digest, tensors.values())):
+        raise ConfigError(
+            f"{folder}: {len(tensors)} tensors in the file, {len(inside)} in the model, and they are not the same: "
+            "the adapter was made for another base model"
+        )
+
+
+def _digest(tensor: Any) -> str:
+    values = tensor.detach().float().contiguous().cpu().numpy()
+    return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()

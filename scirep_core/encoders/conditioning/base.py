@@ -16,7 +16,8 @@ in a batch. It may add tokens to a document, and takes each layer's parts and pu
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -36,21 +37,24 @@ class Conditioning(nn.Module):
         routes: names of the ways a document can take.
         read_at: place of the token that is read, where pooling is by one token.
         shared_pass: whether one forward pass gives the vectors of all routes.
+        stands: task format -> the route that stands for it, where it has none of its own.
     """
 
     kind = "plain"
     read_at = 0
     shared_pass = False
+    stands: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, trunk: Trunk, routes: Sequence[str] = FORMATS, **options: Any) -> None:
         super().__init__()
         self.routes, self.options = tuple(routes), options
 
     def route(self, format: str) -> int:
-        """Return the route of a task format. Raises ConfigError where there is none."""
-        if format not in self.routes:
-            raise ConfigError(f"{self.kind} has no {format}; it has {', '.join(self.routes)}")
-        return self.routes.index(format)
+        """Return the route of a task format or a task. Raises ConfigError where there is none."""
+        for name in (format, self.stands.get(format)):
+            if name in self.routes:
+                return self.routes.index(name)
+        raise ConfigError(f"{self.kind} has no {format}; it has {', '.join(self.routes)}")
 
     def words(self, trunk: Trunk) -> int:
         """Return how many token ids there are: the trunk's, and behind them its own."""
@@ -138,12 +142,15 @@ CONDITIONINGS: dict[str, Way] = {
 }
 
 
+def kind_of(name: str) -> type[Conditioning]:
+    """Return a conditioning's class, by name. Raises ConfigError naming the nearest known one."""
+    if name not in CONDITIONINGS:
+        raise ConfigError(f"unknown conditioning {name!r}; {nearest(name, CONDITIONINGS)}")
+    way = CONDITIONINGS[name]
+    kind: type[Conditioning] = getattr(importlib.import_module(f"{__package__}.{way.module}"), way.name)
+    return kind
+
+
 def conditioning(kind: str, trunk: Trunk, routes: Sequence[str] = FORMATS, **options: Any) -> Conditioning:
     """Return a new conditioning for a trunk, by name. Raises ConfigError naming the nearest known one."""
-    if kind not in CONDITIONINGS:
-        raise ConfigError(f"unknown conditioning {kind!r}; {nearest(kind, CONDITIONINGS)}")
-    way = CONDITIONINGS[kind]
-    made: Conditioning = getattr(importlib.import_module(f"scirep_core.encoders.conditioning.{way.module}"), way.name)(
-        trunk, routes, **options
-    )
-    return made
+    return kind_of(kind)(trunk, routes, **options)

@@ -5,19 +5,23 @@
 The code is a row of its own in the word embeddings, four rows in all; everything is trained. As on the hub (scirepeval_ctrl)
 the codes of a saved model are added special tokens of its tokenizer and the last rows of its word embeddings, so plain
 transformers reads it: its text is the code, then the paper's. In memory trunk and codes are apart, so that a trunk can be
-shared and told in several ways.
+shared and told in several ways. Read as any other model a hub's folder would give its first token without a code, which
+nobody trained; so where the four codes are among its tokens (`model_folder.has_codes`) they are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from scirep_core.encoders.conditioning.base import Conditioning
-from scirep_core.encoders.trunk.bert import EMBEDDINGS, Trunk, initialise, tensors_of
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+from scirep_core.encoders.trunk.bert import EMBEDDINGS, Trunk, initialise, load, read_tensors, shape_of, tensors_of
 from scirep_core.encoders.trunk.packing import Packed
+from scirep_core.encoders.trunk.tokens import Tokens, read_tokens
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
 
@@ -114,3 +118,21 @@ def parted(tensors: Mapping[str, Tensor], ids: Sequence[int]) -> tuple[dict[str,
     while last - 1 in ids:
         last -= 1
     return {**tensors, name: words[:last]}, words[list(ids)]
+
+
+def read_coded(folder: Path, lower: bool) -> tuple[Conditioned, Tokens]:
+    """Return the model of a folder in plain hub layout that was trained with codes, and its tokenizer without them.
+
+    `lower`: whether texts are lower-cased first. Raises ConfigError for a tokenizer that knows no codes.
+    """
+    tokens, names = read_tokens(folder, lower), code_names(FORMATS)
+    ids = [id for name in names if (id := tokens.id(name)) is not None]
+    if len(ids) < len(names):
+        raise ConfigError(f"{folder}: the tokenizer has no {', '.join(names)}: this model knows no control codes")
+    tensors, codes = parted(read_tensors(folder), ids)
+    rows = next(len(value) for name, value in tensors.items() if name.endswith(WORDS))
+    trunk = load(Trunk(replace(shape_of(folder), vocab_size=rows)), tensors, str(folder))
+    told = ControlCodes(trunk)
+    with torch.no_grad():
+        told.codes.weight.copy_(codes)
+    return Conditioned(trunk, told), tokens.without(names)

@@ -36,14 +36,6 @@ TASK_OF_FORMAT = {"QRY": "search", "PRX": "link", "CLF": "classification"}
 """SciRepEval's formats as SciMult's tasks; it has none that predicts numbers."""
 
 
-def route_of(kind: str, routes: Sequence[str], told: str) -> int:
-    """Return the route of a task, or of a task format: its own, or its task's. Raises ConfigError where there is none."""
-    for name in (told, TASK_OF_FORMAT.get(told, told)):
-        if name in routes:
-            return list(routes).index(name)
-    raise ConfigError(f"{kind} has no {told}; it has {', '.join(routes)}")
-
-
 def by_route(modules: nn.ModuleList, x: Tensor, slices: Sequence[tuple[int, slice]]) -> Tensor:
     """Return (rows, out): each slice of (rows, dim) through its route's module."""
     parts = [modules[route](x[rows]) for route, rows in slices]
@@ -57,6 +49,7 @@ class Experts(Conditioning):
         blocks: numbers of the blocks with experts; every second one unless said.
     """
 
+    stands = TASK_OF_FORMAT
     parts: tuple[str, ...] = ()
     part = ""
     block: Callable[[Any, Layer, Tensor, Packed, bool], Tensor]
@@ -76,10 +69,6 @@ class Experts(Conditioning):
             part: nn.ModuleList(copy.deepcopy(layer.get_submodule(part)).requires_grad_(True) for _ in self.routes)
             for part in self.parts
         })  # fmt: skip
-
-    def route(self, format: str) -> int:
-        """Return the route of a task or task format."""
-        return route_of(self.kind, self.routes, format)
 
     def routing(self) -> dict[str, Any]:
         """Return for readers elsewhere, JSON-able: which blocks and modules are experts', and whose number is which.

@@ -20,12 +20,15 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from scirep_core.encoders.conditioning.base import Conditioning
-from scirep_core.encoders.conditioning.experts import route_of
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+from scirep_core.encoders.conditioning.experts import TASK_OF_FORMAT
 from scirep_core.encoders.trunk.bert import Layer, Trunk
 from scirep_core.encoders.trunk.packing import Packed, attend, pack
+from scirep_core.encoders.trunk.tokens import Tokens
+from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.store import stable_hash
 
 CLASSIFICATION = "Tag a scientific paper with relevant scientific topic classes."
 LINK = "Find a pair of scientific papers that one paper cites the other."
@@ -65,6 +68,7 @@ class Instruction(Conditioning):
     """
 
     kind = "instruction"
+    stands = TASK_OF_FORMAT
 
     def __init__(
         self, trunk: Trunk, routes: Sequence[str] = FORMATS, instructions: Mapping[str, Sequence[int]] | None = None
@@ -86,10 +90,6 @@ class Instruction(Conditioning):
         self.told = [told[route] for route in routes]
         self.depth = len(trunk.layers)
         self.packed: dict[tuple[tuple[int, ...], str], Packed] = {}
-
-    def route(self, format: str) -> int:
-        """Return the route of a task or task format."""
-        return route_of(self.kind, self.routes, format)
 
     def contexts(self, batch: Packed) -> Packed:
         """Return the instructions of the batch's routes, packed; made once for each set of routes."""
@@ -164,3 +164,49 @@ class Prefix(Instruction):
     def trained(self, trunk: Trunk) -> list[nn.Parameter]:
         """Return the instruction encoder's parameters; the trunk stays as it is."""
         return list(self.parameters())
+
+
+# ---- a trained model told another sentence, at inference alone (SciMult, appendix E.3) --------------------------------
+
+
+def with_instruction(model: Conditioned, tokens: Tokens, task: str, sentence: str) -> Conditioned:
+    """Return a model that is told a task by another sentence; its trunk is the given one's, not a copy.
+
+    Instruction alone can be told something new: what encodes its instructions is the trunk, which embeds any text. Prefix
+    keeps vectors for the tokens and the places of its own sentences.
+
+    Args:
+        task: search, link or classification, or a task format that stands for one.
+        sentence: in place of the one it was trained with; the other tasks keep theirs.
+
+    Raises ConfigError for a model that is told by something else than a sentence, for Prefix, and for an unknown task.
+    """
+    told = model.conditioning
+    if isinstance(told, Prefix):
+        raise ConfigError(
+            "prefix cannot be told another sentence: it keeps vectors for the tokens of its own alone. "
+            "Take a model of kind instruction"
+        )
+    if not isinstance(told, Instruction):
+        raise ConfigError(f"{told.kind} is not told its task by a sentence. Take a model of kind instruction")
+    route = told.routes[told.route(task)]
+    own = instructions(lambda text: tokens.ids([text])[0], [route], {route: sentence})
+    made = Instruction(model.trunk, told.routes, {**told.options["instructions"], **own})
+    return Conditioned(model.trunk, made, model.pooling).train(model.training)
+
+
+def instructed(encoder: TrunkEncoder, task: str, sentence: str) -> TrunkEncoder:
+    """Return an encoder told a task by another sentence; it shares the given one's weights, and has a fingerprint of its own.
+
+    Arguments and errors are those of `with_instruction`, at the first text.
+    """
+
+    def load() -> Loaded:
+        model, tokens = encoder.loaded
+        return with_instruction(model, tokens, task, sentence), tokens
+
+    own = stable_hash([encoder.fingerprint, "told", task, sentence])[:16]
+    # what is compiled is the trunk, and that once
+    return TrunkEncoder(
+        encoder.name, load, encoder.about._replace(fingerprint=own), encoder.settings._replace(compiled=False)
+    )

@@ -10,29 +10,41 @@ same vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
-from scirep_core.encoders import ENCODERS, Encoder, load_encoder
+from scirep_core.encoders import ENCODERS, MARK, Encoder, load_encoder
 from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
 from scirep_core.encoders.conditioning.adapter_folder import safe_copy
-from scirep_core.encoders.conditioning.coded import CodedEncoder
+from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.models import model_folder
-from scirep_core.encoders.models.card import CARD, card
 from scirep_core.encoders.models.model_store import WEIGHTS, is_saved, load_model, refuse, save_model
-from scirep_core.encoders.models.pipeline import write_pipeline
 from scirep_core.encoders.scimult_encoder import CheckpointEncoder
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import Format
+from scirep_core.kit.records import read_object
 from scirep_core.kit.store import atomic_folder, write_bytes, write_text
 
 PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
 NEAR = 1e-4
 """Largest difference of a number between what was exported and what is read again, over the longest vector."""
+CONDITIONED = (
+    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, for this book"
+)
+ELSEWHERE = {
+    "plain": "",
+    "transformers": "",
+    "control_codes": "in transformers put [CLF], [RGN], [PRX] or [QRY] before a text: the vector is the state at that token",
+    "bottleneck": "in the adapters library: load_adapter(FOLDER/PRX, use_safetensors=True); transformers reads the trunk alone",
+}
+"""Kind -> how another library gets the same vectors."""
+CARD = "README.md"
 Say = Callable[[str], None]
 
 
@@ -110,18 +122,11 @@ def _compared(encoder: Encoder, again: Encoder) -> float:
 
 def _write(encoder: Encoder, folder: Path, say: Say) -> str:
     """Write an encoder of the registry, a folder or the hub; returns the kind."""
-    base, adapted = (encoder.base, encoder) if isinstance(encoder, AdaptedEncoder) else (encoder, None)
-    if isinstance(base, CodedEncoder):
-        model, tokens = base.read()
-        made = {"base": base.base.model, "exported": encoder.fingerprint}
-        save_model(model, tokens, folder, base.recipe, base.base.length, made, base.base.normalised)
-        return model.conditioning.kind
-    if isinstance(base, CheckpointEncoder):
-        model, tokens = base.read()
-        say(str(base.report))
-        save_model(model, tokens, folder, base.recipe, base.length, base.made(), base.normalised)
-        return model.conditioning.kind
-    if not isinstance(base, TransformersEncoder):
+    if isinstance(encoder, CheckpointEncoder):
+        say(str(encoder.report))
+        return _save(encoder, encoder, folder, encoder.made())
+    base = encoder.base if isinstance(encoder, AdaptedEncoder) else encoder
+    if not isinstance(encoder, AdaptedEncoder | TransformersEncoder) or not isinstance(base, TransformersEncoder):
         raise ConfigError(
             f"{encoder.name}: has no weights of its own. Export a model by its name or folder, members one by one"
         )
@@ -130,19 +135,22 @@ def _write(encoder: Encoder, folder: Path, say: Say) -> str:
         raise ConfigError(
             f"{base.name}: a folder cannot say that it pools by {base.pooling}. Give {base.model}@cls or @mean"
         )
-    from scirep_core.encoders.conditioning.adapter_weights import alike, load_adapters
-    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.encoders.trunk.tokens import read_tokens
+    if encoder.on_trunk:
+        return _save(encoder, base, folder, {"base": base.model, "exported": encoder.fingerprint})
+    _copy(base, encoder.folders if isinstance(encoder, AdaptedEncoder) else {}, folder)
+    return "transformers"
 
-    if not base.on_trunk or (adapted and not alike(adapted.folders)):
-        _copy(base, adapted.folders if adapted else {}, folder)
-        return "transformers"
-    trunk, tokens = read_trunk(base.folder), read_tokens(base.folder, base.stated.lower)
-    told = load_adapters(trunk, adapted.folders) if adapted else conditioning("plain", trunk)
-    made = {"base": base.model, "exported": encoder.fingerprint}
-    save_model(Conditioned(trunk, told, base.pooling), tokens, folder, base.recipe, base.length, made, base.normalised)
-    return told.kind
+
+def _save(
+    encoder: AdaptedEncoder | CheckpointEncoder | TransformersEncoder,
+    base: CheckpointEncoder | TransformersEncoder,
+    folder: Path,
+    made: Mapping[str, Any],
+) -> str:
+    """Write what runs on the trunk as a trained model is; returns its kind of conditioning."""
+    model, tokens = encoder.read()
+    save_model(model, tokens, folder, base.recipe, base.length, made, base.normalised)
+    return model.conditioning.kind
 
 
 def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Path) -> None:
@@ -153,7 +161,9 @@ def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Pa
                 _convert(base, part)
             else:
                 write_bytes(part / name, (base.folder / name).read_bytes())
-        write_pipeline(part, base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower)
+        model_folder.write_pipeline(
+            part, base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower
+        )
         for format, place in adapters.items():
             safe_copy(place, part / format)
 
@@ -166,3 +176,67 @@ def _convert(base: TransformersEncoder, part: Path) -> None:
 
     found = {name: value.clone().contiguous() for name, value in read_tensors(base.folder).items()}
     write_bytes(part / WEIGHTS, save(found, {"format": "pt"}))
+
+
+# ---- the model card, which hubs show: SciRepEval's models are published as such folders ---------------------------------
+
+
+def elsewhere(kind: str) -> str:
+    """Return how another library gets the vectors of a kind of conditioning; "" where its own way does."""
+    return ELSEWHERE.get(kind, CONDITIONED)
+
+
+def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
+    """Return the card of an encoder that was written to a folder: what it is, what it reads, how to use it, how it was made.
+
+    Args:
+        difference: largest between vectors before and after.
+    """
+    made = read_object(folder / MARK).get("made", {}) if (folder / MARK).is_file() else {}
+    told = dict(_plain(made))
+    head: dict[str, Any] = {
+        "pipeline_tag": "feature-extraction",
+        "library_name": "sentence-transformers" if (folder / "modules.json").is_file() else "transformers",
+        "tags": ["scientific-documents", *({"sentence-similarity"} if (folder / "modules.json").is_file() else ())],
+    }
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", base := told.get("base", "")) and not Path(base).exists():  # a hub's name
+        head["base_model"] = base
+    recipe, way = encoder.recipe, CONDITIONINGS.get(kind)
+    prompts = {"query": recipe.query, "document to be found": recipe.found, "paper": recipe.paper}
+    facts = {
+        "conditioning": way.paper if way else "none: a model's own files",
+        "task formats": ", ".join(encoder.formats),
+        "vectors": f"{encoder.dim} numbers",
+        "reads": f"title, `{recipe.separator}`, abstract",
+        "prompts": "; ".join(f"{name} `{text}`" for name, text in prompts.items() if text) or "none",
+        "fingerprint": f"`{encoder.fingerprint}`",
+        "export": f"read again, its vectors differ by {difference:.1e} at most",
+        **told,
+    }
+    name = folder.resolve().name
+    use = [
+        "```python", "import scirep_core", "",
+        f'encoder = scirep_core.load_encoder("{name}")  # this folder',
+        f'vectors = scirep_core.encode(encoder, ["A title{recipe.separator}An abstract"], "{encoder.formats[0]}")', "```",
+    ]  # fmt: skip
+    if note := elsewhere(kind):
+        use += ["", f"{note[0].upper()}{note[1:]}."]
+    return "\n".join([
+        "---", yaml.safe_dump(head, sort_keys=False).rstrip(), "---", "", f"# {name}", "",
+        "An encoder of scientific documents, written by `scirep export`.", "",
+        "| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in facts.items()), "",
+        "## Use", "", *use, "",
+        "## Scores", "", f"`scirep score scirepeval --encoder {name}` scores it on the benchmark's tasks.", "",
+        "## Licence and limits", "", "Weights keep the licence of the model they come from; say here which.", "",
+    ])  # fmt: skip
+
+
+def _plain(made: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield what a table can show of how a model was made; folders of the machine it was made on are left out."""
+    for key, value in made.items():
+        if isinstance(value, Mapping):
+            yield from _plain(value, f"{before}{key}: ")
+        elif isinstance(value, list):
+            yield from _plain({key: ", ".join(map(str, value))}, before)
+        elif isinstance(value, str | int | float) and not PurePath(str(value)).is_absolute():
+            yield f"{before}{key}", " ".join(str(value).replace("|", "\\|").split())

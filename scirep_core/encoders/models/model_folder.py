@@ -8,6 +8,8 @@ A model is a folder, or a hub name that becomes one. What is read, and who write
     sentence_bert_config.json                    sentence-transformers: max_seq_length, lower-casing
     config_sentence_transformers.json            sentence-transformers: prompts put before queries and passages
 
+What is written of these here is what sentence-transformers, and `stated`, read.
+
 No code from a model repository is ever run: `screening.py` reads every JSON file before a library does. Weights are
 safetensors; `pytorch_model.bin` (a pickle) is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
 """
@@ -16,14 +18,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from scirep_core.data.text import Recipe
 from scirep_core.encoders.models.screening import no_code, screen
-from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.records import read_json, read_object
-from scirep_core.kit.store import home, sha256_file
+from scirep_core.kit.store import home, sha256_file, write_json
 
 LOCAL = "local:"
 """Marks a model that no hub has: `local:NAME` is the folder `$SCIREP_HOME/models/NAME`."""
@@ -149,6 +153,16 @@ def plain_bert(folder: Path) -> bool:
     return tokens and all(config.get(key) in values for key, values in PLAIN.items())
 
 
+def has_codes(folder: Path) -> bool:
+    """Return whether a folder's tokenizer has all four control codes as tokens of their own."""
+    known: set[str] = set()
+    with suppress(DataError):  # damaged: whoever reads the tokenizer says so
+        known |= set(_optional(folder / "added_tokens.json"))
+        added = _optional(folder / "tokenizer.json").get("added_tokens") or ()
+        known |= {str(token.get("content")) for token in added if isinstance(token, dict)}
+    return {f"[{format}]" for format in FORMATS} <= known
+
+
 def width(folder: Path) -> int:
     """Return the length of a model's vectors."""
     config = read_object(folder / "config.json")
@@ -244,3 +258,25 @@ def _prompts(folder: Path) -> tuple[str, str, str]:
     prompts: dict[str, str] = {str(k): v for k, v in (config.get("prompts") or {}).items() if isinstance(v, str)}
     query, found = (next((prompts[name] for name in PROMPTS[use] if name in prompts), "") for use in ("query", "found"))
     return query, found, prompts.get(str(config.get("default_prompt_name")), "")
+
+
+def write_pipeline(
+    folder: Path, pooling: str, dim: int, length: int, recipe: Recipe, normalised: bool = False, lower: bool = False
+) -> None:
+    """Write sentence-transformers' four files; `pooling` is cls or mean. The separator of title and abstract has no place there."""
+    kinds = ["Transformer", "Pooling", *(["Normalize"] if normalised else [])]
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ])  # fmt: skip
+    modes = {
+        mode: mode.startswith(f"pooling_mode_{pooling}_")
+        for mode in ("pooling_mode_cls_token", "pooling_mode_mean_tokens")
+    }
+    write_json(folder / "1_Pooling" / "config.json", modes | {"word_embedding_dimension": dim})
+    if normalised:
+        (folder / "2_Normalize").mkdir(exist_ok=True)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": lower})
+    prompts = {"query": recipe.query, "document": recipe.found, "paper": recipe.paper}
+    default = "paper" if recipe.paper else None
+    write_json(folder / "config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": default})

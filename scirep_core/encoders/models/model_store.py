@@ -5,7 +5,7 @@
     conditioning.safetensors            the conditioning's own weights (SciRepEval 4, SciMult 3; conditioning.py)
     CLF/, RGN/, ...                     bottleneck adapters once more, as the `adapters` library saves them
     routing.json                        of experts: which weights are which task's, for who reads them elsewhere
-    modules.json, 1_Pooling/, ...       of MTL CLS alone, for sentence-transformers (pipeline.py)
+    modules.json, 1_Pooling/, ...       of MTL CLS alone, for sentence-transformers (model_folder.py)
     scirep.json                         kind, routes, options, pooling, separator and so on; how it was made;
                                         and the SHA-256 of every file above
 
@@ -17,15 +17,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import MARK
-from scirep_core.encoders.models.pipeline import write_pipeline
+from scirep_core.encoders.models import model_folder
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import atomic_folder, sha256_file, stable_hash, write_bytes, write_json
 
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+    from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.trunk.tokens import Tokens
+    from scirep_core.encoders.trunk_encoder import TrunkEncoder
 
 CONFIG, WEIGHTS, OWN = "config.json", "model.safetensors", "conditioning.safetensors"
 NEEDED = (CONFIG, WEIGHTS, OWN, "tokenizer.json", "tokenizer_config.json")
@@ -143,7 +146,9 @@ def save_model(
         _for_others(model, part, str(mark["made"].get("base", "")))
         tokens.save(part, max_length)
         if told.kind == "plain":
-            write_pipeline(part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised)
+            model_folder.write_pipeline(
+                part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised
+            )
         files = {str(path.relative_to(part)): sha256_file(path) for path in sorted(part.rglob("*")) if path.is_file()}
         mark["files"] = files
         write_json(part / MARK, mark | {"sha256": stable_hash(mark)})
@@ -158,7 +163,7 @@ def refuse(folder: Path) -> None:
 
 def _for_others(model: Conditioned, part: Path, base: str) -> None:
     """Write bottleneck adapters, and their fusion, as the `adapters` library does; of experts, which is whose."""
-    from scirep_core.encoders.conditioning.adapter_weights import save_adapters, save_fusions
+    from scirep_core.encoders.conditioning.adapter_folder import save_adapters, save_fusions
     from scirep_core.encoders.conditioning.bottleneck import Bottleneck
     from scirep_core.encoders.conditioning.experts import ROUTING, Experts
     from scirep_core.encoders.conditioning.fusion import Fusion
@@ -180,7 +185,7 @@ def _told(trunk: Trunk, told: Conditioning, tokens: Tokens) -> tuple[dict[str, T
     if not isinstance(told, ControlCodes):
         return tensors_of(trunk), tokens
     names = code_names(told.routes)
-    tokens = without(tokens, names)
+    tokens = tokens.without(names)
     _fits(tokens, trunk.shape.vocab_size)
     ids = tokens.add(names)
     return joined(trunk, told, ids), tokens
@@ -190,17 +195,6 @@ def _fits(tokens: Tokens, rows: int) -> None:
     """Raise ConfigError for a tokenizer with tokens that have no word vector."""
     if tokens.size > rows:
         raise ConfigError(f"the tokenizer knows {tokens.size} tokens, the model {rows}: they do not belong together")
-
-
-def without(tokens: Tokens, names: Sequence[str]) -> Tokens:
-    """Return a copy of a tokenizer that does not know some added tokens: in a text they are letters again."""
-    from tokenizers import Tokenizer
-
-    from scirep_core.encoders.trunk.tokens import Tokens
-
-    state = json.loads(tokens.tokenizer.to_str())
-    state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in names]
-    return Tokens(Tokenizer.from_str(json.dumps(state)), tokens.special)
 
 
 def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -257,7 +251,6 @@ def load_model(folder: Path) -> Saved:
 
     from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.conditioning.control_codes import WORDS, code_names, parted
-    from scirep_core.encoders.models.model_folder import reading
     from scirep_core.encoders.trunk.bert import Trunk, load, shape_of
     from scirep_core.encoders.trunk.tokens import read_tokens
 
@@ -266,12 +259,12 @@ def load_model(folder: Path) -> Saved:
     told = describe(folder)
     check(folder, told)
     tokens, shape = read_tokens(folder), shape_of(folder)
-    with reading(folder, "weights"):
+    with model_folder.reading(folder, "weights"):
         tensors = load_file(folder / WEIGHTS)
         if told.kind == "control_codes":
             names = code_names(told.routes)
             tensors, _ = parted(tensors, [tokens.id(name) or 0 for name in names])
-            tokens, shape = without(tokens, names), replace(shape, vocab_size=len(tensors[WORDS]))
+            tokens, shape = tokens.without(names), replace(shape, vocab_size=len(tensors[WORDS]))
         trunk = load(Trunk(shape), tensors, str(folder / WEIGHTS))
         own = _conditioning(told, trunk, folder / MARK)
         own.load_state_dict(load_file(folder / OWN))
@@ -296,3 +289,32 @@ def check(folder: Path, told: Described) -> None:
             raise ConfigError(
                 f"{folder / name}: is not what was saved: its checksum differs from {MARK}. Copy it again, or save again"
             )
+
+
+# ---- as an encoder ---------------------------------------------------------------------------------------------------
+
+
+def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
+    """Return the encoder of a saved folder; weights are read, and checked, at the first text that is not in the vector store.
+
+    Raises ConfigError, DataError for one that is damaged or asked for too much.
+    """
+    from scirep_core.encoders.conditioning.base import kind_of
+    from scirep_core.encoders.conditioning.experts import TASKS
+    from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
+
+    told = describe(folder)
+    kind = kind_of(told.kind)
+    formats = tuple(format for format in FORMATS if {format, kind.stands.get(format)} & {*told.routes})
+    length = model_folder.length_of(name, settings.max_length, told.max_length, model_folder.positions(folder))
+    key: list[Any] = [told.fingerprint, length, settings.dtype, *settings.rounding()]
+    about = About(
+        stable_hash(key)[:16], model_folder.width(folder), told.recipe, length, formats, told.normalised,
+        by_format=told.kind != "plain", shared_pass=kind.shared_pass, by_task=set(told.routes) <= set(TASKS),
+    )  # fmt: skip
+
+    def load() -> Any:
+        saved = load_model(folder)
+        return saved.model, saved.tokens
+
+    return TrunkEncoder(name, load, about, settings)

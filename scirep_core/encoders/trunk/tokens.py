@@ -81,6 +81,12 @@ class Tokens:
         found = [self.id(name) for name in names]
         return tuple(number for number in found if number is not None)
 
+    def without(self, names: Sequence[str]) -> Tokens:
+        """Return a copy that does not know some added tokens: in a text they are letters again."""
+        state = json.loads(self.tokenizer.to_str())
+        state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in names]
+        return Tokens(Tokenizer.from_str(json.dumps(state)), self.special)
+
     def save(self, folder: Path, max_length: int = 512) -> None:
         """Write tokenizer.json and tokenizer_config.json, as transformers and this file read them."""
         state = json.loads(self.tokenizer.to_str()) | {"truncation": None, "padding": None}

@@ -11,44 +11,39 @@ for that format, in the store of the encoder it holds.
 
 The index is the union of the headers. A call reads the vectors that are there, sorts the texts that are missing,
 longest first, and computes them in groups of `SHARD`; each group is checksummed and renamed into place before the next
-begins. A killed run therefore loses at most one group, and its successor cuts the rest exactly as it would have: the
-same files, and on one kind of machine the same bytes. Before computing, a process claims its group: a locked file that
-lists the texts, so that nobody computes a text that somebody is computing; the lock of a process that died is free.
+begins (`shards.py`). A killed run therefore loses at most one group, and its successor cuts the rest exactly as it would
+have: the same files, and on one kind of machine the same bytes. Before computing, a process claims its group: a locked file
+that lists the texts, so that nobody computes a text that somebody is computing; the lock of a process that died is free.
 
-A bit that flipped anywhere is noticed before use: the shard is removed, and what was wanted of it computed again. Shards
-are never merged: a thousand calls of one text each leave a thousand small files, which cost the next call 0.1 s.
+Shards are never merged: a thousand calls of one text each leave a thousand small files, which cost the next call 0.1 s.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from scirep_core.encoders import Encoder, check_format
-from scirep_core.encoders.models.saved import Held
-from scirep_core.kit import claims
-from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.encoders.ensemble import Held
+from scirep_core.encoders.vectors.shards import Shards
+from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.kit.store import home, read_header, read_shard, settle, stable_hash, write_shard
+from scirep_core.kit.store import home, stable_hash
 
 SHARD = 512
 POLL = 0.05
 """Seconds between two looks at what other processes have finished."""
 Progress = Callable[[int, int], None]
 """Called with (texts done, texts in all) after every group that had to be computed."""
-
-log = logging.getLogger("scirep")
 
 
 def readable(text: str) -> str:
@@ -71,6 +66,10 @@ def text_hash(text: str) -> str:
 def folder_of(encoder: Encoder, format: Format) -> Path:
     """Return the folder with an encoder's vectors under a task format."""
     return home() / "vectors" / encoder.fingerprint / format
+
+
+def _shards(encoder: Encoder, format: Format) -> Shards:
+    return Shards(folder_of(encoder, format), {"fingerprint": encoder.fingerprint, "format": format})
 
 
 def embed(
@@ -116,34 +115,33 @@ def _obtain(
     encoder: Encoder, missing: dict[str, str], format: Format, progress: Progress | None
 ) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """Yield (hashes, vectors) until `missing` is empty: first what is stored, then group by group."""
-    folder, total, seen = folder_of(encoder, format), len(missing), set[str]()
-    filled = [folder_of(encoder, one) for one in encoder.formats] if _shares(encoder) else [folder]
-    plan = filled[0]  # where the work is shared out
-    yield from _stored(folder, missing, seen)
+    shards, total, seen = _shards(encoder, format), len(missing), set[str]()
+    filled = [_shards(encoder, one) for one in encoder.formats] if _shares(encoder) else [shards]
+    yield from _stored(shards, missing, seen)
     for other in () if getattr(encoder, "by_format", True) else FORMATS:
-        yield from _stored(folder_of(encoder, other), missing, set())
+        yield from _stored(_shards(encoder, other), missing, set())
     waiting = sorted(missing, key=lambda name: (-len(missing[name]), missing[name]))[::-1]  # the next ones last
     while missing:
-        with _planning(plan):
-            claimed = _claimed(plan, filled)  # before looking at what is stored: a claim goes when its shard is there
-            arrived = list(_stored(folder, missing, seen))
-            while waiting and waiting[-1] not in missing:
-                waiting.pop()
-            group = list(islice((n for n in reversed(waiting) if n in missing and n not in claimed), SHARD))
-            shard = f"{stable_hash(group)}.shard"
-            claim = _claim(plan / shard, group) if group else None
-        yield from arrived
-        if claim is None:
+        with ExitStack() as claim:
+            with filled[0].planning():  # where the work is shared out
+                # claims before looking at what is stored: a claim goes when its shard is there
+                claimed = {name for place in filled for note in place.notes() for name in json.loads(note)}
+                arrived = list(_stored(shards, missing, seen))
+                while waiting and waiting[-1] not in missing:
+                    waiting.pop()
+                group = list(islice((n for n in reversed(waiting) if n in missing and n not in claimed), SHARD))
+                shard = stable_hash(group)
+                if group:
+                    claim.enter_context(filled[0].claim(shard, note=json.dumps(group)))
+            yield from arrived
+            if group:
+                found = _vectors(encoder, [missing[name] for name in group], format)
+                for one, vectors in found.items():  # what was asked for comes last: where it is, the others are
+                    _shards(encoder, one).write(shard, vectors, {"encoder": encoder.name, "texts": group})
+        if not group:
             if missing:
                 time.sleep(POLL)
             continue
-        try:
-            found = _vectors(encoder, [missing[name] for name in group], format)
-            for one, vectors in found.items():  # what was asked for comes last: where it is, the others are
-                meta = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "format": one, "texts": group}
-                write_shard(folder_of(encoder, one) / shard, vectors, meta)
-        finally:
-            claims.release(claim)
         seen.add(shard)
         for name in group:
             del missing[name]
@@ -183,62 +181,15 @@ def _checked(encoder: Encoder, texts: list[str], given: Any) -> NDArray[np.float
     return vectors
 
 
-def _stored(folder: Path, missing: dict[str, str], seen: set[str]) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+def _stored(shards: Shards, missing: dict[str, str], seen: set[str]) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
     """Yield (hashes, vectors) of what is wanted in shards not `seen` before, and take it from `missing`."""
-    if not missing or not folder.is_dir():
-        return
-    for path in sorted(path for path in folder.glob("*.shard") if path.name not in seen):
-        try:
-            meta = read_header(path).meta
-            listed = meta.get("texts")
-            ours = meta.get("fingerprint") == folder.parent.name and meta.get("format") == folder.name
-            if ours and isinstance(listed, list) and not missing.keys().isdisjoint(listed):
-                vectors, _ = read_shard(path)
-                taken = [i for i, name in enumerate(listed) if name in missing]
-                for i in taken:
-                    del missing[listed[i]]
-                yield [listed[i] for i in taken], vectors if len(taken) == len(listed) else vectors[taken]
-            seen.add(path.name)
-        except FileNotFoundError:
-            continue
-        except CacheError as error:
-            log.warning("%s. It is removed; what is needed of it is computed again", error.reason)
-            with claims.writing(folder):
-                path.unlink(missing_ok=True)
-
-
-# ------------------------------------------------------------------------------------------------ sharing the work
-
-
-@contextmanager
-def _planning(folder: Path) -> Iterator[None]:
-    """Hold the folder's one lock, under which groups are chosen and claimed; it is never held while computing."""
-    lock = claims.acquire(folder / "plan.lock")
-    try:
-        yield
-    finally:
-        claims.release(lock)
-
-
-def _claim(path: Path, group: list[str]) -> FileLock:
-    """Claim a group under the planning lock: the file lists its texts, and is locked for as long as its process lives."""
-    lock = claims.acquire(path.with_suffix(".claim"))
-    try:
-        with claims.writing(path):
-            Path(lock.lock_file).write_text(json.dumps(group), encoding="ascii")
-    except BaseException:
-        claims.release(lock)
-        raise
-    return lock
-
-
-def _claimed(folder: Path, filled: Sequence[Path]) -> set[str]:
-    """Return the texts that living processes are computing; what the dead left behind is removed, where they wrote too."""
-    claimed: set[str] = set()
-    alive = claims.bury(folder)
-    for path in alive:
-        with suppress(FileNotFoundError):  # its holder has just finished, and the shard is there
-            claimed |= set(json.loads(path.read_text(encoding="ascii")))
-    for place in filled:
-        settle(place)
-    return claimed
+    for shard in [shard for shard in shards.names() if shard not in seen] if missing else ():
+        meta, vectors = shards.read(shard, lambda meta: not missing.keys().isdisjoint(meta.get("texts", ())))
+        if vectors is not None:
+            rows = [i for i, name in enumerate(meta["texts"]) if name in missing]
+            names = [meta["texts"][i] for i in rows]
+            for name in names:
+                del missing[name]
+            yield names, vectors if len(rows) == len(vectors) else vectors[rows]
+        if meta:
+            seen.add(shard)

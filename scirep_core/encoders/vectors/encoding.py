@@ -21,7 +21,7 @@ from scirep_core.data.tables import id_of, text_of
 from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.vectors.embed import readable
-from scirep_core.kit import claims
+from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper, field, parse_line, raw_lines, read_object
@@ -185,14 +185,11 @@ def plan(
     if not path.is_file():
         if out.is_dir() and any(p for p in out.iterdir() if p.name != "plan.lock" and not p.name.endswith(".part")):
             raise ConfigError(f"{out}: holds other files and no plan.json. Give an empty or a new folder")
-        lock = claims.acquire(out / "plan.lock")
-        try:
+        with held(out / "plan.lock"):
             if not path.is_file():
                 parts = scan(papers, encoder.recipe, reading, per_shard)
                 value = {"encoder": encoder.name, "settings": wanted, "shards": [list(part) for part in parts]}
                 write_json(path, value)
-        finally:
-            claims.release(lock)
     made = read_plan(out)
     differing = [name for name in wanted if made.settings.get(name) != wanted[name]]
     if differing:

@@ -15,40 +15,48 @@ what is damaged. Memory holds one shard.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import Timeout
 from numpy.typing import NDArray
 
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.vectors.embed import Progress, compute
 from scirep_core.encoders.vectors.encoding import PLAN, Plan, Reading, Record, read_plan, records
-from scirep_core.kit import claims
+from scirep_core.encoders.vectors.shards import Shards
+from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, DataError, NumericError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import field, raw_lines, read_object
-from scirep_core.kit.store import read_header, read_shard, settle, write_json, write_shard
+from scirep_core.kit.store import read_header, read_shard, settle, write_json, writing
 
 GROUP = 2048
 """Texts given to the encoder at a time, sorted by length within a shard."""
 POLL = 0.2
 """Seconds between two looks at shards that others hold."""
 AGAIN = "Run the same `scirep encode` again"
-log = logging.getLogger("scirep")
 Step = Callable[[int], None]
 """Called with the papers of a group when it is done."""
 
 
-def shard_path(out: Path, number: int) -> Path:
-    """Return the file of one shard."""
-    return out / "shards" / f"{number:06d}.shard"
+def shards_of(out: Path, key: str) -> Shards:
+    """Return the shards of a folder; `key` is its plan's."""
+    return Shards(out / "shards", {"key": key})
+
+
+def name_of(number: int) -> str:
+    """Return the name of a shard.
+
+    >>> name_of(7)
+    '000007'
+    """
+    return f"{number:06d}"
 
 
 def encode_folder(
@@ -70,31 +78,21 @@ def encode_folder(
         if progress:
             progress(done, plan.papers)
 
-    read = reader(papers, plan, encoder)
+    read, shards = reader(papers, plan, encoder), shards_of(out, plan.key)
     passed = 0  # shards in a row that somebody else holds
     while waiting:
         number = waiting.popleft()
-        path = shard_path(out, number)
-        try:
-            claim = None if path.is_file() else claims.acquire(path.with_suffix(".claim"), wait=False)
-        except Timeout:
-            waiting.append(number)
-            passed += 1
-            if passed >= len(waiting):
-                time.sleep(POLL)
-                passed = 0
-            continue
-        passed = 0
-        if claim is None:
-            step(plan.parts[number].papers)
-            continue
-        try:
-            if path.is_file():  # its holder had just finished
+        with shards.claim(name_of(number), wait=False) as mine:
+            if not mine:
+                waiting.append(number)
+            elif shards.path(name_of(number)).is_file():  # its holder had finished
                 step(plan.parts[number].papers)
             else:
-                encode_shard(out, number, plan.key, read(number), encoder, format, step)
-        finally:
-            claims.release(claim)
+                encode_shard(shards, number, read(number), encoder, format, step)
+        passed = 0 if mine else passed + 1
+        if passed and passed >= len(waiting):
+            time.sleep(POLL)
+            passed = 0
     finish(out, plan)
 
 
@@ -123,32 +121,28 @@ def missing_shards(out: Path, plan: Plan) -> list[int]:
 
     Under way, a shard's header and length are checked; where a manifest says that all is done, every byte is.
     """
-    complete = (out / "manifest.json").is_file()
-    wanted = []
-    for number, part in enumerate(plan.parts):
-        path = shard_path(out, number)
-        try:
-            meta = read_shard(path)[1] if complete else read_header(path).meta
-            if meta.get("key") != plan.key or len(meta["ids"]) != part.papers:
-                raise CacheError(f"{path}: belongs to another folder")
-        except FileNotFoundError:
-            wanted.append(number)
-        except CacheError as error:
-            log.warning("%s. It is removed and computed again", error.reason)
-            with claims.writing(path):
-                path.unlink(missing_ok=True)
-            wanted.append(number)
-    if wanted and complete:
-        with claims.writing(out):
+    shards, complete = shards_of(out, plan.key), (out / "manifest.json").is_file()
+
+    def whole(meta: Mapping[str, Any], papers: int) -> bool:
+        if len(meta["ids"]) != papers:
+            raise CacheError(f"{out}: a shard belongs to another folder")
+        return complete
+
+    missing = [
+        number
+        for number, part in enumerate(plan.parts)
+        if not shards.read(name_of(number), partial(whole, papers=part.papers))[0]
+    ]
+    if missing and complete:
+        with writing(out):
             (out / "manifest.json").unlink(missing_ok=True)
-    return wanted
+    return missing
 
 
 def encode_shard(
-    out: Path, number: int, key: str, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step | None = None
+    shards: Shards, number: int, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step | None = None
 ) -> None:
     """Compute one shard and write it, under its claim. Raises NumericError naming the paper without a proper vector."""
-    path = shard_path(out, number)
     places: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         places.setdefault(row.text, []).append(i)
@@ -168,7 +162,7 @@ def encode_shard(
         if step:
             step(sum(len(places[text]) for text in group))
     assert vectors is not None
-    write_shard(path, vectors, {"key": key, "encoder": encoder.name, "ids": [row.paper_id for row in rows]})
+    shards.write(name_of(number), vectors, {"encoder": encoder.name, "ids": [row.paper_id for row in rows]})
 
 
 def _culprit(encoder: Encoder, texts: list[str], format: Format) -> str:
@@ -185,20 +179,19 @@ def _culprit(encoder: Encoder, texts: list[str], format: Format) -> str:
 
 def finish(out: Path, plan: Plan) -> None:
     """Write the manifest of a folder whose shards are all there; whoever does it writes the same bytes."""
-    headers = [read_header(shard_path(out, number)) for number in range(len(plan.parts))]
-    shards = [
-        {"file": f"shards/{shard_path(out, i).name}", "papers": header.shape[0], "sha256": header.sha256}
-        for i, header in enumerate(headers)
+    shards = shards_of(out, plan.key)
+    paths = [shards.path(name_of(number)) for number in range(len(plan.parts))]
+    headers = [read_header(path) for path in paths]
+    listed = [
+        {"file": f"shards/{path.name}", "papers": header.shape[0], "sha256": header.sha256}
+        for path, header in zip(paths, headers, strict=True)
     ]
     value = {"encoder": plan.encoder, "settings": plan.settings, "papers": plan.papers,
-             "dim": headers[0].shape[1], "shards": shards}  # fmt: skip
-    lock = claims.acquire(out / "plan.lock")
-    try:
+             "dim": headers[0].shape[1], "shards": listed}  # fmt: skip
+    with held(out / "plan.lock"):
         settle(out)
-        claims.bury(out / "shards")
+        shards.notes()  # removes what dead processes left
         write_json(out / "manifest.json", value)
-    finally:
-        claims.release(lock)
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -209,7 +202,7 @@ def read_manifest(out: Path) -> dict[str, Any]:
     plan = read_plan(out)
     path = out / "manifest.json"
     if not path.is_file():
-        there = sum(shard_path(out, number).is_file() for number in range(len(plan.parts)))
+        there = sum(shards_of(out, plan.key).path(name_of(number)).is_file() for number in range(len(plan.parts)))
         raise DataError(out, None, f"{there} of {len(plan.parts)} shards are there, and no manifest.json", AGAIN)
     return read_object(path)
 

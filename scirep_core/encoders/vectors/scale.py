@@ -18,8 +18,7 @@ from scirep_core.encoders import Encoder, load_encoder
 from scirep_core.encoders.settings import pick_device
 from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders.vectors.encoding import Plan, Record
-from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, reader, shard_path
-from scirep_core.kit import claims
+from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, name_of, reader, shards_of
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import Format
 
@@ -106,13 +105,10 @@ def _task(
         encoder = _loaded(named)
         if encoder.fingerprint != fingerprint:
             raise ConfigError(f"{named.name}: this worker has other weights or another tokenizer than the driver")
-        path = shard_path(out, number)
-        claim = claims.acquire(path.with_suffix(".claim"))
-        try:
-            if not path.is_file():
-                encode_shard(out, number, key, [Record(*row) for row in rows], encoder, format)
-        finally:
-            claims.release(claim)
+        shards = shards_of(out, key)
+        with shards.claim(name_of(number)):
+            if not shards.path(name_of(number)).is_file():
+                encode_shard(shards, number, [Record(*row) for row in rows], encoder, format)
     except ScirepError as error:
         return str(error)
     return None
