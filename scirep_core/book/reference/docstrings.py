@@ -25,7 +25,7 @@ def inline(text: str) -> str:
     'a\\*b of \\ ``x_y``\\ s'
     """
     parts = _CODE.split(text)  # text, ticks, code, text ...
-    plain = [re.sub(r"([\\*`|_])", r"\\\1", part) for part in parts[::3]]
+    plain = [re.sub(r"([\\*`|_]|:(?=[^\s/]))", r"\\\1", part) for part in parts[::3]]  # `file:line` is no address
     return "".join(
         a + b for a, b in zip(plain, [*(rf"\ ``{code.strip()}``\ " for code in parts[2::3]), ""], strict=True)
     )
