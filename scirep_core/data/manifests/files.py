@@ -15,82 +15,51 @@
 
 `sha256: null, bytes: null` says that nobody here has ever had the file; it is allowed only under `verified: no`, since
 whoever read a file could have hashed it. Nobody's silence is taken for a claim: without `verified` it is `no`.
+
+Not pydantic, as for the settings of a training: both are read on machines that have torch and little else, and to tell its
+faults with file, line and nearest key took 48 more lines than this.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, cast, get_args
 from urllib.parse import quote
-
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
 
 from scirep_core.data.manifests.unpack import SUFFIXES
 from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.records import field as checked
 from scirep_core.kit.settings_files import read_yaml
-from scirep_core.kit.validation import matching, validated
 from scirep_core.results import PACKAGE, ROOT
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_ .+@=,()-]*(?<![ .])"  # one part of a path: no leading dot, so no "..", nothing hidden
+_PATH = re.compile(f"{_PART}(/{_PART})*")
+_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(/[^\s\\?#]*)?")  # no user, no port, no query
+_DOMAIN = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
+_REVISION = re.compile(r"[0-9a-f]{40}|refs/convert/parquet")  # a hub's commit, or the branch its converter writes
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_FILE_KEYS = ("path", "source", "sha256", "bytes", "unpack")
+_LICENCE_KEYS = ("spdx", "url", "notice")
+_KEYS = (
+    "name", "title", "paper", "homepage", "repository", "commit", "revision", "url", "redirects", "mirror", "verified",
+    "needed_for", "licence", "counts", "expect", "gated", "files",
+)  # fmt: skip
 Verified = Literal["full", "sample", "no"]
-Place = Annotated[str, matching(f"{_PART}(/{_PART})*", "a plain relative path: use letters, digits and /")]
-Https = Annotated[
-    str, matching(r"(?!.*\.\.)https://[A-Za-z0-9.-]+(/[^\s\\?#]*)?", "a plain https address")
-]  # no user, no port, no query
-Digest = Annotated[str, matching("[0-9a-f]{64}", "64 lower-case hexadecimal digits")]
-Commit = Annotated[str, matching("([0-9a-f]{40})?", "40 lower-case hexadecimal digits")]
-Revision = Annotated[  # a hub's commit, or the branch its converter writes
-    str, matching("([0-9a-f]{40}|refs/convert/parquet)?", "40 lower-case hexadecimal digits or refs/convert/parquet")
-]
-TaskName = Annotated[str, matching(r"[a-zA-Z0-9_]+(/[a-zA-Z0-9_]+)?", "a task's name")]
-Domain = Annotated[str, matching(r"([a-z0-9-]+\.)+[a-z]{2,}", "a domain")]
 
 
-def _once(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(names)) < len(names):
-        raise ValueError("holds a name that is not named once")
-    return names
-
-
-def _number_or_text(value: Any) -> int | str:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"must be int or str, found {value!r:.60}")
-    return value
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class ManifestFile(_Strict):
+@dataclass(frozen=True)
+class ManifestFile:
     """One file: local (and mirror) path, SHA-256 and bytes (None: never seen here), path at the source, archive?"""
 
-    path: Place
-    sha256: Digest | None
-    bytes: PositiveInt | None
-    source: Place = Field(default_factory=lambda given: given.get("path", ""))
+    path: str
+    sha256: str | None
+    bytes: int | None
+    source: str
     unpack: bool = False
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if (self.sha256 is None) != (self.bytes is None):
-            raise ValueError(f"of {self.path!r} lack sha256 or bytes: give both, or null for both")
-        if self.unpack and not self.path.endswith(SUFFIXES):
-            raise ValueError(f"hold {self.path!r}, which we cannot unpack. Known archives: {', '.join(SUFFIXES)}")
-        return self
 
     @property
     def unpacked(self) -> str:
@@ -98,69 +67,37 @@ class ManifestFile(_Strict):
         return self.path[: -max(len(s) for s in SUFFIXES if self.path.endswith(s))]
 
 
-class Licence(_Strict):
+@dataclass(frozen=True)
+class Licence:
     """The terms of a collection: SPDX name, address of the text, one line for the reader."""
 
     spdx: str
-    url: Https
+    url: str
     notice: str
 
 
-class Counts(_Strict):
-    """Numbers by name, as `source` printed them."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    __pydantic_extra__: dict[str, int] = Field(init=False)
-    source: str
-
-
-class Manifest(_Strict):
+@dataclass(frozen=True)
+class Manifest:
     """A collection. `expect` was counted in the files, `counts` were printed by `counts_source`."""
 
     name: str
     title: str
     paper: str
-    homepage: Https
-    repository: Https
-    commit: Commit = ""
-    revision: Revision = ""
-    gated: str = ""
-    url: Https
-    redirects: Annotated[tuple[Domain, ...], Field(strict=False), AfterValidator(_once)] = ()
-    mirror: Place = Field(default_factory=lambda given: given.get("name", ""))
-    verified: Verified = "no"
-    needed_for: Annotated[tuple[TaskName, ...], Field(strict=False), AfterValidator(_once)] = ()
+    homepage: str
+    repository: str
+    url: str
     licence: Licence
-    printed: Counts = Field(default=Counts.model_construct(source=""), alias="counts")
-    expect: dict[str, Annotated[Any, AfterValidator(_number_or_text)]] = Field(default_factory=dict)
-    files: Annotated[tuple[ManifestFile, ...], Field(strict=False, min_length=1)]
-
-    @field_validator("gated")
-    @classmethod
-    def _says_how(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("is empty: say how to get the files by hand")
-        return " ".join(value.split())
-
-    @field_validator("url")
-    @classmethod
-    def _holds(cls, url: str, others: ValidationInfo) -> str:
-        given = others.data
-        filled = url.replace("{commit}", "").replace("{revision}", "").replace("{source}", "")
-        held = all((f"{{{name}}}" in url) == bool(given.get(name)) for name in ("commit", "revision"))
-        if url.endswith("/{source}") == bool(given.get("gated")) or set("{}") & set(filled) or not held:
-            raise ValueError("must end in /{source} unless gated, and hold {commit} or {revision} where that is given")
-        return url
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Published numbers by name."""
-        return dict(self.printed.__pydantic_extra__)
-
-    @property
-    def counts_source(self) -> str:
-        """Who printed them."""
-        return self.printed.source
+    files: tuple[ManifestFile, ...]
+    commit: str = ""
+    expect: Mapping[str, int | str] = field(default_factory=dict)
+    mirror: str = ""
+    revision: str = ""
+    verified: Verified = "no"
+    needed_for: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    counts_source: str = ""
+    redirects: tuple[str, ...] = ()
+    gated: str = ""
 
     @property
     def bytes(self) -> int:
@@ -206,25 +143,119 @@ def load_manifest(name: str) -> Manifest:
         raise ConfigError(f"no data collection {name!r}: {nearest(name, names)}")
     path = manifest_folder() / f"{name}.yaml"
     data, lines = read_yaml(path)
+    _only(data, _KEYS, path, 1)
 
-    def refusal(place: tuple[Any, ...], reason: str, remedy: str) -> DataError:
-        return DataError(
-            path, next(lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in lines), reason, remedy
-        )
+    def top(key: str, kind: type = str, default: Any = None) -> Any:
+        if default is not None and key not in data:
+            return default
+        return checked(data, key, kind, path, lines.get((key,), 1))
 
-    manifest = validated(Manifest, data, refusal)
-    if manifest.name != name:
-        raise refusal(("name",), f"name {manifest.name!r} is not the file's name {name!r}", "")
-    for i, file in enumerate(manifest.files):
-        if file.sha256 is None and manifest.verified != "no":
-            reason = f"{file.path!r} has no sha256 and no bytes, but the manifest says that it was read"
-            raise refusal(("files", i), reason, "Fill them in, or say `verified: no`")
-    _no_clash(manifest.files, path, lines)
-    return manifest
+    def https(value: str, *where: Any) -> str:
+        if not _ADDRESS.fullmatch(value) or ".." in value:
+            raise DataError(path, lines.get(where, 1), f"{value!r:.100} is not a plain https address", "Use https://")
+        return value
+
+    def named(key: str, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+        rows = top(key, list, [])
+        for i, row in enumerate(rows):
+            if not isinstance(row, str) or not pattern.fullmatch(row) or row in rows[:i]:
+                raise DataError(path, lines[(key, i)], f"{row!r:.60} is not {what}, named once")
+        return tuple(rows)
+
+    if top("name") != name:
+        raise DataError(path, lines.get(("name",)), f"name {data['name']!r} is not the file's name {name!r}")
+    url, commit, revision = https(top("url"), "url"), top("commit", str, ""), top("revision", str, "")
+    mirror, gated = top("mirror", str, name), top("gated", str, "")
+    if "gated" in data and not gated.strip():
+        raise DataError(path, lines[("gated",)], "gated is empty", "Say how to get the files by hand")
+    filled = url.replace("{commit}", "").replace("{revision}", "").replace("{source}", "")
+    held = ("{commit}" in url) == bool(commit) and ("{revision}" in url) == bool(revision)
+    if url.endswith("/{source}") == bool(gated) or set("{}") & set(filled) or not held:
+        reason = "url must end in /{source} unless gated, and hold {commit} or {revision} where that is given"
+        raise DataError(path, lines[("url",)], reason)
+    if commit and not re.fullmatch("[0-9a-f]{40}", commit):
+        raise DataError(path, lines[("commit",)], f"commit {commit!r:.60} is not 40 lower-case hexadecimal digits")
+    if revision and not _REVISION.fullmatch(revision):
+        reason = f"revision {revision!r:.60} is neither 40 lower-case hexadecimal digits nor refs/convert/parquet"
+        raise DataError(path, lines[("revision",)], reason)
+    verified = top("verified", str, "no")
+    if verified not in get_args(Verified):
+        raise DataError(path, lines[("verified",)], f"verified {verified!r:.40}", nearest(verified, get_args(Verified)))
+    if not _PATH.fullmatch(mirror):
+        raise DataError(path, lines[("mirror",)], f"mirror {mirror!r:.100} is not a plain relative path")
+    licence = top("licence", dict)
+    _only(licence, _LICENCE_KEYS, path, lines[("licence",)])
+    terms = {k: checked(licence, k, str, path, lines.get(("licence", k), lines[("licence",)])) for k in _LICENCE_KEYS}
+    https(terms["url"], "licence", "url")
+    expect, counts = top("expect", dict, {}), dict(top("counts", dict, {}))
+    for key in expect:
+        checked(expect, key, (int, str), path, lines.get(("expect", key), lines[("expect",)]))
+    source = checked(counts, "source", str, path, lines[("counts",)]) if "counts" in data else ""
+    counts.pop("source", None)
+    for key in counts:
+        checked(counts, key, int, path, lines.get(("counts", key), lines.get(("counts",))))
+    rows = top("files", list)
+    files = tuple(_file(row, verified == "no", path, lines.get(("files", i), 1)) for i, row in enumerate(rows))
+    _no_clash(files, path, lines)
+    return Manifest(
+        name=name,
+        title=top("title"),
+        paper=top("paper"),
+        homepage=https(top("homepage"), "homepage"),
+        repository=https(top("repository"), "repository"),
+        url=url,
+        licence=Licence(**terms),
+        files=files,
+        commit=commit,
+        expect=expect,
+        mirror=mirror,
+        revision=revision,
+        verified=cast(Verified, verified),
+        needed_for=named("needed_for", re.compile(r"[a-zA-Z0-9_]+(/[a-zA-Z0-9_]+)?"), "a task's name"),
+        counts=counts,
+        counts_source=source,
+        redirects=named("redirects", _DOMAIN, "a domain"),
+        gated=" ".join(gated.split()),
+    )
+
+
+def _only(row: Mapping[Any, Any], keys: Iterable[str], path: Path, line: int) -> None:
+    for key in row:
+        if key not in keys:
+            raise DataError(path, line, f"unknown key {key!r:.60}", nearest(str(key), keys))
+
+
+def _file(row: Any, may_be_unseen: bool, path: Path, line: int) -> ManifestFile:
+    if not isinstance(row, dict):
+        raise DataError(path, line, f"a file must be given by keys and values, found {row!r:.60}")
+    _only(row, _FILE_KEYS, path, line)
+    local = checked(row, "path", str, path, line)
+    source = checked(row, "source", str, path, line) if "source" in row else local
+    archive = checked(row, "unpack", bool, path, line) if "unpack" in row else False
+    for value in (local, source):
+        if not _PATH.fullmatch(value):
+            raise DataError(
+                path, line, f"path {value!r:.100} is not a plain relative path", "Use letters, digits and /"
+            )
+    if archive and not local.endswith(SUFFIXES):
+        raise DataError(path, line, f"cannot unpack {local!r}", f"Known archives: {', '.join(SUFFIXES)}")
+    if "sha256" in row and "bytes" in row and row["sha256"] is None and row["bytes"] is None:
+        if not may_be_unseen:
+            reason = f"{local!r} has no sha256 and no bytes, but the manifest says that it was read"
+            raise DataError(path, line, reason, "Fill them in, or say `verified: no`")
+        return ManifestFile(local, None, None, source, archive)
+    digest, size = checked(row, "sha256", str, path, line), checked(row, "bytes", int, path, line)
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        raise DataError(path, line, f"sha256 of {local!r} is not 64 lower-case hexadecimal digits: {digest!r:.80}")
+    if size <= 0:
+        raise DataError(path, line, f"bytes of {local!r} must be positive, found {size}")
+    return ManifestFile(local, digest, size, source, archive)
 
 
 def _no_clash(files: tuple[ManifestFile, ...], path: Path, lines: Mapping[tuple[Any, ...], int]) -> None:
-    """Refuse two files of one name or one inside the other (letter case ignored)."""
+    """Refuse a manifest without files, and two files of one name or one inside the other (letter case ignored)."""
+    if not files:
+        raise DataError(path, lines.get(("files",)), "files is empty")
     names: set[str] = set()
     folders: set[str] = set()
     for i, file in enumerate(files):
