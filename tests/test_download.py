@@ -281,7 +281,7 @@ def test_what_the_source_is_asked(folder: Path) -> None:
     assert asked["headers"]["Accept-Encoding"] == "identity" and "scirep" in asked["headers"]["User-Agent"]
 
 
-def test_pooch_checks_what_we_hand_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_lies_on_the_disk_is_checked_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were our own check ever wrong, the second one stands."""
     monkeypatch.setattr(download, "_from_network", lambda file, part, say, session: part.write_bytes(b"x"))
     with pytest.raises(DataError, match="changed while it was stored"):

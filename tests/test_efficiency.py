@@ -18,7 +18,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.results import read_results
 from scirep_core.training.variants import budget
 
-LACKING = ("transformers", "sentence_transformers", "adapters", "pyarrow", "platformdirs", "pooch", "yaml", "typer", "rich",
+LACKING = ("transformers", "sentence_transformers", "adapters", "pyarrow", "platformdirs", "pydantic", "yaml", "typer", "rich",
            "gensim", "matplotlib", "IPython", "pytrec_eval")  # fmt: skip
 TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
 

@@ -318,19 +318,6 @@ def test_a_read_only_home(folder: Path, tmp_path: Path) -> None:
         fetch("tiny")
 
 
-def test_permission_refused_inside_pooch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that is there but closed: pooch says it in three lines, we in one."""
-    import tempfile
-
-    def closed(*_: Any, **__: Any) -> Any:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr(tempfile, "NamedTemporaryFile", closed)
-    with pytest.raises(CacheError, match=r"cannot write .Permission denied.") as caught:
-        fetch("tiny")
-    assert "\n" not in str(caught.value)
-
-
 def test_eight_processes_at_once(folder: Path) -> None:
     script = "from scirep_core.data.manifests import fetch; fetch('tiny')"
     running = [subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) for _ in range(8)]
@@ -360,10 +347,10 @@ def test_who_comes_second_waits(folder: Path) -> None:
 
 
 def test_import_is_light() -> None:
-    """The command line reads names before it needs the network: neither requests nor pooch is loaded for that."""
+    """The command line reads names before it needs the network: neither requests nor filelock is loaded for that."""
     script = (
         "import sys; from scirep_core.data import manifests; manifests.list_manifests(); "
-        "assert not {'requests', 'pooch', 'torch', 'filelock'} & set(sys.modules)"
+        "assert not {'requests', 'torch', 'filelock'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -8,6 +8,9 @@ The explorers are those of the chapters, made by the functions that the chapters
 widgets in place of a notebook's parameters. They begin with a small embedded literature and systems that need no weights,
 so that each stands there within seconds; what is computed is kept as it is for a chapter. A typed text is answered by the
 perturbation explorer itself, and by the own-paper explorer in the browser.
+
+Not `ipywidgets.interactive_output`: it does not say which input changed, clears the explorer (and what was chosen in it) before the
+next is made, and puts a traceback in its place.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The command line as a page: every command's help, arguments, options and examples, as the command itself gives them.
 
-The commands are looked up in the installed `scirep`, which stands above this module: they are read here as data, like
-the modules of the library, and no function of theirs is called.
+The commands are looked up in the installed `scirep`, which stands above this module. Not `typer utils docs`: it has no place
+for what --json prints, no examples that are code, no table, and does not escape what Markdown would take for its own.
 """
 
 from __future__ import annotations
 
-import importlib
+import inspect
+import pkgutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scirep_core.book.reference.prose import cell, code, escape, fence, table
-from scirep_core.book.reference.source import record
 
-APP = ("scirep_core.cli", "app")
+APP = "scirep_core.cli:app"
 ROW = "one result row each"
 """What the schema page calls a result row."""
 
@@ -24,43 +24,41 @@ class Printed(NamedTuple):
     Attributes:
         shape: array or object.
         of: what it is, or each of it.
-        record: module and class whose fields are keys.
+        record: `module:class` whose fields are keys.
         more: keys beside these.
     """
 
     shape: str
     of: str
-    record: tuple[str, str] = ("", "")
+    record: str = ""
     more: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
         """All keys; none where they are those of a result row."""
-        module, name = self.record
-        fields = record(f"scirep_core.{module}", name).fields if name else ()
-        return (*(field for field, _, _ in fields), *self.more)
+        return (*(inspect.signature(pkgutil.resolve_name(self.record)).parameters if self.record else ()), *self.more)
 
 
 JSON: dict[str, Printed] = {
     "data list": Printed("array", "a collection each", more=(
         "name", "title", "paper", "licence", "files", "bytes", "unseen", "verified", "gated", "state")),
     "data verify": Printed("array", "a file or check each", more=("collection", "path", "state")),
-    "data overlap": Printed("array", "a task each; shares are {seen, of, percent, first}", ("data.overlap", "Overlap")),
-    "data pairs": Printed("object", "what became of the papers", ("data.readers.maple_pairs", "Report")),
+    "data overlap": Printed("array", "a task each; shares are {seen, of, percent, first}", "scirep_core.data.overlap:Overlap"),
+    "data pairs": Printed("object", "what became of the papers", "scirep_core.data.readers.maple_pairs:Report"),
     "score": Printed("array", ROW),
     "list": Printed("array", "a name each; keys beside are those of the table", more=("name",)),
     "encode": Printed("object", "what was written; `shards` of folders",
                       more=("papers", "dim", "shards", "out", "encoder", "fingerprint", "format", "seconds")),
     "perturb": Printed("array", "with --list, a code each; neighbours are JSON lines always",
                        more=("code", "category", "title", "abstract", "random", "literal_variant")),
-    "train": Printed("object", "the training", ("training.loop", "Trained"), ("out",)),
-    "export": Printed("object", "the folder", ("encoders.models.export", "Exported")),
+    "train": Printed("object", "the training", "scirep_core.training.loop:Trained", ("out",)),
+    "export": Printed("object", "the folder", "scirep_core.encoders.models.export:Exported"),
     "bench": Printed("array", ROW),
     "study": Printed("array", f"{ROW}; of `study list` a study each, with the keys", more=(
         "study", "exhibits", "text", "variants", "bases")),
     "submit": Printed("object", "what was found", more=("files", "rows", "faults", "unchecked", "added")),
     "diff": Printed("object", "the comparison", more=("a", "b", "equal", "rows", "files")),
-    "pdf": Printed("object", "the PDF", ("book.pdf", "Made")),
+    "pdf": Printed("object", "the PDF", "scirep_core.book.pdf:Made"),
     "check": Printed("array", "a line of text for each fault"),
     "edition": Printed("object", "the edition", more=("edition", "files")),
     "explain": Printed("array", "a number each: its row, and", more=("file", "recompute")),
@@ -72,7 +70,7 @@ def commands() -> dict[str, Any]:
     """Return every command by its words after `scirep`, in the order of the help."""
     from typer.main import get_command
 
-    return dict(_walk(get_command(getattr(importlib.import_module(APP[0]), APP[1])), ()))
+    return dict(_walk(get_command(pkgutil.resolve_name(APP)), ()))
 
 
 def _walk(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

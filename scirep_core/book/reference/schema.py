@@ -7,18 +7,18 @@ and a field without a meaning, or a meaning without a field, is an error of the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple
 
 from scirep_core.bench.suites import SUITES
 from scirep_core.book.reference.prose import cell, code, table
-from scirep_core.book.reference.source import record
 from scirep_core.data import task_json
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import TASK_TYPES
 from scirep_core.kit.errors import DataError, nearest
+from scirep_core.results import Result
 from scirep_core.results.metrics import ACCEPTED, METRICS
 
 RESULT: dict[str, tuple[str, str]] = {
@@ -188,9 +188,9 @@ def _complete(meanings: Mapping[str, object], names: list[str], of: str) -> None
 
 def result_row() -> str:
     """Return the table of a result row's fields."""
-    held = record("scirep_core.results", "Result").fields
-    _complete(RESULT, [name for name, _, _ in held], "field of a result row")
-    rows = ([code(name), code(kind), code(default), *map(cell, RESULT[name])] for name, kind, default in held)
+    held = fields(Result)
+    _complete(RESULT, [one.name for one in held], "field of a result row")
+    rows = ([code(one.name), code(one.type), code(_default(one, repr)), *map(cell, RESULT[one.name])] for one in held)
     return table(["field", "type", "default", "unit", "meaning"], rows)
 
 
@@ -198,15 +198,18 @@ def task_file() -> str:
     """Return the table of the keys of task.json."""
     held = fields(task_json.TaskConfig)
     _complete(TASK_JSON, [one.name for one in held], "key of task.json")
-    rows = ([code(one.name), code(one.type), code(_json(one)) or "required", cell(TASK_JSON[one.name])] for one in held)
+    rows = (
+        [code(one.name), code(one.type), code(_default(one, json.dumps)) or "required", cell(TASK_JSON[one.name])]
+        for one in held
+    )
     return table(["key", "type", "default", "meaning"], rows)
 
 
-def _json(one: Field[Any]) -> str:
-    """Return a key's default as JSON; nothing where it is required."""
+def _default(one: Field[Any], text: Callable[[Any], str]) -> str:
+    """Return the default of a field as text; nothing where it is required."""
     if one.default_factory is not MISSING:
-        return json.dumps(one.default_factory())
-    return "" if one.default is MISSING else json.dumps(one.default)
+        return text(one.default_factory())
+    return "" if one.default is MISSING else text(one.default)
 
 
 def task_types() -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple, get_args, get_type_hints
 
 from scirep_core.book.reference.prose import cell, code, entries, escape, table
-from scirep_core.book.reference.source import record
 from scirep_core.kit.records import read_object
 from scirep_core.page.parameters import PARAMETERS, Parameter, Spec, read_parameters
 from scirep_core.training.config import DATA_RANGES, MANY, RANGES, TRIPLET_LOSSES, DataConfig, ModelConfig, TrainConfig
@@ -71,7 +71,7 @@ SECTIONS = {"model": ModelConfig, "data": DataConfig, "train": TrainConfig}
 OUT = ("out", "text", '""', "", MEANINGS["out"])
 ALSO: dict[str, Callable[[], tuple[str, ...]]] = {
     "triplet_loss": lambda: TRIPLET_LOSSES,
-    "conditioning": lambda: record("scirep_core.encoders.conditioning.base", "CONDITIONINGS").keys,
+    "conditioning": lambda: tuple(pkgutil.resolve_name("scirep_core.encoders.conditioning.base:CONDITIONINGS")),
 }
 """Settings whose valid values their type does not say; conditionings are read, since importing them takes torch."""
 

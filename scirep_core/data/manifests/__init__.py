@@ -4,7 +4,7 @@ A manifest (see `manifest_files`) names the official source at a fixed commit, t
 and SHA-256. `fetch` takes each file from the mirror (`SCIREP_DATA_MIRROR=DIR` serves DIR/<mirror>/<path>) or over
 https, and puts it under its final name in SCIREP_HOME/data/<name>/ only after its checksum was found right:
 
-    source -> .incoming/<sha256>.part (resumable) -> checksum (pooch) -> .incoming/<sha256> -> rename -> <path>
+    source -> .incoming/<sha256>.part (resumable) -> checksum -> .incoming/<sha256> -> rename -> <path>
 
 So whatever kills it, no wrong file has a final name, and the next run goes on where the last one stopped. Files
 already there are read and checked again before they are trusted. Nothing but https is spoken, no redirect leaves the
