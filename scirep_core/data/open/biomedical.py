@@ -7,13 +7,14 @@ import io
 import re
 import zipfile
 from ast import literal_eval
+from collections.abc import Sequence
 from pathlib import Path
 
 from scirep_core.data.open.compact import Files, clean
 from scirep_core.kit.records import parse_line, raw_lines, read_json
 
 
-def pubmedqa(raw: Path) -> Files:
+def pubmedqa(raw: Path, _: Sequence[int] = ()) -> Files:
     """PubMedQA: title as question, sections with their roles, year, MeSH, decision."""
     papers = []
     for key, row in read_json(raw / "pubmedqa/pubmedqa/data/ori_pqal.json").items():
@@ -27,7 +28,7 @@ def pubmedqa(raw: Path) -> Files:
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][5:]))}
 
 
-def biomimicry(raw: Path) -> Files:
+def biomimicry(raw: Path, _: Sequence[int] = ()) -> Files:
     papers = []
     path = raw / "nasa-petal/biomimicry-binary-classifier/svm-blumin/squished_golden.json"
     for number, line in raw_lines(path):  # a list with a comma too many: one object a line
@@ -45,7 +46,7 @@ def biomimicry(raw: Path) -> Files:
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][4:]))}
 
 
-def scifact_corpus(raw: Path) -> Files:
+def scifact_corpus(raw: Path, _: Sequence[int] = ()) -> Files:
     """SciFact's abstracts, exported with each list of sentences as numpy prints it: adjacent Python strings in brackets."""
     with zipfile.ZipFile(raw / "sumithra-p-v/claimverifier/data/scifact.zip") as container:
         table = io.TextIOWrapper(container.open("corpus_train.csv"), encoding="utf-8", newline="")
