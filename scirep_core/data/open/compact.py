@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def is_english(text: str) -> bool:
 
 def title_key(title: str) -> str:
     """Return what equal titles have in common: letters a to z and digits, in lower case."""
-    return " ".join(re.findall("[a-z0-9]+", title.lower()))
+    return " ".join(re.findall("[a-z0-9]+", unicodedata.normalize("NFKD", title).lower()))
 
 
 def opaque(names: Iterable[str], prefix: str, numbers: Sequence[int]) -> dict[str, str]:
@@ -60,7 +61,7 @@ def shared_references(cited: Mapping[str, Iterable[str]], papers: Mapping[str, s
     """
     citing: dict[str, list[str]] = {}
     for paper, references in cited.items():
-        for reference in set(references):
+        for reference in {r for r in references if papers.get(r) != paper}:
             citing.setdefault(reference, []).append(paper)
     shared = sorted((r for r, by in citing.items() if len(by) > 1), key=lambda r: sha256_bytes(r.encode()))
     rows = ((f"r{n:05d}", papers.get(r, "-"), " ".join(sorted(citing[r]))) for n, r in enumerate(shared))
