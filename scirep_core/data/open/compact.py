@@ -39,6 +39,11 @@ def title_key(title: str) -> str:
     return " ".join(re.findall("[a-z0-9]+", unicodedata.normalize("NFKD", title).lower()))
 
 
+def fifth(paper_id: str) -> int:
+    """Return the part of five that a paper belongs to: the first 8 hexadecimal digits of its SHA-256, modulo 5."""
+    return int(sha256_bytes(paper_id.encode())[:8], 16) % 5
+
+
 def opaque(names: Iterable[str], prefix: str, numbers: Sequence[int]) -> dict[str, str]:
     """Return name -> prefix and running number, of equal width.
 
