@@ -35,6 +35,7 @@ from scirep_core.data.manifests.files import (
     list_manifests,
     load_manifest,
     manifest_folder,
+    raw_manifest,
 )
 from scirep_core.data.manifests.firstsight import SEEN, Sight, Unseen, obtain_unseen, read_seen, remember
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
@@ -42,8 +43,8 @@ from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.store import home
 
 __all__ = [
-    "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "list_manifests", "load_manifest",
-    "local_folder", "manifest_folder", "missing", "verify",
+    "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
+    "load_manifest", "local_folder", "manifest_folder", "missing", "verify",
 ]  # fmt: skip
 _INCOMING = ".incoming"
 _NAMED = 5  # files an error lists
@@ -147,8 +148,22 @@ def fetch(name: str, progress: Progress | None = None, *, session: Any = None, p
         ConfigError: for an unknown name or part; for a gated collection, saying what to place where.
         CacheError: when the disk cannot take it.
     """
-    manifest, folder = load_manifest(name), local_folder(name)
-    files = chosen(manifest, parts)
+    manifest = load_manifest(name)
+    return _fetch(manifest, chosen(manifest, parts), local_folder(name), progress, session)
+
+
+def fetch_raw(name: str, progress: Progress | None = None, *, session: Any = None) -> Path:
+    """Bring the public files here that a collection is made from, and return their folder, laid out `<repository>/<path>`.
+
+    Arguments and errors as of `fetch`; ConfigError also for a collection that is not made here.
+    """
+    manifest = raw_manifest(load_manifest(name))
+    return _fetch(manifest, manifest.files, local_folder(name) / "raw", progress, session)
+
+
+def _fetch(
+    manifest: Manifest, files: tuple[ManifestFile, ...], folder: Path, progress: Progress | None, session: Any
+) -> Path:
     if all(state == "ok" for _, state in _states(manifest, folder, files)):
         return folder  # nothing to write: works in a read-only home too
     try:

@@ -11,6 +11,7 @@
     redirects            domains the source may send us on to (dataset hubs keep their files on other hosts)
     gated                how to get by hand what no plain https request gives: then nothing is downloaded, and `url`
                          is the page to start from
+    raw                  table (gzipped, beside the manifest) of the public files that these are made from, see `raw_manifest`
     files                path, sha256, bytes, source, unpack
 
 `sha256: null, bytes: null` says that nobody here has ever had the file; it is allowed only under `verified: no`, since
@@ -25,7 +26,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 from urllib.parse import quote
@@ -33,6 +34,7 @@ from urllib.parse import quote
 from scirep_core.data.manifests.unpack import SUFFIXES
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import field as checked
+from scirep_core.kit.records import read_csv, whole
 from scirep_core.kit.settings_files import read_yaml
 from scirep_core.results import PACKAGE, ROOT
 
@@ -41,12 +43,13 @@ _PATH = re.compile(f"{_PART}(/{_PART})*")
 _ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(/[^\s\\?#]*)?")  # no user, no port, no query
 _DOMAIN = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 _REVISION = re.compile(r"[0-9a-f]{40}|refs/convert/parquet")  # a hub's commit, or the branch its converter writes
+_RAW = "https://raw.githubusercontent.com/{source}"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _FILE_KEYS = ("path", "source", "sha256", "bytes", "unpack")
 _LICENCE_KEYS = ("spdx", "url", "notice")
 _KEYS = (
     "name", "title", "paper", "homepage", "repository", "commit", "revision", "url", "redirects", "mirror", "verified",
-    "needed_for", "licence", "counts", "expect", "gated", "files",
+    "needed_for", "licence", "counts", "expect", "gated", "raw", "files",
 )  # fmt: skip
 Verified = Literal["full", "sample", "no"]
 
@@ -98,6 +101,7 @@ class Manifest:
     counts_source: str = ""
     redirects: tuple[str, ...] = ()
     gated: str = ""
+    raw: str = ""
 
     @property
     def bytes(self) -> int:
@@ -165,7 +169,7 @@ def load_manifest(name: str) -> Manifest:
     if top("name") != name:
         raise DataError(path, lines.get(("name",)), f"name {data['name']!r} is not the file's name {name!r}")
     url, commit, revision = https(top("url"), "url"), top("commit", str, ""), top("revision", str, "")
-    mirror, gated = top("mirror", str, name), top("gated", str, "")
+    mirror, gated, raw = top("mirror", str, name), top("gated", str, ""), top("raw", str, "")
     if "gated" in data and not gated.strip():
         raise DataError(path, lines[("gated",)], "gated is empty", "Say how to get the files by hand")
     filled = url.replace("{commit}", "").replace("{revision}", "").replace("{source}", "")
@@ -181,8 +185,9 @@ def load_manifest(name: str) -> Manifest:
     verified = top("verified", str, "no")
     if verified not in get_args(Verified):
         raise DataError(path, lines[("verified",)], f"verified {verified!r:.40}", nearest(verified, get_args(Verified)))
-    if not _PATH.fullmatch(mirror):
-        raise DataError(path, lines[("mirror",)], f"mirror {mirror!r:.100} is not a plain relative path")
+    for key, place in (("mirror", mirror), ("raw", raw)):
+        if not _PATH.fullmatch(place) and key in data:
+            raise DataError(path, lines[(key,)], f"{key} {place!r:.100} is not a plain relative path")
     licence = top("licence", dict)
     _only(licence, _LICENCE_KEYS, path, lines[("licence",)])
     terms = {k: checked(licence, k, str, path, lines.get(("licence", k), lines[("licence",)])) for k in _LICENCE_KEYS}
@@ -216,7 +221,35 @@ def load_manifest(name: str) -> Manifest:
         counts_source=source,
         redirects=named("redirects", _DOMAIN, "a domain"),
         gated=" ".join(gated.split()),
+        raw=raw,
     )
+
+
+def raw_manifest(manifest: Manifest) -> Manifest:
+    """Return the collection of public files that another one is made from: `raw/<repository>/<path>`, one row of `raw` each.
+
+    The table has the columns repository, commit, path, bytes, sha256. Raises DataError with the line of what is wrong in it,
+    ConfigError for a collection that is not made here.
+    """
+    if not manifest.raw:
+        raise ConfigError(f"{manifest.name} is not made of other files: its own are fetched")
+    path = manifest_folder() / manifest.raw
+    files = tuple(
+        _file(
+            {
+                "path": f"{row['repository']}/{row['path']}",
+                "source": f"{row['repository']}/{row['commit']}/{row['path']}",
+                "bytes": whole(row["bytes"], "bytes", path, line),
+                "sha256": row["sha256"],
+            },
+            False,
+            path,
+            line,
+        )
+        for line, row in read_csv(path, ("repository", "commit", "path", "bytes", "sha256"), "\t")
+    )
+    _no_clash(files, path, {("files", i): i + 2 for i in range(len(files))})
+    return replace(manifest, files=files, url=_RAW, mirror=f"{manifest.mirror}/raw", gated="", raw="")
 
 
 def _only(row: Mapping[Any, Any], keys: Iterable[str], path: Path, line: int) -> None:

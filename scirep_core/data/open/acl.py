@@ -1,0 +1,103 @@
+"""The ACL Anthology: papers by its XML, citations by Bollmann and Elliott (ACL 2020), tracks by the conferences' programmes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import yaml
+
+from scirep_core.data.open.compact import Files, clean, fifth, is_english, opaque, title_key
+from scirep_core.kit.records import read_csv
+
+_OLD = re.compile(r"[A-Z]\d\d")  # a collection of before 2020: one letter, two digits of the year
+_VENUES = {
+    "A": "ANLP", "C": "COLING", "D": "EMNLP", "E": "EACL", "F": "JEPTALNRECITAL", "H": "HLT", "I": "IJCNLP", "J": "CL",
+    "K": "CONLL", "L": "LREC", "M": "MUC", "N": "NAACL", "O": "ROCLING", "P": "ACL", "Q": "TACL", "R": "RANLP",
+    "S": "SEMEVAL", "T": "TINLAP", "U": "ALTA", "W": "WS", "X": "TIPSTER", "Y": "PACLIC",
+}  # fmt: skip
+
+
+def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) -> Files:
+    """Papers with an English abstract of 100 characters or more, once a title: the oldest stays.
+
+    Args:
+        raw: folder of the raw files.
+        numbers: the authors' running numbers; they are those of the papers without the held-out ones.
+        held_out: take in the fifth of the papers that the published files leave out (`compact.fifth` 0).
+    """
+    repository = raw / "rstojnic/acl-anthology/data"
+    canonical = _canonical_names(repository / "yaml/name_variants.yaml")
+    areas: dict[str, tuple[str, str]] = {}
+    for _, row in read_csv(raw / "mmarius/interpretability-impact/data/parsed_data.csv"):
+        if row["area"] and row["doi"]:
+            areas.setdefault(row["doi"].rpartition("/")[2], (row["source"], clean(row["area"])))
+    titles: set[str] = set()
+    corpus = {}
+    papers = [paper for path in sorted((repository / "xml").glob("*.xml")) for paper in _papers(path, canonical)]
+    for paper in sorted(papers, key=lambda paper: (paper["year"], paper["paper_id"])):
+        title = title_key(paper["title"])
+        if len(paper["abstract"]) >= 100 and is_english(paper["abstract"]) and title not in titles:
+            titles.add(title)
+            if held_out or fifth(paper["paper_id"]):
+                corpus[paper["paper_id"]] = paper
+    authors = opaque((name for paper in corpus.values() for name in paper["author_ids"]), "acla", numbers)
+    rows = []
+    for key, paper in sorted(corpus.items()):
+        source, area = areas.get(key[4:], ("", ""))
+        track = {"area_source": source, "area": area} if area else {}
+        rows.append(paper | {"author_ids": [authors[name] for name in paper["author_ids"]]} | track)
+    return {"papers.jsonl.gz": rows}
+
+
+def _canonical_names(path: Path) -> dict[tuple[str, str], str]:
+    """Return (first, last) of every variant of a name -> the person's id, or canonical name where there is none."""
+    people = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    names = {}
+    for person in people:
+        key = person.get("id") or _name(person["canonical"])
+        for name in (person["canonical"], *person.get("variants", ())):
+            names[name.get("first", ""), name.get("last", "")] = key
+    return names
+
+
+def _name(parts: Mapping[str, str]) -> str:
+    return f"{parts.get('first', '')} {parts.get('last', '')}".strip()
+
+
+def _papers(path: Path, canonical: Mapping[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
+    collection = ElementTree.parse(path).getroot()
+    name = collection.attrib["id"]
+    old = bool(_OLD.fullmatch(name))
+    for volume in collection.iter("volume"):
+        for paper in volume.iter("paper"):
+            key = _key(name, volume.attrib["id"], paper.attrib["id"])
+            people = [_person(author, canonical) for author in paper.iter("author")]
+            yield {
+                "paper_id": f"acl:{key}", "title": _text(paper.find("title")), "abstract": _text(paper.find("abstract")),
+                "year": int(volume.findtext("meta/year") or paper.findtext("year") or 0),
+                "venue": _VENUES.get(name[0], name[0]) if old else name.split(".")[1].upper(),
+                "volume": key[: 6 if key[0] == "W" else 5] if old else key.rpartition(".")[0],
+                "author_ids": people,
+            }  # fmt: skip
+
+
+def _key(collection: str, volume: str, paper: str) -> str:
+    """Return the Anthology's identifier: P19-1002 up to 2019 (workshops have two digits for the volume), 2020.acl-main.2 since."""
+    if not _OLD.fullmatch(collection):
+        return f"{collection}-{volume}.{paper}"
+    if collection[0] == "W" or collection == "C69" or (collection == "D19" and int(volume) >= 5):
+        return f"{collection}-{int(volume):02d}{int(paper):02d}"
+    return f"{collection}-{int(volume)}{int(paper):03d}"
+
+
+def _person(author: ElementTree.Element, canonical: Mapping[tuple[str, str], str]) -> str:
+    name = {part: author.findtext(part) or "" for part in ("first", "last")}
+    return author.get("id") or canonical.get((name["first"], name["last"])) or _name(name)
+
+
+def _text(element: ElementTree.Element | None) -> str:
+    return clean("".join(element.itertext())) if element is not None else ""
