@@ -36,7 +36,7 @@ WITHOUT_ZERO = ("acl", "ml")
 """Corpora that were published without their papers of h mod 5 = 0."""
 HELD_OUT = ("biomimicry", "pubmedqa", "reviewer_match", "cranfield")
 """Compact files that are held out whole."""
-SAMPLES = ("drsm", "peer_review_score", "cite_prediction", "search", "s2and")
+SAMPLES = ("drsm", "peer_review_score", "cite_prediction", "search", "same_author")
 """Real samples (`readers/samples.py`) that are held out whole."""
 
 CLASSIC = {"cacm": "cacm", "cisi": "cisi", "cranfield": "cran"}

@@ -15,7 +15,7 @@ import functools
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scirep_core.data.open import corpora, folder
@@ -61,7 +61,7 @@ def bylines(papers: Mapping[str, Record]) -> dict[str, list[str]]:
 
 def same_author(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
     """Return the papers that share an author with each of `papers`, among them."""
-    return _joined(itertools.chain.from_iterable(itertools.combinations(keys, 2) for keys in bylines(papers).values()))
+    return joined(itertools.chain.from_iterable(itertools.combinations(keys, 2) for keys in bylines(papers).values()))
 
 
 def coupled(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
@@ -69,10 +69,11 @@ def coupled(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for *_, citing in tsv(folder(LINKED[corpus]) / "shared_references.tsv.gz"):
         counts.update(itertools.combinations(sorted(key for key in citing.split() if key in papers), 2))
-    return _joined(sorted(pair for pair, count in counts.items() if count >= SHARED))
+    return joined(sorted(pair for pair, count in counts.items() if count >= SHARED))
 
 
-def _joined(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return key -> the keys it is paired with, whichever comes first."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for a, b in pairs:
         found[a][b] = found[b][a] = None

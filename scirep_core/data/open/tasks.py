@@ -17,7 +17,7 @@ from typing import NamedTuple
 from scirep_core.data import folder as task_folder
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.manifests import load_manifest
-from scirep_core.data.open import folder, pairs, training
+from scirep_core.data.open import folder, heldout, pairs, training
 from scirep_core.data.open.training import Made
 from scirep_core.data.sources import sealed
 from scirep_core.data.task import FewShot, Task, TaskType
@@ -47,6 +47,8 @@ def _row(title: str, format: Format, type: TaskType, metrics: str, make: Callabl
 
 
 _FOS = (FewShot(10, 50), FewShot(5, 100))  # arXiv's categories stand where SciRepEval has fields of study
+_BIOMIMICRY = (FewShot(64, 50), FewShot(16, 100))
+_DRSM = (FewShot(64, 50), FewShot(24, 100))
 ROWS: dict[str, Row] = {
     "open/arxiv_categories": _row(
         "arXiv categories", "CLF", "classification", "f1_macro",
@@ -88,6 +90,60 @@ ROWS: dict[str, Row] = {
     "open/search_triplets": _row(
         "Search triplets", "QRY", "triplets", "accuracy", training.search_triplets, "train-only",
         {"train": 6_140, "validation": 1_865}, text_query=True),
+    "open/biomimicry": _row(
+        "Biomimicry", "CLF", "classification", "f1", partial(heldout.biomimicry, _BIOMIMICRY),
+        "out-of-train", {"train": 257, "test": 195, "labels": 2}, _BIOMIMICRY),
+    "open/drsm": _row(
+        "DRSM", "CLF", "classification", "f1_macro", partial(heldout.of_sample, "drsm", _DRSM),
+        "out-of-train", {"train": 618, "test": 409, "labels": 17}, _DRSM),
+    "open/acl_tracks": _row(
+        "ACL tracks", "CLF", "classification", "f1_macro", heldout.acl_tracks,
+        "out-of-train", {"train": 714, "validation": 83, "test": 323, "labels": 13}),
+    "open/vis_conference": _row(
+        "VIS conference", "CLF", "classification", "f1_macro", heldout.vis_conference,
+        "out-of-train", {"train": 2_197, "validation": 682, "test": 739, "labels": 5}),
+    "open/pubmedqa": _row(
+        "PubMedQA decision", "CLF", "classification", "f1_macro", heldout.pubmedqa,
+        "out-of-train", {"train": 611, "test": 389, "labels": 3}),
+    "open/review_score": _row(
+        "Peer review score", "RGN", "regression", "kendall_tau", partial(heldout.of_sample, "peer_review_score"),
+        "out-of-train", {"train": 2_098, "test": 1_403}),
+    "open/vis_downloads": _row(
+        "VIS downloads", "RGN", "regression", "kendall_tau", heldout.vis_downloads,
+        "out-of-train", {"train": 2_567, "validation": 795, "test": 867}),
+    "open/csfcube": _row(
+        "CSFCube", "PRX", "proximity", "ndcg%20", heldout.csfcube,
+        "out-of-train", {"queries": 34, "pairs": 6_242}),
+    "open/reviewer_match": _row(
+        "Reviewer matching", "PRX", "proximity", "ndcg", heldout.reviewer_match,
+        "out-of-train", {"queries": 278, "pairs": 2_315}),
+    "open/cacm_links": _row(
+        "CACM links", "PRX", "proximity", "map", heldout.cacm_links,
+        "out-of-train", {"queries": 146, "pairs": 3_785}),
+    "open/s2and": _row(
+        "S2AND sample", "PRX", "proximity", "map", partial(heldout.of_sample, "same_author"),
+        "out-of-train", {"queries": 40, "pairs": 376}),
+    "open/specter": _row(
+        "SPECTER sample", "PRX", "proximity", "map", heldout.specter,
+        "out-of-train", {"queries": 200, "pairs": 5_200}),
+    "open/synergy_reviews": _row(
+        "Citations within a review", "PRX", "proximity", "map", heldout.synergy_reviews,
+        "out-of-train", {"queries": 385, "pairs": 10_196}),
+    "open/scifact": _row(
+        "SciFact dev", "QRY", "retrieval", "ndcg@10", heldout.scifact,
+        "out-of-train", {"queries": 300, "papers": 5_183}, text_query=True),
+    "open/cranfield": _row(
+        "Cranfield", "QRY", "retrieval", "ndcg@10", heldout.cranfield,
+        "out-of-train", {"queries": 225, "papers": 1_400}, text_query=True),
+    "open/reviews": _row(
+        "Systematic reviews", "QRY", "adhoc_search", "ndcg", heldout.reviews,
+        "out-of-train", {"queries": 9, "pairs": 1_365}, text_query=True),
+    "open/phrases": _row(
+        "Unseen VIS phrases", "QRY", "retrieval", "ndcg@10", heldout.phrases,
+        "out-of-train", {"queries": 928, "papers": 1_290}, text_query=True),
+    "open/clicks": _row(
+        "Clicks", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
+        "out-of-train", {"queries": 100, "pairs": 1_000}, text_query=True),
 }  # fmt: skip
 OPEN: dict[str, TaskSpec] = {name: row.spec for name, row in ROWS.items()}
 """Name -> what the inventory says of a task."""
