@@ -87,6 +87,9 @@ AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Suite -> the version of the average, and the splits of it (all of them unless named), that its rows can form."""
 
+AVERAGES = {"v1": "scirepeval/average-v1", "v2": "scirepeval/average-v2", "open": "open/average"}
+"""Version of an average -> the task name its rows bear."""
+
 
 def suite(name: str) -> tuple[str, ...]:
     """Return the tasks of a suite. Raises ConfigError naming the nearest suite."""
@@ -189,13 +192,8 @@ def averages(
         there = {unit.name: values[unit.name] for unit in inside if unit.name in values}
         if there:
             lacking = [unit for unit in inside if unit.name in missing]
-            made.append(_average(average_name(version), split, there, lacking, missing, found))
+            made.append(_average(AVERAGES[version], split, there, lacking, missing, found))
     return made
-
-
-def average_name(version: str) -> str:
-    """Return the task name under which an average's rows stand."""
-    return "open/average" if version == "open" else f"scirepeval/average-{version}"
 
 
 def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
