@@ -17,6 +17,7 @@ from scirep_core.bench.benchmark import SUITES
 from scirep_core.bench.study_tables import STUDIES
 from scirep_core.book.reference.commands import commands
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.encoders import ENCODERS
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
@@ -43,7 +44,8 @@ def contract() -> dict[str, Any]:
         "row": [field.name for field in fields(Result)],
         "metrics": sorted({name for names in (*ACCEPTED.values(), FACET_METRICS) for name in names}),
         "registered": {
-            "tasks": [*TASKS, *SAMPLES], "encoders": list(ENCODERS), "conditionings": list(CONDITIONINGS), "suites": list(SUITES),
+            "tasks": [*TASKS, *SAMPLES, *OPEN], "encoders": list(ENCODERS),
+            "conditionings": list(CONDITIONINGS), "suites": list(SUITES),
             "studies": list(STUDIES), "formats": list(FORMATS), "protocols": list(PROTOCOLS),
         },
     }  # fmt: skip

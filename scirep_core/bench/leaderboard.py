@@ -25,7 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core import results as results_
+from scirep_core.bench.suites import SPECS
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.evaluators.facets.facet_systems import HERE
 from scirep_core.kit.errors import ConfigError, nearest
@@ -153,11 +155,11 @@ def main_metric(task: str) -> str:
     >>> main_metric("csfcube/all"), main_metric("scirepeval/average-v2"), main_metric("sample/search")
     ('ndcg%20', 'average', 'ndcg')
     """
-    if task.startswith(("scirepeval/average", "scimult/SM-")):
+    if task.startswith(("scirepeval/average", "open/average", "scimult/SM-")):
         return "average"
     if task.startswith("average/"):
         return "Average"
-    spec = TASKS.get(SAMPLES[task].like if task in SAMPLES else task)
+    spec = SPECS.get(SAMPLES[task].like if task in SAMPLES else task)
     return "" if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
 
 
@@ -185,12 +187,12 @@ def format_of(task: str, split: str = "") -> str:
     ('QRY', 'CLF', 'QRY')
     """
     name = SAMPLES[task].like if task in SAMPLES else task
-    if name in TASKS:
-        return TASKS[name].format
+    if name in SPECS:
+        return SPECS[name].format
     if name.startswith("average/"):
         return "PRX"
     last = split.rpartition("/")[2]
-    if name.startswith("scirepeval/average") and last in ("CLF", "RGN", "PRX", "QRY"):
+    if name.startswith(("scirepeval/average", "open/average")) and last in ("CLF", "RGN", "PRX", "QRY"):
         return last
     return _TABLE_FORMATS.get(name.rpartition("/")[2], "")
 
@@ -316,7 +318,7 @@ def _repeats_told(board: Board) -> Board:
     return Board(sorted(rows, key=_order), origins, board.left)
 
 
-_PLACE = {name: at for at, name in enumerate((*TASKS, *SAMPLES))}
+_PLACE = {name: at for at, name in enumerate((*TASKS, *SAMPLES, *OPEN))}
 
 
 def _order(row: Row) -> tuple[object, ...]:

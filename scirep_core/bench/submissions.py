@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.bench.leaderboard import BOUNDS, SUBMITTED, what_of
-from scirep_core.bench.suites import PARTS, averages
+from scirep_core.bench.suites import AVERAGES, SPECS, averages
 from scirep_core.data import PAPERS, load_task
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.manifests import local_folder
+from scirep_core.data.open.tasks import BESIDE, COMPACT
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import real_parts
@@ -49,8 +50,8 @@ SIZES = {"classification": "test", "regression": "test", "proximity": "queries",
 """Type of a task -> the count that its rows' n is, on the test split."""
 RANGES = {"median_rank": (1.0, math.inf), "kendall_tau": (-100.0, 100.0), "pearson": (-100.0, 100.0)}
 """Least and greatest value of a metric that does not lie between 0 and 100."""
-SOURCES = ("embedded", "real")
-AVERAGES = {f"scirepeval/average-{version}": version for version in PARTS}
+VERSIONS = {name: version for version, name in AVERAGES.items()}
+"""Task name of an average -> its version."""
 
 
 class Line(NamedTuple):
@@ -107,15 +108,22 @@ def _recorded() -> dict[tuple[str, str, str, str, str], set[int]]:
 
 
 def _spec(task: str) -> TaskSpec:
-    return TASKS[SAMPLES[task].like if task in SAMPLES else task]
+    return SPECS[SAMPLES[task].like if task in SAMPLES else task]
+
+
+def _sources(task: str) -> tuple[str, ...]:
+    return ("real",) if task in SAMPLES else ("open",) if task.startswith("open/") else ("embedded", "real")
 
 
 @functools.lru_cache(maxsize=8)
 def _at_hand(task: str, source: str, papers: int, seed: int) -> Task | FacetCollection | None:
     """Return a task's data where they need no download, else None."""
-    manifests = (
-        [SAMPLES[task].manifest] if task in SAMPLES else list(real_parts(TASKS[task])) if source == "real" else []
-    )
+    if task in SAMPLES:
+        manifests = [SAMPLES[task].manifest]
+    elif source == "open":
+        manifests = [*BESIDE, *(f"open_{one}" for one in COMPACT)]
+    else:
+        manifests = list(real_parts(TASKS[task])) if source == "real" else []
     if not os.environ.get("SCIREP_DATA_MIRROR") and not all(local_folder(name).exists() for name in manifests):
         return None
     try:
@@ -129,19 +137,19 @@ def _at_hand(task: str, source: str, papers: int, seed: int) -> Task | FacetColl
 
 def _names(row: Result) -> Iterator[tuple[str, str]]:
     """Yield (reason, remedy) for what is no name of ours."""
-    known = [*TASKS, *SAMPLES, *AVERAGES]
+    known = [*SPECS, *SAMPLES, *VERSIONS]
     if row.task not in known:
         yield f"unknown task {row.task!r}", f"{nearest(row.task, known)}. The leaderboard holds tasks of the inventory"
         return
     if row.protocol not in PROTOCOLS:
         yield f"unknown protocol {row.protocol!r}", nearest(row.protocol, PROTOCOLS)
-    if row.source not in SOURCES or (row.task in SAMPLES and row.source != "real"):
+    if row.source not in _sources(row.task):
         yield (
             f"source {row.source!r}",
-            "A sample is real; the other tasks are embedded, or real through their manifests",
+            "A sample is real, what is named open/ open; the other tasks are embedded, or real through their manifests",
         )
     try:
-        if row.task in AVERAGES:
+        if row.task in VERSIONS:
             if row.metric != "average":
                 yield f"metric {row.metric!r} of an average", "It is called average"
         else:
@@ -149,7 +157,7 @@ def _names(row: Result) -> Iterator[tuple[str, str]]:
             parse(row.metric) if kind == "facets" else check_metrics((row.metric,), kind)
     except ConfigError as error:
         yield f"metric {row.metric!r}", str(error)
-    if row.task not in AVERAGES and not _split_fits(row):
+    if row.task not in VERSIONS and not _split_fits(row):
         yield f"split {row.split!r} of {row.task}", PRINTED
 
 
@@ -251,10 +259,10 @@ def _place(row: Result) -> tuple[object, ...]:
 def _average(line: Line, lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """Yield (reason, remedy) where an average is not that of the rows beside it."""
     row = line.row
-    alike = [one.row for one in lines if one.row.task in TASKS
+    alike = [one.row for one in lines if one.row.task in SPECS
              and (one.row.encoder, one.row.protocol, one.row.source) == (row.encoder, row.protocol, row.source)]  # fmt: skip
     try:
-        made = averages(alike, AVERAGES[row.task], False, (row.split,))[0]
+        made = averages(alike, VERSIONS[row.task], False, (row.split,))[0]
     except (ScirepError, IndexError) as error:
         yield f"{row.task}, {row.split}: not an average of rows in this file", f"Give its units too: {error}"
         return
@@ -291,7 +299,7 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
         row, found = line.row, list(_names(line.row))
         named = not found
         found += [*_numbers(row), *_system(row)]
-        if named and row.task in AVERAGES:
+        if named and row.task in VERSIONS:
             found += _average(line, lines)
         elif named:
             wrong, silent = _data(row)

@@ -10,6 +10,8 @@ its parts (v1 Tables 2 and 3, v2 Tables 2 and 8; tests/test_benchmark.py):
     average                  plain mean over units: v2 (7 x in-train + 20 x out-of-train) / 27,
                              v1 (7 x in-train + 11 x out-of-train + 10 x SciDocs) / 28
 
+The open literature's average is made by the same rule: 8 x in-train + 18 x out-of-train, arXiv's categories in place of FoS.
+
 An average over fewer units is another number. It is refused, or, where asked for, says which units it lacks. A few-shot
 task that lacks one of its settings lacks its unit: the mean of the rest would be another number too.
 
@@ -26,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.inventory import SCIMULT, SCIREPEVAL, TASKS
+from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS
@@ -47,13 +50,17 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "v1": {"in-train": IN_TRAIN, "out-of-train": (*_SHARED, *_names("feeds_1", "feeds_m", "feeds_title")),
            "scidocs": SCIDOCS},
     "v2": {"in-train": IN_TRAIN, "out-of-train": (*_SHARED, *_names("relish", "nfcorpus"), *SCIDOCS)},
+    "open": {part: tuple(name for name, spec in OPEN.items() if spec.relation == part) for part in ("in-train", "out-of-train")},
 }  # fmt: skip
-"""Version -> part -> tasks. v2 folds SciDocs into out-of-train and has RELISH and NFCorpus for the three Feeds tasks."""
+"""Version -> part -> tasks. v2 folds SciDocs into out-of-train and has RELISH and NFCorpus for the three Feeds tasks; `open` is
+the open literature's."""
+SPECS = {**TASKS, **OPEN}
+"""Name -> what the inventory says of a task, the open literature's among them."""
 
 
 def _in_order(tasks: Iterable[str]) -> tuple[str, ...]:
     chosen = set(tasks)
-    return tuple(name for name in SCIREPEVAL if name in chosen)
+    return tuple(name for name in (*SCIREPEVAL, *OPEN) if name in chosen)
 
 
 SUITES: dict[str, tuple[str, ...]] = {
@@ -67,16 +74,21 @@ SUITES: dict[str, tuple[str, ...]] = {
         *(name for name in SCIMULT if not name.startswith(("scimult/pretrain_", "scimult/pmc_"))),
         *_names("scidocs_mag", "scidocs_mesh"),
     ),
+    "open": tuple(name for tasks in PARTS["open"].values() for name in tasks),
 }  # fmt: skip
 """What `scirep score SUITE` scores: the benchmark (23 tasks), its first version (24), SciDocs' six tasks, MDCR, the small
 real samples, and every SciRepEval task there is embedded data for (27: v1, v2 and MDCR); and what SciMult evaluates without
-further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'."""
+further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'; and the open literature (26)."""
 AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
     "scirepeval": ("v2", ()),
     "scirepeval-v1": ("v1", ()),
     "scidocs": ("v1", ("scidocs",)),
+    "open": ("open", ()),
 }
 """Suite -> the version of the average, and the splits of it (all of them unless named), that its rows can form."""
+
+AVERAGES = {"v1": "scirepeval/average-v1", "v2": "scirepeval/average-v2", "open": "open/average"}
+"""Version of an average -> the task name its rows bear."""
 
 
 def suite(name: str) -> tuple[str, ...]:
@@ -104,12 +116,12 @@ class Unit(NamedTuple):
     @property
     def name(self) -> str:
         """The task's name; with the metric where a task has two units."""
-        pair = len(TASKS[self.task].metrics) == 2
+        pair = len(SPECS[self.task].metrics) == 2
         return f"{self.task}:{self.members[0][1]}" if pair else self.task
 
 
 def units(version: str = "v2") -> tuple[Unit, ...]:
-    """Return the units of an average: 27 of v2, 28 of v1. Raises ConfigError for another version."""
+    """Return the units of an average: 27 of v2, 28 of v1, 26 of open. Raises ConfigError for another version."""
     if version not in PARTS:
         raise ConfigError(f"unknown version {version!r} of the average; {nearest(version, PARTS)}")
     return tuple(
@@ -118,7 +130,7 @@ def units(version: str = "v2") -> tuple[Unit, ...]:
 
 
 def _of(part: str, name: str) -> list[Unit]:
-    spec = TASKS[name]
+    spec = SPECS[name]
     metrics = ("mean_of_four",) if "mean_of_four" in spec.metrics else spec.metrics
     splits = ("test", *(f"{shot.sample_size}-shot" for shot in spec.few_shot))
     return [Unit(part, spec.format, name, tuple((split, metric) for split in splits)) for metric in metrics]
@@ -141,7 +153,7 @@ Rows = Mapping[tuple[str, str, str], Result]
 def averages(
     rows: Sequence[Result], version: str = "v2", partial: bool = False, splits: Sequence[str] = ()
 ) -> list[Result]:
-    """Return the averages of one system's rows, as rows of task `scirepeval/average-<version>`, metric `average`.
+    """Return the averages of one system's rows, as rows of task `scirepeval/average-<version>` (`open/average`), metric `average`.
 
     Splits: in-train, out-of-train, scidocs (v1), all, CLF, RGN, PRX, QRY, and by part and format: in-train/CLF and so on
     (v1 Table 9, v2 Table 11). `n` counts units, `by_query` gives the value of each. `coverage` is the share of units times
@@ -149,7 +161,7 @@ def averages(
 
     Args:
         rows: rows of `benchmark.score` or `evaluate`; rows of other tasks (MDCR, say) do not count.
-        version: v1 or v2.
+        version: v1, v2 or open.
         partial: average what is there, say in the note what is not; a split without any unit has no row.
         splits: only these; all of them unless named.
 
@@ -180,7 +192,7 @@ def averages(
         there = {unit.name: values[unit.name] for unit in inside if unit.name in values}
         if there:
             lacking = [unit for unit in inside if unit.name in missing]
-            made.append(_average(f"scirepeval/average-{version}", split, there, lacking, missing, found))
+            made.append(_average(AVERAGES[version], split, there, lacking, missing, found))
     return made
 
 
@@ -201,7 +213,7 @@ def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, s
         lacks = missing.get(unit.name, ())
         if lacks:
             some = f" ({', '.join(split for split, _ in lacks)})" if len(lacks) < len(unit.members) else ""
-            said.append(unit.name.removeprefix("scirepeval/") + some)
+            said.append(unit.name.removeprefix("scirepeval/").removeprefix("open/") + some)
     return ", ".join(said[:most]) + (f" and {len(said) - most} more" if len(said) > most else "")
 
 
@@ -235,7 +247,7 @@ SAME: dict[str, Callable[[Result], Any]] = {
     "sizes": lambda row: row.parameters.get("papers"),
     "literatures": lambda row: row.parameters.get("data_seed"),
     "back ends": lambda row: (
-        row.parameters.get("intercept", True) if TASKS[row.task].format in ("CLF", "RGN") else None
+        row.parameters.get("intercept", True) if SPECS[row.task].format in ("CLF", "RGN") else None
     ),
 }
 """What all rows of an average must share, where they say it."""

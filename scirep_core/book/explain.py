@@ -75,12 +75,10 @@ def recompute(row: Result) -> str:
 def _of_study(row: Result) -> str:
     """Return the command for a row of a study: one training, or as many as its mean is of; what is not trained is scored."""
     from scirep_core.bench.study_tables import study
-    from scirep_core.bench.suites import AVERAGED
 
     given, name = row.parameters, row.chapter.removeprefix("study/")
     of = study(name)
-    version = row.task.rpartition("/average-")[2]
-    whole = row.task if row.metric != "average" else next(suite for suite, (v, _) in AVERAGED.items() if v == version)
+    whole = row.task if row.metric != "average" else _suite_of(row)
     if row.encoder in of.references:
         what = f"--vectors {row.encoder}" if row.encoder in ("random", "oracle") else f"--encoder {row.encoder}"
         words = [f"scirep score {whole} {what} --protocol {row.protocol}"]
@@ -104,13 +102,16 @@ def _of_study(row: Result) -> str:
     return " ".join([*words, "--out rows.jsonl"])
 
 
+def _suite_of(row: Result) -> str:
+    """Return the suite whose average a row is; of other rows the task."""
+    from scirep_core.bench.suites import AVERAGED, AVERAGES
+
+    return next((suite for suite, (version, _) in AVERAGED.items() if AVERAGES[version] == row.task), row.task)
+
+
 def _of_submission(row: Result) -> str:
     """Return the command for a submitted row, for who has the system of that name."""
-    from scirep_core.bench.suites import AVERAGED
-
-    version = row.task.rpartition("/average-")[2]
-    whole = next((suite for suite, (v, _) in AVERAGED.items() if v == version), row.task)
-    words = [f"scirep score {whole} --encoder {shlex.quote(row.encoder)} --protocol {row.protocol}"]
+    words = [f"scirep score {_suite_of(row)} --encoder {shlex.quote(row.encoder)} --protocol {row.protocol}"]
     words += ["--source real"] if row.source == "real" and not row.task.startswith("sample/") else []
     if row.source == "embedded":
         sizes = (("--papers", "papers"), ("--data-seed", "data_seed"))

@@ -15,6 +15,7 @@ Row = Mapping[str, Any]
 
 
 def _tasks() -> list[Row]:
+    from scirep_core.bench.suites import SPECS
     from scirep_core.data import TASKS
     from scirep_core.data.readers.samples import SAMPLES
 
@@ -22,7 +23,7 @@ def _tasks() -> list[Row]:
     return [
         {"name": name, "format": spec.format, "type": spec.type, "metrics": list(spec.metrics), "paper": spec.paper,
          "title": SAMPLES[name].about if name in SAMPLES else spec.title}
-        for name, spec in (TASKS | real).items()
+        for name, spec in (SPECS | real).items()
     ]  # fmt: skip
 
 

@@ -399,6 +399,8 @@ def _beside(average: str, source: str) -> str:
     if "embedded" in source:
         return ("The embedded literature is invented: compare with its floor and ceiling (--vectors random, oracle), "
                 "not with published numbers.")  # fmt: skip
+    if average.startswith("open/"):
+        return "Real papers of the open literature: compare with systems that were scored on them, not with published numbers."
     exhibit = "V2-T2" if average.endswith("v2") else "V1-T2"
     printed = published.lookup(exhibit)
     models = [model for model in ("SciBERT", "SPECTER", "SciNCL", "SPECTER2 Adapters") if (model, "Average") in printed]

@@ -171,6 +171,7 @@ HELD = {
     "scimult": "what SciMult evaluates without further training",
     "samples": "the small real samples",
     "embedded-all": "every task of SciRepEval there are embedded data for",
+    "open": "real papers of nine public sources; its averages come along",
 }
 """Suite -> what it holds."""
 SUFFIX = "_name_match"

@@ -1,0 +1,200 @@
+"""The out-of-train tasks of the open literature, from collections that train nothing, or from test parts alone.
+
+    classification   biomimicry (SciRepEval's own), drsm, acl_tracks, vis_conference, pubmedqa
+    regression       review_score (ICLR), vis_downloads: ln(1 + full-text views)
+    proximity        csfcube (a group a facet), reviewer_match, cacm_links, s2and (papers of the same author), specter,
+                     synergy_reviews (citations; the negatives are of the query's own systematic review)
+    search           scifact, cranfield, reviews, phrases, clicks
+
+A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test, 2 to 4 train (`corpora.bucket`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+from scirep_core.data.open import folder, pairs
+from scirep_core.data.open.corpora import Record, bucket, faceted, of_part, records, sample, texts, tsv
+from scirep_core.data.open.pairs import drawn
+from scirep_core.data.open.training import Made, labelled, pooled
+from scirep_core.data.task import Example, FewShot, Judged, Label, Labelled, Qrel, Triples
+from scirep_core.kit.records import read_jsonl
+
+TRACKS = ("ACL2020", "EMNLP2021")
+"""Conferences whose track labels are clean (of those of 2018 to 2020 EMNLP's are not)."""
+SAME_TRACK = {
+    "Dialogue and Interactive Systems": "Dialog and Interactive Systems",
+    "Machine Translation": "Machine Translation and Multilinguality",
+    "Computational Social Science and Social Media": "Computational Social Science and Cultural Analytics",
+}  # fmt: skip
+"""ACL's name of a track -> EMNLP's."""
+NO_TOPIC = ("Multidisciplinary and Area Chair COI", "Theme")
+LEAST = 40
+"""Papers of a track, at least."""
+LAST_CONFERENCE = 2020
+"""From 2021 on all of VIS is one conference."""
+EXPERTISE = 4
+"""Grades of a point of expertise: reviewers rate by quarters, from 1."""
+PROFILE = 5
+"""Papers of a reviewer's own that ask, at most."""
+
+
+# --- classification, regression ---------------------------------------------------------------------------------------
+
+
+def by_hash(
+    corpus: str, label: Callable[[Record], Label | None], names: tuple[str, ...], few_shot: tuple[FewShot, ...] = ()
+) -> Made:
+    """Return a collection that is held out whole, split by hash."""
+    splits: dict[str, list[Example]] = {"train": [], "test": []}
+    for key, record in records(corpus).items():
+        if (value := label(record)) is not None:
+            splits["test" if bucket(key, 5) < 2 else "train"].append(Example(key, value))
+    papers = [record.paper for record in records(corpus).values()]
+    rows = {split: tuple(examples) for split, examples in splits.items()}
+    return Made(Labelled(rows, few_shot=few_shot, label_names=names), papers)
+
+
+def biomimicry(few_shot: tuple[FewShot, ...]) -> Made:
+    """Return whether a paper is on biomimicry."""
+    return by_hash("biomimicry", lambda record: int(record.row["is_biomimicry"]), ("no", "yes"), few_shot)
+
+
+def pubmedqa() -> Made:
+    """Return the answer to the question that a paper's title is."""
+    names = ("maybe", "no", "yes")
+    return by_hash("pubmedqa", lambda record: names.index(record.row["decision"]), names)
+
+
+def acl_tracks() -> Made:
+    """Return the track a paper was submitted to."""
+
+    def track(record: Record) -> str | None:
+        name = record.row.get("area") if record.row.get("area_source") in TRACKS else None
+        return None if name in NO_TOPIC else SAME_TRACK.get(str(name), name)
+
+    counts = Counter(name for record in records("acl").values() if (name := track(record)))
+    names = tuple(sorted(name for name, count in counts.items() if count >= LEAST))
+    place = {name: i for i, name in enumerate(names)}
+    return labelled(lambda record: place.get(track(record) or ""), "acl", names=names)
+
+
+def vis_conference() -> Made:
+    """Return at which conference of VIS a paper was shown, up to `LAST_CONFERENCE`."""
+    names = ("InfoVis", "SciVis", "VAST", "Vis", "journal")
+
+    def label(record: Record) -> Label | None:
+        name = record.row.get("conference")
+        return None if name is None or record.row["year"] > LAST_CONFERENCE else names.index(name)
+
+    return labelled(label, "vis", names=names)
+
+
+def vis_downloads() -> Made:
+    """Return ln(1 + full-text views)."""
+
+    def label(record: Record) -> Label | None:
+        count = record.row.get("downloads")
+        return None if count is None else math.log1p(count)
+
+    return labelled(label, "vis")
+
+
+def of_sample(name: str, few_shot: tuple[FewShot, ...] = ()) -> Made:
+    """Return a real sample as it is."""
+    task = sample(name)
+    payload = replace(task.payload, few_shot=few_shot) if isinstance(task.payload, Labelled) else task.payload
+    return Made(payload, [*task.texts()], task.queries)
+
+
+# --- proximity --------------------------------------------------------------------------------------------------------
+
+
+def csfcube() -> Made:
+    """Return CSFCube with one vector a paper: a group a facet, graded candidates."""
+    collection = faceted()
+    rows = tuple(
+        Qrel(query.paper_id, one.candidate, one.rating, query.facet)
+        for query, judged in collection.judgements.items() for one in judged if one.candidate != query.paper_id
+    )  # fmt: skip
+    wanted = {key for row in rows for key in row[:2]}
+    return Made(Judged(rows), [paper for key, paper in collection.papers.items() if key in wanted])
+
+
+def reviewer_match() -> Made:
+    """Return the papers a reviewer has rated, graded by the reviewer's own expertise, as the reviewer's papers rank them."""
+    source, there = folder("reviewer_match"), records("reviewer_match")
+    rated: dict[str, dict[str, int]] = defaultdict(dict)
+    for reviewer, paper, expertise in tsv(source / "ratings.tsv.gz"):
+        rated[reviewer][paper] = round((float(expertise) - 1) * EXPERTISE)
+    rows = []
+    for _, row in read_jsonl(source / "profiles.jsonl.gz"):
+        reviewer, judged = row["participant"], rated[row["participant"]]
+        if len(set(judged.values())) < 2:  # whoever gave one grade alone orders nothing
+            continue
+        own = [key for key in row["papers"] if key in there and key not in judged]
+        for query in drawn("open/reviewer_match", reviewer, own, PROFILE, ()):
+            rows += [Qrel(query, key, grade, "") for key, grade in judged.items() if key in there]
+    return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), "reviewer_match"))
+
+
+def specter() -> Made:
+    """Return SPECTER's citation triplets: the cited paper against the negative and random papers, `NEGATIVES` together."""
+    task = sample("cite_prediction")
+    assert isinstance(task.payload, Triples)
+    rows = []
+    for query, positive, negative in task.payload.rows("train"):
+        others = drawn("open/specter", query, list(task.papers), pairs.NEGATIVES - 1, (positive, negative))
+        rows += [Qrel(query, positive, 1), Qrel(query, negative, 0), *(Qrel(query, key, 0) for key in others)]
+    return Made(Judged(tuple(rows)), [*task.texts()])
+
+
+def cacm_links() -> Made:
+    """Return CACM's citation links, which have no direction, in its test part, against random negatives."""
+    papers = of_part("cacm", "test")
+    related = pairs.joined(pairs.links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
+    rows = tuple(pairs.qrels("open/cacm_links", related, list(papers)))
+    return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "cacm"))
+
+
+def synergy_reviews() -> Made:
+    """Return SYNERGY's citations in the test part against papers that the same review's search gave."""
+    papers = of_part("synergy", "test")
+    review = {key: record.row["reviews"][0] for key, record in papers.items()}
+    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review))
+    return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "synergy"))
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+def scifact() -> Made:
+    """Return SciFact's dev claims against all its abstracts."""
+    return pooled([pairs.claimed("test")], {"scifact": records("scifact")})
+
+
+def cranfield() -> Made:
+    """Return Cranfield's questions, graded."""
+    return pooled([pairs.questions("cranfield", None)], {"cranfield": records("cranfield")})
+
+
+def phrases() -> Made:
+    """Return VIS phrases that no paper of train or dev bears."""
+    known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
+    asked = pairs.phrases("test")
+    unseen = {key: relevant for key, relevant in asked.relevant.items() if key not in known}
+    return pooled([asked._replace(relevant=unseen)], {"vis": of_part("vis", "test")})
+
+
+def reviews() -> Made:
+    """Return the titles of systematic reviews, and which of the papers their searches gave were included."""
+    source, papers = folder("synergy_openalex"), of_part("synergy", "test")
+    queries = {f"review:{row['review']}": row["title"] for _, row in read_jsonl(source / "reviews.jsonl.gz")}
+    rows = tuple(Qrel(f"review:{review}", work, int(included))
+                 for review, work, included in tsv(source / "review_labels.tsv.gz") if work in papers)  # fmt: skip
+    asked = {row.query_id for row in rows}
+    return Made(Judged(rows, True), texts((row.cand_id for row in rows), "synergy"),
+                {key: text for key, text in queries.items() if key in asked})  # fmt: skip
