@@ -205,7 +205,7 @@ def _made(how: Mapping[str, Any], values: Mapping[str, Value]) -> Value:
     """Return the number of an entry's `made`: arithmetic on its operands, or a recorded row."""
     by = how["by"]
     if by == "recorded":
-        row = _recorded(**{key: value for key, value in how.items() if key not in ("by", "field")})
+        row = recorded_row(**{key: value for key, value in how.items() if key not in ("by", "field")})
         return getattr(row, how["field"]) if "field" in how else row
     a, b = (_operands(how[side], values) if side in how else [] for side in "ab")
     value, n = _measured(by, a, b, how, values)
@@ -248,7 +248,7 @@ def _measured(
     if by == "as recorded":
         where = {key: how[key] for key in ("chapter", "task", "metric")}
         shown = [one for one in a if isinstance(one, Printed)]
-        rows = [_recorded(**{k: v.format(row=p.row, column=p.column) for k, v in where.items()}) for p in shown]
+        rows = [recorded_row(**{k: v.format(row=p.row, column=p.column) for k, v in where.items()}) for p in shown]
         return sum(p.equals(row.value) for p, row in zip(shown, rows, strict=True)), len(a)
     known = [*CHECKS, *MEANS, *RIVALS, "part", "worst place", "printed as", "holding", "as recorded", "recorded"]
     raise ConfigError(f"slips: unknown check {by!r}; {nearest(by, known)}")
@@ -272,7 +272,7 @@ def _operands(of: Any, values: Mapping[str, Value]) -> list[Value]:
     return [values[of]]
 
 
-def _recorded(chapter: str, task: str, metric: str, encoder: str = "", protocol: str = "paper", split: str = "") -> Result:
+def recorded_row(chapter: str, task: str, metric: str, encoder: str = "", protocol: str = "paper", split: str = "") -> Result:
     """Return one row of our recorded run of a chapter on real data. Raises ConfigError where it is not recorded."""
     for row in recorded(chapter):
         if (row.task, row.metric, row.encoder, row.protocol) == (task, metric, encoder, protocol) and split in ("", row.split):
