@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations, product
-
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -38,7 +37,13 @@ ABSTRACT = (
 """The example of the textual neighbours' Table 7."""
 ADJECTIVES = ("Contextual", "common", "deep", "robust")
 """Of the example, as the tagger that the paper names has them."""
-UNCHANGED = {"T_ADelADV": "abstract", "T_ADelNum": "abstract", "TDelADJ_A": "title", "TDelVB_A": "title", "TDelDT_A": "title"}
+UNCHANGED = {
+    "T_ADelADV": "abstract",
+    "T_ADelNum": "abstract",
+    "TDelADJ_A": "title",
+    "TDelVB_A": "title",
+    "TDelDT_A": "title",
+}
 """Rows of Table 7 whose code finds nothing to delete, and the field they print."""
 DRAWS, SHOTS = 10, 16
 
@@ -96,7 +101,9 @@ def ndcg_form(printed: Numbers, seed: int) -> tuple[bool, Made]:
 @rule
 def no_weighting(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """No weights from 0 to 10 make v1's Table 7 follow from its parts."""
-    parts = np.array([[p.number for p in slips.cells(f"V1-T7 | * | {c}")] for c in ("In-Train", "Out-of-Train", "SciDocs")])
+    parts = np.array(
+        [[p.number for p in slips.cells(f"V1-T7 | * | {c}")] for c in ("In-Train", "Out-of-Train", "SciDocs")]
+    )
     averages = np.array([p.number for p in slips.cells("V1-T7 | * | Average")])
     tried = np.array([shares for shares in product(range(11), repeat=3) if any(shares)])
     gaps = np.abs(tried / tried.sum(axis=1, keepdims=True) @ parts - averages).max(axis=1)
@@ -185,7 +192,9 @@ def underlines(printed: Numbers, seed: int) -> tuple[bool, Made]:
         best = next(row for row, p in cells.items() if p.number == top)
         pairs = {row: test.pair(best, row) for row, p in cells.items() if p.number < top}
         least = {row: (pair.high - pair.low) / 2 - abs(pair.difference) for row, pair in pairs.items()}
-        right += all((gap > 0) == ("underlined" in cells[row].note) or abs(gap) <= ROUNDED for row, gap in least.items())
+        right += all(
+            (gap > 0) == ("underlined" in cells[row].note) or abs(gap) <= ROUNDED for row, gap in least.items()
+        )
     made = worked("V2-T2", "columns whose underlines the test explains", right, lookup("V2-T2").values(), right)
     return right == len(every), {"all": made}
 
@@ -217,11 +226,15 @@ def domains(printed: Numbers, seed: int) -> tuple[bool, Made]:
 def beyond_noise(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """T100 rises from Task I to Task II by more than drawing other queries explains."""
     queries, count, every = 1000, 0, []
-    for one, two in zip(*(slips.cells(f"TN-T3 | * | {task}/OAG-BERT/T100") for task in ("Task I", "Task II")), strict=True):
+    for one, two in zip(
+        *(slips.cells(f"TN-T3 | * | {task}/OAG-BERT/T100") for task in ("Task I", "Task II")), strict=True
+    ):
         share, papers = (one.number + two.number) / 200, lookup("TN-T2")[one.row, "#Papers"].number
         half = 196 * float(np.sqrt(2 * (1 - queries / papers) * share * (1 - share) / queries))
         count, every = count + (two.number - one.number > half), [*every, one, two]
-    return count > 0, {"beyond": worked("TN-T3", "of these beyond what other queries explain", count, every, len(every) // 2)}
+    return count > 0, {
+        "beyond": worked("TN-T3", "of these beyond what other queries explain", count, every, len(every) // 2)
+    }
 
 
 @rule
@@ -297,7 +310,9 @@ def letters(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """T_A_DelNNChar takes one or two letters, not two or three."""
     fields = {"title": TITLE, "abstract": ABSTRACT}
     shown = {field: example("T_A_DelNNChar", field) for field in fields}
-    pairs = [pair for field, text in fields.items() for pair in zip(words(text), words(shown[field].value), strict=True)]
+    pairs = [
+        pair for field, text in fields.items() for pair in zip(words(text), words(shown[field].value), strict=True)
+    ]
     lost = Counter(len(old) - len(new) for old, new in pairs if old != new)
     made = {
         name: worked("TN-T7", f"nouns that lose {k}", lost[k], shown.values(), lost.total())
@@ -311,7 +326,9 @@ def one_noun(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """TRepNNA_A adds more than the one noun of its description."""
     row = example("TRepNNA_A", "title")
     extra = (Counter(words(row.value)) - Counter(words(TITLE))).total()
-    return extra > 1 and " a " in f" {printed['said'].value} ", {"added": of_example("words that TRepNNA_A adds", extra, row)}
+    return extra > 1 and " a " in f" {printed['said'].value} ", {
+        "added": of_example("words that TRepNNA_A adds", extra, row)
+    }
 
 
 @rule
@@ -333,7 +350,11 @@ def half_spaces(printed: Numbers, seed: int) -> tuple[bool, Made]:
     spaces = TITLE.count(" ") + ABSTRACT.count(" ")
     del runs[TITLE.count(" ")]  # the one between title and abstract
     wide = sum(run > 1 for run in runs)
-    counts = {"wide": ("spaces that T_A_WS widens", wide), "due": ("half of the spaces", spaces // 2), "all": ("spaces", spaces)}
+    counts = {
+        "wide": ("spaces that T_A_WS widens", wide),
+        "due": ("half of the spaces", spaces // 2),
+        "all": ("spaces", spaces),
+    }
     made = {name: of_example(what, value, row) for name, (what, value) in counts.items()}
     return len(runs) == spaces and wide < spaces // 2 - 1, made
 
@@ -364,7 +385,9 @@ def white_space(printed: Numbers, seed: int) -> tuple[bool, Made]:
 def fragments(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The public code of T_ADelRand breaks words."""
     whole = set(words(f"{TITLE} {ABSTRACT}"))
-    broken, clean = (sum(bool({*text} - whole) for text in _texts("T_ADelRand", v, seed)) for v in ("literal", "default"))
+    broken, clean = (
+        sum(bool({*text} - whole) for text in _texts("T_ADelRand", v, seed)) for v in ("literal", "default")
+    )
     made = counted("texts of T_ADelRand with fragments of words, public code, 10 draws", broken, DRAWS, seed)
     return broken > 0 and clean == 0 and "T_ADelRand" in LITERAL, {"broken": made}
 
@@ -375,7 +398,11 @@ def unchanged(printed: Numbers, seed: int) -> tuple[bool, Made]:
     before, tools = {"title": words(TITLE), "abstract": words(ABSTRACT)}, find_tools("fallback")
     rows = [example(code, field) for code, field in UNCHANGED.items()]
     same = sum(words(row.value) == before[field] for row, field in zip(rows, UNCHANGED.values(), strict=True))
-    idle = [code for code in UNCHANGED if not perturb("x", Parsed("Of models", tools), Parsed("Models", tools), code).applies]
+    idle = [
+        code
+        for code in UNCHANGED
+        if not perturb("x", Parsed("Of models", tools), Parsed("Models", tools), code).applies
+    ]
     made = of_example("rows without anything to delete, printed unchanged", same, *rows)
     return same == len(UNCHANGED) == len(idle), {"same": made}
 
@@ -409,7 +436,9 @@ def codes_in_order(printed: Numbers, seed: int) -> tuple[bool, Made]:
         (table[code, field].value == "Preserve") == (getattr(one, field) == "kept")
         for code, one in PERTURBATIONS.items() for field in ("title", "abstract") if (code, field) in table
     ]  # fmt: skip
-    return names == list(PERTURBATIONS) and all(fields), {"all": worked("TN-T1", "codes in order", len(names), table.values())}
+    return names == list(PERTURBATIONS) and all(fields), {
+        "all": worked("TN-T1", "codes in order", len(names), table.values())
+    }
 
 
 # ---- SciMult ---------------------------------------------------------------------------------------------------------
@@ -423,11 +452,12 @@ def decimals(printed: Numbers, seed: int) -> tuple[bool, Made]:
     short = {row: [p for p in of if p.decimals == 1] for row, of in parts.items()}
     width = max(map(len, parts.values()))
     reach = {row: 0.05 * len(of) / width for row, of in short.items()}
-    pairs = zip(averages, averages[1:], strict=False)
-    steady = all(b.number - a.number > reach[a.row] + reach[b.row] for a, b in pairs)
+    steady = all(b.number - a.number > reach[a.row] + reach[b.row] for a, b in pairwise(averages))
     made = {
         "short": worked("SM-T7", "cells of SciNCL with one decimal", len(short["SciNCL"]), short["SciNCL"]),
-        "reach": worked("SM-T7", "points that rounding can move SciNCL’s average", reach["SciNCL"], short["SciNCL"], width),
+        "reach": worked(
+            "SM-T7", "points that rounding can move SciNCL’s average", reach["SciNCL"], short["SciNCL"], width
+        ),
     }
     return printed["mean"].decimals == 2 and reach["SciNCL"] > 0.01 and steady, made
 
@@ -435,7 +465,9 @@ def decimals(printed: Numbers, seed: int) -> tuple[bool, Made]:
 @rule
 def averages_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """All averages of SciMult's tables are right to the last digit."""
-    every = [p for e in ("SM-T3", "SM-T4", "SM-T5", "SM-T7", "SM-T8", "SM-TA3") for p in slips.cells(f"{e} | * | Average")]
+    every = [
+        p for e in ("SM-T3", "SM-T4", "SM-T5", "SM-T7", "SM-T8", "SM-TA3") for p in slips.cells(f"{e} | * | Average")
+    ]
     parts = [[cell.number for cell in slips.cells(f"{p.exhibit} | {p.row} | !Average")] for p in every]
     right = sum(round(sum(of) / len(of) + 1e-9, 2) == p.number for p, of in zip(every, parts, strict=True))
     return right == len(every), {"right": worked("SM-T3", "averages right to the last digit", right, every)}
@@ -447,7 +479,11 @@ def changes_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     tables = {"Classification (Fine)": "SM-T3", "Classification (Coarse)": "SM-T4", "Link Prediction (Retrieval)": "SM-T5",
               "Link Prediction (Reranking)": "SM-T7", "Search": "SM-T8"}  # fmt: skip
     quoted = slips.cells("SM-T9 | * | *")
-    averages = {(task, p.row.removeprefix("SciMult-")): p.number for task, e in tables.items() for p in slips.cells(f"{e} | * | Average")}
+    averages = {
+        (task, p.row.removeprefix("SciMult-")): p.number
+        for task, e in tables.items()
+        for p in slips.cells(f"{e} | * | Average")
+    }
     follows = [100 * (averages[p.row, p.column] / averages[p.row, "Vanilla"] - 1) for p in quoted]
     right = sum(f"{value:+.2f}" == p.value for p, value in zip(quoted, follows, strict=True))
     return right == len(quoted), {"right": worked("SM-T9", "changes right to the last digit", right, quoted)}

@@ -18,6 +18,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,14 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import FOLDER, Printed, lookup
 
-KINDS = ("misprint", "arithmetic", "claim against its table", "two places that disagree", "code or data against paper", "not stated")
+KINDS = (
+    "misprint",
+    "arithmetic",
+    "claim against its table",
+    "two places that disagree",
+    "code or data against paper",
+    "not stated",
+)
 PAPERS = {
     "csfcube": "CSFCube",
     "scirepeval-v1": "SciRepEval, submission (v1)",
@@ -72,12 +80,14 @@ class Slip:
         printed = {name: _cell(cell) for name, cell in self.printed.items()}
         values: dict[str, Value] = dict(printed)
         for name, how in self.made.items():
-            values[name] = _made(how, values)
+            values[name] = make(how, values)
         made = {name: value for name, value in values.items() if isinstance(value, Result) and name[0] != "_"}
-        holds = all([_holds(relation, values) for relation in self.holds])
+        holds = all(
+            [_holds(relation, values) for relation in self.holds]
+        )  # all of them are read, so that none has a wrong name
         if self.rule:
             more, own = rules[self.rule](printed, seed)
-            holds, made = holds and more, made | own
+            holds, made = holds and bool(more), made | own
         return Evidence(holds, printed, made)
 
 
@@ -183,7 +193,9 @@ MEANS: dict[str, Callable[[Floats, Floats, float], float]] = {
     "means off": lambda a, mean, slack: (np.abs(a - mean) > slack).sum(),
     "means right": lambda a, mean, slack: (np.abs(a - mean) <= slack).sum(),
     "worst mean": lambda a, mean, slack: np.abs(a - mean).max(),
-    "turned": lambda a, mean, slack: sum((a[i] - a[j]) * (mean[i] - mean[j]) < 0 for j in range(len(a)) for i in range(j)),
+    "turned": lambda a, mean, slack: sum(
+        (a[i] - a[j]) * (mean[i] - mean[j]) < 0 for i, j in combinations(range(len(a)), 2)
+    ),
 }
 """Check -> its number, of totals `a`, of the mean of their `parts` by `weights`, and of what rounding explains (`slack`); `turned` counts
 pairs whose order the two have otherwise."""
@@ -201,8 +213,9 @@ RIVALS: dict[str, Callable[[float, list[float]], bool]] = {
 }
 
 
-def _made(how: Mapping[str, Any], values: Mapping[str, Value]) -> Value:
-    """Return the number of an entry's `made`: arithmetic on its operands, or a recorded row."""
+def make(how: Mapping[str, Any], values: Mapping[str, Value] | None = None) -> Value:
+    """Return the number of an entry's `made`, over numbers by name: arithmetic on its operands, or a recorded row."""
+    values = values or {}
     by = how["by"]
     if by == "recorded":
         row = recorded_row(**{key: value for key, value in how.items() if key not in ("by", "field")})
@@ -272,12 +285,19 @@ def _operands(of: Any, values: Mapping[str, Value]) -> list[Value]:
     return [values[of]]
 
 
-def recorded_row(chapter: str, task: str, metric: str, encoder: str = "", protocol: str = "paper", split: str = "") -> Result:
+def recorded_row(
+    chapter: str, task: str, metric: str, encoder: str = "", protocol: str = "paper", split: str = ""
+) -> Result:
     """Return one row of our recorded run of a chapter on real data. Raises ConfigError where it is not recorded."""
     for row in recorded(chapter):
-        if (row.task, row.metric, row.encoder, row.protocol) == (task, metric, encoder, protocol) and split in ("", row.split):
+        if (row.task, row.metric, row.encoder, row.protocol) == (task, metric, encoder, protocol) and split in (
+            "",
+            row.split,
+        ):
             return row
-    raise ConfigError(f"results/real/{chapter}.jsonl holds no {task} {encoder} {metric} {split}: record the chapter again")
+    raise ConfigError(
+        f"results/real/{chapter}.jsonl holds no {task} {encoder} {metric} {split}: record the chapter again"
+    )
 
 
 # ---- relations -------------------------------------------------------------------------------------------------------
@@ -310,7 +330,7 @@ def _holds(relation: str, values: Mapping[str, Value]) -> bool:
     name = middle[-1]
     if left not in values or name not in RELATIONS or middle[:-1] not in ([], ["not"]):
         raise ConfigError(f"slips: {relation!r} is no relation of {', '.join(values)}")
-    other: Any = values[right] if right in values else right
+    other: Any = values.get(right, right)
     if isinstance(other, str) and name not in ("is", "has"):
         other = float(other)
     return RELATIONS[name](values[left], other) != (middle[:-1] == ["not"])
