@@ -82,9 +82,8 @@ class Slip:
         for name, how in self.made.items():
             values[name] = make(how, values)
         made = {name: value for name, value in values.items() if isinstance(value, Result) and name[0] != "_"}
-        holds = all(
-            [_holds(relation, values) for relation in self.holds]
-        )  # all of them are read, so that none has a wrong name
+        verdicts = [_holds(relation, values) for relation in self.holds]
+        holds = all(verdicts)
         if self.rule:
             more, own = rules[self.rule](printed, seed)
             holds, made = holds and bool(more), made | own
@@ -197,8 +196,8 @@ MEANS: dict[str, Callable[[Floats, Floats, float], float]] = {
         (a[i] - a[j]) * (mean[i] - mean[j]) < 0 for i, j in combinations(range(len(a)), 2)
     ),
 }
-"""Check -> its number, of totals `a`, of the mean of their `parts` by `weights`, and of what rounding explains (`slack`); `turned` counts
-pairs whose order the two have otherwise."""
+"""Check -> its number, of totals `a`, of the mean of their `parts` by `weights`, and of what rounding explains (`slack`);
+`turned` counts pairs whose order the two have otherwise."""
 ALONG: dict[str, Callable[[Printed], Any]] = {
     "row": lambda p: p.row,
     "column": lambda p: (p.exhibit, p.column),
