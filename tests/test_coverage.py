@@ -264,7 +264,7 @@ def test_the_page_links_chapters_that_exist_and_counts_their_numbers():
     assert "50 real recorded, 1,250 embedded live" in rows["CS-T2"]
     assert '<a href="csfcube/agreement.html#o-c">1 printed number</a>' in rows["CS-C3"]
     assert "csfcube/collection" not in page
-    assert 'data-states="exact embedded"' in rows["CS-T2"]
+    assert 'data-state="exact embedded"' in rows["CS-T2"]
     assert coverage.page(ROWS, {"csfcube/agreement": AGREEMENT}) == page
 
 

@@ -33,7 +33,7 @@ from scirep_core.exhibits.counting import Gathered
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
-from scirep_core.results.published import lookup, table
+from scirep_core.results.published import Printed, lookup, table
 
 PAPERS = (
     Paper("1", "Parsing with stacks", "Parsing is slow. We use a stack. It is fast."),
@@ -181,7 +181,7 @@ def test_misprints_are_named_from_the_numbers(chapter, monkeypatch):
     [("58.3k", (58_250, 58_350)), ("677k", (676_500, 677_500)), ("1199", (1199, 1199)), ("8.48k", (8475, 8485))],
 )
 def test_rounded_statements_stand_for_a_range(value, bounds):
-    assert tasks.stated(value) == pytest.approx(bounds)
+    assert Printed("p", "e", "r", "c", value, "", "").bounds == pytest.approx(bounds)
 
 
 def test_print_and_release_differ_where_rounding_cannot_explain_it(chapter):

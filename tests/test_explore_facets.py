@@ -12,12 +12,15 @@ import panel
 import pytest
 from panel import Browser
 
+from scirep_core.evaluators.facets import System
+from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.widgets.facets import (
     METRICS,
     CandidateView,
     QueryView,
     Reason,
+    explore,
     facet_explorer,
     metrics,
     parse_cutoff,
@@ -207,6 +210,35 @@ def test_selection_follows_python_and_refuses_nonsense() -> None:
 def test_bad_input_is_named(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         facet_explorer(**tiny(**changes))
+
+
+def as_system(collection: Any, turned: bool = False) -> Ranked:
+    """Return the gold order of candidates, or its reverse, as a system that explains every one."""
+    order = {q: list(collection.candidates(q))[:: -1 if turned else 1] for q in collection.queries}
+    return Ranked(System("s", order), lambda query, candidate: Reason(terms=(("word", 1.0),)))
+
+
+def test_every_paper_that_a_reader_can_open_is_explained_by_every_system(tiny: Any) -> None:
+    """Rank 1 of one system is rank 3 of another: that one too says why it put it there."""
+    view = json.loads(explore(tiny, {name: as_system(tiny, name == "b") for name in "ab"}, shown=1).data)
+    opened = 0
+    for query in view["queries"]:
+        for item, paper in enumerate(query["pool"]):
+            if len(view["papers"][paper]) > 1:  # has its text, so that it can be opened
+                opened += 1
+                assert [str(item) in why for why in query["why"]] == [True, True], (query["id"], item)
+    assert opened > len(view["queries"])
+
+
+def test_the_explorer_offers_as_many_queries_as_are_wanted_the_named_one_first(tiny: Any) -> None:
+    systems = {name: as_system(tiny, name == "b") for name in "ab"}
+
+    def offered(**given: Any) -> list[str]:
+        return [query["id"] for query in json.loads(explore(tiny, systems, **given).data)["queries"]]
+
+    assert offered(queries=99) == [query.query_id for query in tiny.queries]  # one, two and one of a facet
+    assert {name.partition("_")[2] for name in offered(queries=3)} == {"background", "method", "result"}
+    assert offered(query="3_result", queries=2)[0] == "3_result" and len(offered(query="3_result", queries=2)) == 2
 
 
 def test_fallback_reads_without_script() -> None:

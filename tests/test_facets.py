@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from scirep_core.data.readers.csfcube import TASKS
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System, facet_collection, facet_systems
+from scirep_core.evaluators.facets.facet_failures import HOLM_P, RHO, difficulty, failures
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
 from scirep_core.results.published import lookup
@@ -259,3 +262,47 @@ def test_a_facet_alone_needs_only_its_own_queries(tiny, tmp_path):
 def test_rows_of_all_carry_every_query(tiny):
     row = facets.evaluate(tiny, System("s", gold_order(tiny)), metrics=["mrr"], tasks=["all"])[0]
     assert row.by_query == {"1_background": 100, "1_method": 50, "2_method": 100, "3_result": pytest.approx(100 / 3)}
+
+
+# ---- where rankings fail ----------------------------------------------------------------------------------------------
+
+
+def gold(collection, turned=False):
+    """Return the gold order of candidates, or its reverse, as a system."""
+    step = -1 if turned else 1
+    return System("s", {query: list(collection.candidates(query))[::step] for query in collection.queries})
+
+
+def test_failures_are_shares_of_the_first_ranks_and_of_what_can_be_lost(tiny):
+    rows = {(r.task, r.metric): r for r in failures(tiny, [gold(tiny)], 100, 0)}
+    # 1_method: 1 3 0, its one relevant paper is in the middle of three; 2_method: 2 0 0
+    assert rows["csfcube/method", "false positives"].value == pytest.approx(100 * (1 / 3 + 2 / 3) / 2)
+    assert rows["csfcube/method", "lost"].value == 0
+    turned = {(r.task, r.metric): r for r in failures(tiny, [gold(tiny, True)], 100, 0)}
+    assert turned["csfcube/method", "lost"].value == 50  # 2_method: last of three
+
+
+def test_a_query_without_relevant_papers_has_nothing_to_lose(tiny):
+    query = Query("2", "method")
+    unrelated = tuple(judged._replace(rating=0) for judged in tiny.judgements[query])
+    less = replace(tiny, judgements=tiny.judgements | {query: unrelated})
+    turned = gold(less, True).rankings | {Query("1", "method"): ["2", "4", "3"]}
+    rows = {(r.task, r.metric): r for r in failures(less, [System("s", turned)], 100, 0)}
+    assert (rows["csfcube/method", "lost"].value, rows["csfcube/method", "lost"].n) == (100, 1)
+    assert rows["csfcube/method", "false positives"].n == 2
+    none = replace(tiny, judgements={q: tuple(j._replace(rating=0) for j in of) for q, of in tiny.judgements.items()})
+    assert {r.metric for r in failures(none, [gold(none)], 100, 0)} == {"false positives"}
+    scores = facets.evaluate(none, gold(none), tasks=["all"], metrics=["ndcg%20"], resamples=100)
+    assert difficulty(none, scores, 0) == []  # every score is 0: there is nothing to correlate
+
+
+def test_what_goes_with_the_score_is_a_rank_correlation_over_queries(real):
+    scores = facets.evaluate(
+        real, facet_systems.rank(real, "bm25").system, tasks=["all"], metrics=["ndcg%20"], resamples=100
+    )
+    rows = {row.metric: row for row in difficulty(real, scores, 0)}
+    size = [len(real.candidates(query)) for query in real.queries]
+    score = [scores[0].by_query[query.query_id] for query in real.queries]
+    assert rows[f"{RHO}size of the pool"].value == pytest.approx(spearmanr(size, score).statistic)
+    least = [row.value for metric, row in rows.items() if metric.startswith(HOLM_P)]
+    assert len(least) == 5 and min(least) < 0.05 < max(least)

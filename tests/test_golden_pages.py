@@ -19,6 +19,7 @@ import pytest
 
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.widgets.common import Explorer
 from scirep_core.results import published
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +28,9 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/agreement": {"papers": 300, "resamples": 100},
     "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "csfcube/collection": {"papers": 300},
+    "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "beyond/slips": {},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
 }
 """Chapters, and parameters that make them quick."""
@@ -83,7 +86,9 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
                 last = executed("".join(cell["source"]), f"{name}, {cell['id']}", names)
-                assert last is None, f"{name}, {cell['id']}: ends in a value, which Jupyter prints"
+                assert last is None or isinstance(last, Explorer), (
+                    f"{name}, {cell['id']}: ends in a value, which Jupyter prints"
+                )
                 names |= parameters if "parameters" in cell["metadata"].get("tags", []) else {}
         return Open("\n".join(shown)).lines
 
@@ -239,3 +244,24 @@ def test_the_collection_is_said_as_its_files_have_it(page, monkeypatch) -> None:
         and real.endswith("does not hold proof")
     )
     assert any("15" in line and "are relevant under both" in line for line in lines)
+
+
+def test_failures_are_said_as_the_recorded_ranks_and_rates_have_them(page, monkeypatch) -> None:
+    name = "csfcube/errors"
+
+    def change(row: Any) -> Any:
+        if row.metric == "rank of 40151482":
+            return replace(row, value=3.0)  # a false negative that every system finds
+        if row.metric == "false positives" and row.task == "csfcube/background":
+            return replace(row, value=70.0, low=60.0, high=80.0)
+        return replace(row, value=0.9) if row.metric.startswith("Holm p") else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "in 17 of 25 rankings" in paper and paper.endswith("does not hold proof")
+    assert "for a background query, 70 to 70 %" in real and real.endswith("does not hold proof")
+    assert "0 go with its score." in real
+    changed(monkeypatch, lambda row: None)
+    assert not any(line.startswith("Real papers say") for line in page(name, **PAGES[name]))

@@ -15,21 +15,19 @@ import pytest
 from scirep_core.data.perturbations import changes
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.probes import paper_probes
-from scirep_core.exhibits import (
-    beyond_slips,
-    beyond_slips_base,
-    beyond_slips_csfcube,
-    beyond_slips_neighbours,
-    beyond_slips_perturbations,
-)
-from scirep_core.exhibits import scirepeval_affinity as affinity
-from scirep_core.exhibits.beyond_slips import KNOWN, RIGHT, SLIPS
-from scirep_core.exhibits.beyond_slips_base import KINDS, PAPERS, SEED, Right, Slip
+from scirep_core.kit.errors import ConfigError
+from scirep_core.page import slip_rules
+from scirep_core.page import slips as on_page
 from scirep_core.page.chapter import Chapter
-from scirep_core.results import published
+from scirep_core.page.slip_rules import RULES
+from scirep_core.results import Result, published, slips
 from scirep_core.results.published import Printed, lookup
+from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, make, number
 
+SLIPS, RIGHT, KNOWN = slips.register()
 BY_ID = {slip.id: slip for slip in SLIPS}
+METRICS = ("ndcg%20", "ndcg%100", "r_precision_published", "p@20", "r@20")
+SETS = tuple(dict.fromkeys(row for row, _ in lookup("TN-T3")))
 Place = tuple[str, str, str]
 Change = Mapping[Place, str]
 
@@ -51,6 +49,10 @@ def corrected(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     return correct
 
 
+def check(item: Slip, seed: int = 0) -> Evidence:
+    return item.check(RULES, seed)
+
+
 # ---- the register ----------------------------------------------------------------------------------------------------
 
 
@@ -64,12 +66,11 @@ def test_forty_items_or_more_of_five_papers_four_of_each_and_every_kind() -> Non
 
 
 @pytest.mark.parametrize("item", [*SLIPS, *RIGHT], ids=lambda item: item.id)
-def test_check_holds_and_shows_exactly_the_numbers_of_its_evidence(item: Slip | Right) -> None:
-    found = item.check()
+def test_check_holds_and_shows_exactly_the_numbers_of_its_evidence(item: Slip) -> None:
+    found = check(item)
     assert found.holds is True
-    texts = [item.says, item.shows, item.matters] if isinstance(item, Slip) else [item.shows]
-    shown = {name for text in texts for name in beyond_slips.fields(text)}
-    assert shown == found.printed.keys() | found.made.keys()
+    named = {name for text in (item.says, item.shows, item.matters) for name in on_page.fields(text)}
+    assert named == found.printed.keys() | found.made.keys()
     assert not found.printed.keys() & found.made.keys()
     for printed in found.printed.values():
         assert lookup(printed.exhibit)[printed.row, printed.column] == printed
@@ -78,7 +79,7 @@ def test_check_holds_and_shows_exactly_the_numbers_of_its_evidence(item: Slip | 
 def test_rows_of_one_build_have_one_name_each() -> None:
     made: dict[str, float] = {}
     for item in (*SLIPS, *RIGHT):
-        for row in item.check().made.values():
+        for row in check(item).made.values():
             assert made.setdefault(row.id, row.value) == row.value, row.id
 
 
@@ -94,6 +95,123 @@ def test_wording_names_nobody_and_shouts_at_nobody() -> None:
         assert one.source
 
 
+# ---- the general checks ----------------------------------------------------------------------------------------------
+
+A, B = [3.0, 1.0, 2.0, 5.0], [1.0, 1.0, 4.0, 2.0]
+BY_HAND = {
+    "sum": 11, "product": 30, "mean": 2.75, "lowest": 1, "highest": 5, "cells": 4, "rises": 2, "difference": 3, "ratio": 11 / 8,
+    "mean ratio": 1.75, "median ratio": 1.75, "lowest ratio": 0.5, "highest ratio": 3, "above": 2, "below": 1, "not above": 2,
+    "not below": 3, "equal": 1, "differ": 3, "apart": 7, "least gap": -2, "largest gap": 3,
+}  # fmt: skip
+
+
+def value(by: str, **how: object) -> float:
+    return number(make({"by": by, **how}))
+
+
+@pytest.mark.parametrize("by", slips.CHECKS)
+def test_a_check_by_hand_and_it_moves_with_its_numbers(by: str) -> None:
+    sides = {"a": A} if by in ("sum", "product", "mean", "lowest", "highest", "cells", "rises") else {"a": A, "b": B}
+    assert value(by, **sides) == pytest.approx(BY_HAND[by])
+    others = ([9.0, 1.0, 2.0, 5.0], [0.1, 0.2, 0.3, 0.4], [1.0, 1.0, 4.0, 2.0, 7.0])
+    assert any(
+        value(by, **{**sides, "a": other[: len(A) + (len(sides) == 1)]}) != value(by, **sides) for other in others
+    )
+
+
+def test_counts_of_pairs_are_complements_and_one_number_stands_for_all() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        a, b = rng.integers(0, 4, (2, 9)).tolist()
+        for up, down in (("above", "not above"), ("below", "not below"), ("equal", "differ")):
+            assert value(up, a=a, b=b) + value(down, a=a, b=b) == 9
+        assert value("above", a=a, b=b) == value("below", a=b, b=a)
+        assert value("above", a=a, b=2) == value("above", a=a, b=[2] * 9)
+        assert value("difference", a=a, b=b) == -value("difference", a=b, b=a)
+
+
+def test_means_of_parts_and_what_a_part_would_have_to_be() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        parts, weights = rng.integers(0, 100, (3, 5)).astype(float), rng.integers(1, 9, 3)
+        means = weights @ parts / weights.sum()
+        how = {"parts": parts.tolist(), "weights": weights.tolist(), "slack": 0.1}
+        assert (
+            value("means right", a=means.tolist(), **how) == 5 and value("worst mean", a=means.tolist(), **how) < 1e-9
+        )
+        means[2] += 0.3
+        assert value("means off", a=means.tolist(), **how) == 1 == 5 - value("means right", a=means.tolist(), **how)
+        assert value("worst mean", a=means.tolist(), **how) == pytest.approx(0.3)
+        column = [*parts[:, 0]]
+        found = value("part", a=[means[0]], b=[column[0], 999.0, column[2]], weights=weights.tolist(), which=1)
+        assert found == pytest.approx(column[1])
+    turned = {"parts": [[1.0, 2.0, 3.0]], "weights": [1]}
+    assert [value("turned", a=a, **turned) for a in ([1, 2, 3], [1, 3, 2], [3, 2, 1])] == [0, 1, 3]
+
+
+def test_rivals_places_and_texts_follow_the_print(corrected: Callable[[Change], None]) -> None:
+    own, all_ = "CS-T4 | SPECTER-ID | all/*", "CS-T4 | * | all/*"
+    how = {"above all": {"a": own, "b": all_, "along": "column"}, "below all": {"a": own, "b": all_, "along": "column"},
+           "none above": {"a": own, "b": all_, "along": "column"}, "worst place": {"a": own, "b": all_}}  # fmt: skip
+    assert [value(by, **of) for by, of in how.items()] == [5, 0, 5, 1]
+    corrected({("CS-T4", "SPECTER-ID", "all/p@20"): "0.01", ("CS-T4", "SPECTER", "all/ndcg%20"): "57.22"})
+    assert [value(by, **of) for by, of in how.items()] == [3, 1, 4, 10]
+    lists = {"a": "TN-T1 | * | category"}
+    before = [value("printed as", text="LO-PS", **lists), value("holding", text="LO", **lists)]
+    corrected({("TN-T1", "T_ADelDT", "category"): "LO-PS"})
+    assert [value("printed as", text="LO-PS", **lists), value("holding", text="LO", **lists)] == [
+        before[0] + 1,
+        before[1],
+    ]
+    recorded = {"a": "CS-T2 | * | *", "chapter": "csfcube/agreement", "task": "csfcube/{row}", "metric": "{column}"}
+    assert value("as recorded", **recorded) == 23
+
+
+def test_every_check_relation_and_rule_is_used() -> None:
+    every = (*SLIPS, *RIGHT)
+    known = {
+        *slips.CHECKS,
+        *slips.MEANS,
+        *slips.RIVALS,
+        "part",
+        "worst place",
+        "printed as",
+        "holding",
+        "as recorded",
+        "recorded",
+    }
+    assert {how["by"] for item in every for how in item.made.values()} == known
+    relations = {relation.split(" ")[-2] for item in every for relation in item.holds}
+    assert relations == set(slips.RELATIONS)
+    assert {item.rule for item in every} - {""} == set(RULES)
+    assert {how["along"] for item in every for how in item.made.values() if "along" in how} == set(slips.ALONG)
+
+
+@pytest.mark.parametrize(("relation", "true"), [
+    ("rho cuts found", True), ("rho rounds found", False), ("rho not rounds found", True), ("rho > 0.44", True), ("rho > 0.45", False),
+    ("rho >= 0.45", True), ("rho < 0.45", False), ("rho <= 0.45", True), ("rho == 0.45", True), ("rho != 0.45", False),
+    ("size within hub", True), ("rho within hub", False), ("text is nDCG", True), ("text is ndcg", False), ("text has DC", True),
+    ("text not has DC", False),
+])  # fmt: skip
+def test_relations(relation: str, true: bool) -> None:
+    values = {name: Printed("p", "e", "r", "c", text, "", "") for name, text in
+              {"rho": "0.45", "hub": "58.3k", "size": "58255", "text": "nDCG"}.items()}  # fmt: skip
+    assert slips._holds(relation, {**values, "found": 0.45532994}) is true
+
+
+@pytest.mark.parametrize(("item", "text"), [
+    ({"made": {"x": {"by": "abve", "a": [1], "b": [2]}}}, "did you mean 'above'"),
+    ({"made": {"x": {"by": "sum", "a": "cel"}}, "printed": {"cell": "CS-T4 | SPECTER | all/p@20"}}, "did you mean 'cell'"),
+    ({"printed": {"cell": "CS-T4 | SPECTER | all/*"}}, "is 5 printed numbers, not one"),
+    ({"printed": {"cell": "CS-T4 | SPECTRE | all/p@20"}}, "is 0 printed numbers, not one"),
+    ({"holds": ["x above y"]}, "is no relation"),
+    ({"made": {"x": {"by": "recorded", "chapter": "csfcube/errors", "task": "t", "metric": "m"}}}, "record the chapter again"),
+])  # fmt: skip
+def test_a_wrong_entry_is_named(item: dict[str, object], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        check(Slip("an-id", "csfcube", "Table 1", "it shows", **item))  # type: ignore[arg-type]
+
+
 # ---- every check can fail --------------------------------------------------------------------------------------------
 
 TITLE = "title"
@@ -103,9 +221,9 @@ CORRECT: dict[str, Change] = {
     "cs-bm25-tfidf": {("CS-T4", "fabs_bm25", "all/r_precision_published"): "14.60"},
     "cs-specter-id": {("CS-T4", "SPECTER-ID", "background/r@20"): "57.46"},
     "cs-plm-terms": {("CS-T4", row, f"all/{m}"): "99.00" for row in ("SentBERT-PP", "SentBERT-NLI")
-                     for m in beyond_slips_csfcube.PRINTED_METRICS},
+                     for m in METRICS},
     "cs-easiest-facet": {("CS-T4", row, "result/r@20"): "20.00" for row in ("SPECTER-ID", "SentBERT-NLI", "UnSimCSE-BERT")},
-    "cs-specter-poor": {("CS-T4", "SPECTER", f"all/{m}"): "1.00" for m in beyond_slips_csfcube.PRINTED_METRICS},
+    "cs-specter-poor": {("CS-T4", "SPECTER", f"all/{m}"): "1.00" for m in METRICS},
     "cs-mean-relevant": {("CS-T1", "Candidates rated +2/+3 per query", "avg"): "9.9"},
     "cs-cut-rho": {("CS-T2", "background", "pre/spearman"): "0.46"},
     "cs-cut-cited": {("CS-C1", "cited rated 0 or 1", "background"): "80"},
@@ -151,7 +269,7 @@ CORRECT: dict[str, Change] = {
         (("Search", "train queries"), "478000"),
         (("SciDocs MAG", "test"), "21300"), (("SciDocs MeSH Diseases", "test"), "20000"))},
     "tn-categories": {("TN-T1", "T_ARot", "category"): "LL-DS"},
-    "tn-task-two": {("TN-T3", name, "Task II/OAG-BERT/T100"): "20.0" for name in beyond_slips_neighbours.SETS},
+    "tn-task-two": {("TN-T3", name, "Task II/OAG-BERT/T100"): "20.0" for name in SETS},
     "tn-rank-five": {("TN-T3", "Arxiv-QBIO", "Task I/OAG-BERT/T100"): "99.0"},
     "tn-increasing": {("TN-T5", "Threshold", "LL-HS"): "> 15"},
     "tn-higher-is-better": {("TN-T5", "Threshold", "LL-PS"): "50 < AOP-20 < 90"},
@@ -164,12 +282,12 @@ CORRECT: dict[str, Change] = {
     "tn-letters": {("TN-T7", "T_A_DelNNChar", TITLE): "Soe Cod Emddings from Lguage dels"},
     "tn-one-noun": {("TN-T7", "TRepNNA_A", TITLE): "Source Code Embeddings from Language Models embeddings"},
     "tn-half-spaces": {("TN-T7", "T_A_WS", "title and abstract"): "__".join(
-        f"{beyond_slips_perturbations.TITLE}. {beyond_slips_perturbations.ABSTRACT}".split())},
+        f"{slip_rules.TITLE}. {slip_rules.ABSTRACT}".split())},
     "tn-ninety": {("TN-T1", "T_ADelDT", "category"): "LO-PS"},
     "tn-phrases": {("TN-T1", "T_ADelTopNNPH", "category"): "LO-DS"},
     "tn-only-nouns": {("TN-T1", "T_ADelNonNNs", "category"): "LO-PS"},
-    "tn-irrespective": {("TN-T4", name, "LO-DS/SPECTER"): "75.0" for name in beyond_slips_neighbours.SETS},
-    "tn-top-two": {("TN-T3", name, "Task I/SPECTER/T100"): "99.5" for name in beyond_slips_neighbours.SETS},
+    "tn-irrespective": {("TN-T4", name, "LO-DS/SPECTER"): "75.0" for name in SETS},
+    "tn-top-two": {("TN-T3", name, "Task I/SPECTER/T100"): "99.5" for name in SETS},
     "tn-thirty": {("TN-T7", "T_ADelRand", "abstract"): "Contextual are common in . introduce a representation computer based on "
                   "language models . We train deep robust using ."},
     "sm-a4": {("SM-TA4", "Classification (Coarse)", "Vanilla (w/ Hard Negative)"): "75.54",
@@ -220,24 +338,26 @@ def test_every_item_has_a_print_that_its_check_answers_otherwise() -> None:
 
 
 @pytest.mark.parametrize("item", RIGHT, ids=lambda item: item.id)
-def test_wrong_print_is_not_right(item: Right, corrected: Callable[[Change], None]) -> None:
+def test_wrong_print_is_not_right(item: Slip, corrected: Callable[[Change], None]) -> None:
     corrected(WRONG[item.id])
-    assert item.check().holds is False
+    assert check(item).holds is False
 
 
 @pytest.mark.parametrize("name", CORRECT)
 def test_corrected_print_is_no_slip(name: str, corrected: Callable[[Change], None]) -> None:
     corrected(CORRECT[name])
-    assert BY_ID[name].check().holds is False
+    assert check(BY_ID[name]).holds is False
 
 
 def test_in_train_column_is_right_where_it_follows(corrected: Callable[[Change], None]) -> None:
-    table = affinity.printed("V2-T11")
-    change = {
-        ("V2-T11", run, "In-Train/Avg"): f"{affinity.mean_of(table, run, 'in-train'):.1f}" for run in affinity.RUNS
+    weights = {"CLF": 2, "RGN": 2, "PRX": 2, "SRCH": 1}
+    table = lookup("V2-T11")
+    follows = {
+        p.row: sum(w * table[p.row, f"In-Train/{name}"].number for name, w in weights.items()) / 7
+        for p in cells("V2-T11 | !appendix* | In-Train/Avg")
     }
-    corrected(change)
-    assert BY_ID["v2-in-train-column"].check().holds is False
+    corrected({("V2-T11", run, "In-Train/Avg"): f"{mean:.1f}" for run, mean in follows.items()})
+    assert check(BY_ID["v2-in-train-column"]).holds is False
 
 
 def test_bold_of_the_highest_is_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,21 +374,21 @@ def test_bold_of_the_highest_is_no_slip(monkeypatch: pytest.MonkeyPatch) -> None
         )
 
     monkeypatch.setattr(published, "table", table)
-    assert BY_ID["v2-bold"].check().holds is False
+    assert check(BY_ID["v2-bold"]).holds is False
 
 
 def test_stated_stages_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
     real = published.table
     stage = real("SM-C8")[0]._replace(column="epochs of the first stage")
     monkeypatch.setattr(published, "table", lambda exhibit: (*real(exhibit), *([stage] if exhibit == "SM-C8" else [])))
-    assert BY_ID["sm-stages"].check().holds is False
+    assert check(BY_ID["sm-stages"]).holds is False
 
 
 def test_the_same_cells_under_l2_are_no_slip(corrected: Callable[[Change], None]) -> None:
     three = lookup("TN-T3")
     corrected({("TN-T9", row, column): three[row, column.replace("L2/", "Task I/")].value
                for row, column in lookup("TN-T9") if column.startswith("L2/")})  # fmt: skip
-    assert BY_ID["tn-normalised"].check().holds is False
+    assert check(BY_ID["tn-normalised"]).holds is False
 
 
 def test_shots_for_each_class_and_drawn_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +398,8 @@ def test_shots_for_each_class_and_drawn_are_no_slip(monkeypatch: pytest.MonkeyPa
             yield np.concatenate([rng.choice(np.flatnonzero(y == label), 16, replace=False) for label in (0, 1)])
 
     monkeypatch.setattr(paper_probes, "shots", drawn)
-    assert BY_ID["v2-k-shot"].check().holds is False
-    assert BY_ID["v2-unshuffled"].check().holds is False
+    assert check(BY_ID["v2-k-shot"]).holds is False
+    assert check(BY_ID["v2-unshuffled"]).holds is False
 
 
 def test_public_codes_that_do_what_the_text_says_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +407,8 @@ def test_public_codes_that_do_what_the_text_says_are_no_slip(monkeypatch: pytest
 
     right = {"T_A_WS": changes.widen, "T_ADelRand": changes.delete_random}
     monkeypatch.setattr(perturbations, "LITERAL", right)
-    assert BY_ID["tn-white-space-code"].check().holds is False
-    assert BY_ID["tn-random-code"].check().holds is False
+    assert check(BY_ID["tn-white-space-code"]).holds is False
+    assert check(BY_ID["tn-random-code"]).holds is False
 
 
 def test_one_reading_of_overlap_would_be_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,28 +417,28 @@ def test_one_reading_of_overlap_would_be_no_slip(monkeypatch: pytest.MonkeyPatch
     def same(*given: object) -> object:
         return {k: one._replace(without_self=one.with_self) for k, one in real(*given).items()}  # type: ignore[arg-type]
 
-    monkeypatch.setattr(beyond_slips_neighbours, "overlaps", same)
-    assert BY_ID["tn-own-vector"].check().holds is False
+    monkeypatch.setattr(neighbourhoods, "overlaps", same)
+    assert check(BY_ID["tn-own-vector"]).holds is False
 
 
 def test_other_ratings_and_the_usual_discount_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = beyond_slips_base.recorded
-    monkeypatch.setattr(beyond_slips_base, "recorded", lambda name: [replace(row, value=0.0) for row in real(name)])
-    assert BY_ID["cs-scale"].check().holds is False
+    real = slips.recorded
+    monkeypatch.setattr(slips, "recorded", lambda name: [replace(row, value=0.0) for row in real(name)])
+    assert check(BY_ID["cs-scale"]).holds is False
     monkeypatch.undo()
 
     def usual(ratings: np.ndarray, k: int) -> float:
         weights = 1 / np.log2(np.arange(len(ratings)) + 2)
         return float((ratings * weights).sum() / (np.sort(ratings)[::-1] * weights).sum())
 
-    monkeypatch.setattr(beyond_slips_csfcube.metrics, "ndcg", usual)
-    assert BY_ID["cs-ndcg-form"].check().holds is False
+    monkeypatch.setattr(slip_rules.metrics, "ndcg", usual)
+    assert check(BY_ID["cs-ndcg-form"]).holds is False
 
 
 def test_rankings_of_all_pairs_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = beyond_slips_base.recorded
-    monkeypatch.setattr(beyond_slips_base, "recorded", lambda name: [replace(row, coverage=1.0) for row in real(name)])
-    assert BY_ID["cs-pools"].check().holds is False
+    real = slips.recorded
+    monkeypatch.setattr(slips, "recorded", lambda name: [replace(row, coverage=1.0) for row in real(name)])
+    assert check(BY_ID["cs-pools"]).holds is False
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
@@ -328,47 +448,51 @@ def test_rankings_of_all_pairs_are_no_slip(monkeypatch: pytest.MonkeyPatch) -> N
 def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Chapter, list[str]]]:
     shown: list[str] = []
     monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
-    before = SEED.set(0)
     yield Chapter("beyond/slips", {"seed": 3}, tmp_path), shown
-    SEED.reset(before)
 
 
 def text_of(shown: list[str]) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", " ".join(shown))))
 
 
-def test_page_counts_groups_and_links_every_number(chapter: tuple[Chapter, list[str]]) -> None:
-    page, shown = chapter
-    found = beyond_slips.check(page, [*SLIPS, *RIGHT])
-    beyond_slips.summary(page, found)
-    assert f"{len(SLIPS)} of {len(SLIPS)} checks" in text_of(shown)
-    for paper, name in PAPERS.items():
-        shown.clear()
-        beyond_slips.slips(page, found, paper)
-        there = [slip for slip in SLIPS if slip.paper == paper]
-        assert f"{name}: {len(there)} items" in text_of(shown)
-        assert all(f'id="slip-{slip.id}"' in shown[0] for slip in there)
-        assert "{" not in text_of(shown) and "nan" not in text_of(shown)
-    shown.clear()
-    beyond_slips.right(page, found)
-    beyond_slips.known(page)
-    assert "All 87 averages are right to the last digit" in text_of(shown)
-    shown.clear()
-    page.finish()
-    drawn = [row for row in page.shown.values() if isinstance(row, beyond_slips_base.Result) and row.kind == "live"]
-    assert {row.seed for row in drawn if row.seed is not None} == {3}
-    thresholds = text_of(shown)
-    assert "50 < AOP-20 < 70" in thresholds
-
-
-def test_an_item_that_is_mended_leaves_the_page_and_is_named(
+def test_a_card_circles_what_the_numbers_say_and_is_gone_with_its_slip(
     chapter: tuple[Chapter, list[str]], corrected: Callable[[Change], None]
 ) -> None:
     page, shown = chapter
-    corrected(CORRECT["cs-digit-lost"])
-    found = beyond_slips.check(page, SLIPS)
-    beyond_slips.summary(page, found)
-    assert "are not shown as slips: cs-digit-lost" in text_of(shown)
-    shown.clear()
-    beyond_slips.slips(page, found, "csfcube")
-    assert 'id="slip-cs-digit-lost"' not in shown[0]
+    slip, columns = BY_ID["cs-bm25-tfidf"], {"one": "CS-T4 | fabs_tfidf; fabs_bm25 | all/r_precision_published"}
+
+    def circled() -> int:
+        shown.clear()
+        on_page.card(
+            page,
+            slip,
+            on_page.check(page, [slip], 3),
+            "{bm25} < x",
+            columns,
+            lambda row: ["one"] if row["one"] < 14 else [],
+        )
+        return " ".join(shown).count("circled")
+
+    assert circled() == 1 and f'id="slip-{slip.id}"' in shown[0]
+    assert "In R-Precision it is behind, 13.50 against 14.59 aggregated" in text_of(shown)
+    corrected(
+        {
+            ("CS-T4", "fabs_bm25", "all/r_precision_published"): "13.40",
+            ("CS-T4", "fabs_tfidf", "all/r_precision_published"): "13.90",
+        }
+    )
+    assert circled() == 2
+    corrected(CORRECT[slip.id])
+    assert circled() == 0 and shown == []
+
+
+def test_every_slip_can_be_searched_and_links_its_numbers(chapter: tuple[Chapter, list[str]]) -> None:
+    page, shown = chapter
+    found = on_page.check(page, SLIPS, 3)
+    table = on_page.searchable(page, SLIPS, found)
+    assert all(f'id="slip-{slip.id}"' in table for slip in SLIPS) and table.count("<tr data-paper=") == len(SLIPS)
+    assert "{" not in text_of([table]) and "nan" not in text_of([table])
+    page.finish()
+    drawn = [row for row in page.shown.values() if isinstance(row, Result) and row.kind == "live"]
+    assert {row.seed for row in drawn if row.seed is not None} == {3}
+    assert "50 < AOP-20 < 70" in text_of(shown)

@@ -324,7 +324,7 @@ def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
     where = "".join(_where(row, name, chapters[name]) for name in row.pages if name in chapters)
     filled = "".join(f"<td>{cell}</td>" for cell in (f"{what}<p>{states}</p>", where, html.escape(row.note)))
     return (
-        f'<tr data-paper="{row.paper}" data-states="{" ".join(row.states)}"><th scope="row" id="{row.id.lower()}">{row.id}</th>'
+        f'<tr data-paper="{row.paper}" data-state="{" ".join(row.states)}"><th scope="row" id="{row.id.lower()}">{row.id}</th>'
         f"{filled}</tr>"
     )
 

@@ -197,14 +197,14 @@ def tasks() -> Panel:
 def facets() -> Panel:
     """The facet explorer: other systems are ranked, on a literature of another size."""
     from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank_all
-    from scirep_core.exhibits import csfcube_errors
     from scirep_core.page.widgets import FacetExplorer
+    from scirep_core.page.widgets.facets import explore
 
     def make(systems: Sequence[str], papers: int, queries: int, shown: int, seed: int) -> FacetExplorer:
         chapter = _chapter("csfcube/errors", data="embedded", papers=papers, encoders=",".join(systems), seed=seed)
         collection: Any = chapter.task("csfcube")
         ranked = rank_all(collection, systems, chapter.files("csfcube"), seed)
-        return csfcube_errors.explorer(chapter, collection, ranked, "", queries, shown)
+        return explore(collection, ranked, "", queries, shown, parameters={"data": "embedded", "papers": papers})
 
     offered = [name for name, named in SYSTEMS.items() if named.kind != "pools"]
     return Panel(

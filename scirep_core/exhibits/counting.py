@@ -9,7 +9,6 @@ papers' columns are: train, test, queries, pairs, papers, labels, clusters, sign
 from __future__ import annotations
 
 import html
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -241,14 +240,9 @@ def by_count(rows: Iterable[Result]) -> dict[tuple[str, str], Result]:
     return {(r.task, r.metric): r for r in rows}
 
 
-def grouped(cell: str) -> str:
-    """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are."""
-    return re.sub(r">(\d{4,})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
-
-
 def number(chapter: Chapter, shown: Number | None, decimals: int = 0) -> str:
     """Return a number as `chapter.number` does, with thousands set apart; "" for none."""
-    return "" if shown is None else grouped(chapter.number(shown, decimals))
+    return "" if shown is None else report.grouped(chapter.number(shown, decimals))
 
 
 def kinds(name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]]]:

@@ -186,22 +186,13 @@ def misprints(chapter: Chapter) -> None:
         chapter.note("; ".join(f"{p.row}: the metric is printed {p.value}, a {p.note}" for p in wrong) + ".")
 
 
-def stated(value: str) -> tuple[float, float]:
-    """Return the least and the largest count that a rounded statement such as `58.3k` can stand for."""
-    digits, thousands = value.replace(",", "").removesuffix("k"), value.endswith("k")
-    if not thousands:
-        return float(digits), float(digits)
-    half = 500.0 / 10 ** len(digits.partition(".")[2])
-    return float(digits) * 1000 - half, float(digits) * 1000 + half
-
-
 def released(chapter: Chapter) -> None:
     """Show the printed sizes beside what the data hub's own pages state, and name those that rounding cannot explain."""
     v2 = lookup("V2-T1")
     cells, off = [], []
     for (name, column), there in lookup("SR-HUB").items():
         printed = [v2[name, part] for part in column.split(" + ")]
-        low, high = stated(there.value)
+        low, high = there.bounds
         same = low <= sum(p.number for p in printed) <= high
         quoted = " + ".join(number(chapter, p) for p in printed)
         if not same:

@@ -136,6 +136,11 @@ def table(
     )
 
 
+def grouped(cell: str) -> str:
+    """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are."""
+    return re.sub(r">(\d{4,})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
+
+
 def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
     """Return a small grey `low to high`, empty where there is no interval."""
     if low is None or high is None:

@@ -48,33 +48,61 @@ class Ranked(NamedTuple):
 
 
 class Named(NamedTuple):
-    """One row of the registry: kind, what it builds on, the name in the paper's tables ("" if it is ours)."""
+    """One row of the registry: kind, what it builds on, the name in the paper's tables ("" if it is ours), a label."""
 
     kind: str
     base: str
     printed: str
     text: str
+    label: str
 
 
 SYSTEMS: dict[str, Named] = {
-    "fabs_tfidf": Named("lexical", "tfidf", "fabs_tfidf", "TF-IDF of facet sentences against abstracts"),
-    "fabs_bm25": Named("lexical", "bm25", "fabs_bm25", "BM25, one index per pool"),
-    "fabs_cbow200": Named("lexical", "cbow", "fabs_cbow200", "mean of 200-d word vectors trained on these abstracts"),
-    "fabs_tfidfcbow200": Named("lexical", "tfidfcbow", "fabs_tfidfcbow200", "IDF-weighted mean of the same vectors"),
-    "minilm_sentences": Named("sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)"),
-    "minilm_facet": Named("facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)"),
-    "minilm_abstract": Named("abstract", "minilm", "", "MiniLM, title and abstract as one text"),
-    "sentbert_pp": Named("sentences", "sentbert_pp", "SentBERT-PP", "paraphrase model, best sentence pair"),
-    "sentbert_nli": Named("sentences", "sentbert_nli", "SentBERT-NLI", "NLI model, best sentence pair"),
-    "unsimcse": Named("sentences", "unsimcse", "UnSimCSE-BERT", "unsupervised SimCSE, best sentence pair"),
-    "susimcse": Named("sentences", "susimcse", "SuSimCSE-BERT", "supervised SimCSE, best sentence pair"),
-    "specter": Named("abstract", "specter", "SPECTER", "SPECTER on title and abstract"),
-    "specter_pools": Named("pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)"),
+    "fabs_tfidf": Named("lexical", "tfidf", "fabs_tfidf", "TF-IDF of facet sentences against abstracts", "TF-IDF"),
+    "fabs_bm25": Named("lexical", "bm25", "fabs_bm25", "BM25, one index per pool", "BM25"),
+    "fabs_cbow200": Named(
+        "lexical", "cbow", "fabs_cbow200", "mean of 200-d word vectors trained on these abstracts", "word vectors"
+    ),
+    "fabs_tfidfcbow200": Named(
+        "lexical",
+        "tfidfcbow",
+        "fabs_tfidfcbow200",
+        "IDF-weighted mean of the same vectors",
+        "word vectors, IDF weights",
+    ),
+    "minilm_sentences": Named(
+        "sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)", "MiniLM, best sentences"
+    ),
+    "minilm_facet": Named(
+        "facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)", "MiniLM, best in facet"
+    ),
+    "minilm_abstract": Named("abstract", "minilm", "", "MiniLM, title and abstract as one text", "MiniLM, abstract"),
+    "sentbert_pp": Named(
+        "sentences", "sentbert_pp", "SentBERT-PP", "paraphrase model, best sentence pair", "SentBERT (paraphrases)"
+    ),
+    "sentbert_nli": Named(
+        "sentences", "sentbert_nli", "SentBERT-NLI", "NLI model, best sentence pair", "SentBERT (NLI)"
+    ),
+    "unsimcse": Named(
+        "sentences", "unsimcse", "UnSimCSE-BERT", "unsupervised SimCSE, best sentence pair", "SimCSE (unsupervised)"
+    ),
+    "susimcse": Named(
+        "sentences", "susimcse", "SuSimCSE-BERT", "supervised SimCSE, best sentence pair", "SimCSE (supervised)"
+    ),
+    "specter": Named("abstract", "specter", "SPECTER", "SPECTER on title and abstract", "SPECTER, encoded here"),
+    "specter_pools": Named(
+        "pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)", "SPECTER"
+    ),
 }
 HERE = {"tfidf": "fabs_tfidf", "bm25": "fabs_bm25"} | {
     spec.base: name for name, spec in SYSTEMS.items() if spec.kind == "abstract"
 }
 """What other tasks call a system -> its name among CSFCube's: an encoder is one vector of title and abstract."""
+WORDS = {name: named.label for name, named in SYSTEMS.items()} | {
+    "random": "floor: random order",
+    "oracle": "ceiling: oracle",
+}
+"""What a page calls systems, floor and ceiling."""
 KINDS = ("sentences", "facet", "abstract")
 LEXICAL: dict[str, Callable[[Sequence[str], int], lexical.Lexical]] = {
     "tfidf": lambda corpus, seed: lexical.tfidf(corpus),
@@ -102,7 +130,7 @@ def resolve(name: str) -> tuple[str, Named]:
     if kind in KINDS and (
         base in ENCODERS or base.count("/") == 1 or ("/" in base and Path(base).expanduser().is_dir())
     ):
-        return f"{base}:{kind}", Named(kind, base, "", f"{base}, {kind}")
+        return f"{base}:{kind}", Named(kind, base, "", f"{base}, {kind}", f"{base}, {kind}")
     raise ConfigError(
         f"unknown system {name!r}; {nearest(name, SYSTEMS)}; or <encoder>:<{'|'.join(KINDS)}> with an encoder, "
         "folder or hub name org/model"

@@ -17,9 +17,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.evaluators.facets.facet_systems import Ranked, Reason
 from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import FACETS
+from scirep_core.kit.records import Query
 from scirep_core.page.widgets.common import (
     Explorer,
     View,
@@ -66,13 +71,6 @@ class CandidateView(NamedTuple):
     title: str
     year: int | None
     sentences: Sequence[tuple[str, str]]
-
-
-class Reason(NamedTuple):
-    """Why a system matched a candidate: (query sentence, candidate sentence, score) from 0, and or (term, weight)."""
-
-    pairs: Sequence[tuple[int, int, float]] = ()
-    terms: Sequence[tuple[str, float]] = ()
 
 
 Reasons = Mapping[str, Mapping[str, Mapping[str, Reason]]]
@@ -151,6 +149,48 @@ def facet_explorer(
         f"texts take {len(json.dumps(texts.papers)):,} bytes, reasons {why:,}"
     )
     return FacetExplorer(within(cap, view, "facet explorer", remedy))
+
+
+def explore(
+    collection: FacetCollection, ranked: Mapping[str, Ranked], query: str = "", queries: int = 12, shown: int = 10,
+    labels: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
+) -> FacetExplorer:  # fmt: skip
+    """Return the explorer over some queries of a ranked collection: the named one first, else evenly over the facets.
+
+    What a reader can open, the first ranks of any system and all relevant papers, every system explains.
+    """
+    chosen = _spread(collection.queries, queries)
+    if query:
+        first = collection.find(query)
+        chosen = [first, *(q for q in chosen if q != first)][: max(queries, 1)]
+    judged = {q.query_id: {j.candidate: j.rating for j in collection.judgements[q]} for q in chosen}
+    rankings = {name: {q.query_id: list(r.system.rankings[q]) for q in chosen} for name, r in ranked.items()}
+    opened = {
+        name: {c for of in rankings.values() for c in of[name][:shown]} | {c for c, rating in rated.items() if rating >= RELEVANT}
+        for name, rated in judged.items()
+    }  # fmt: skip
+    papers = {paper: collection.papers[paper] for paper in sorted({c for rated in judged.values() for c in rated})}
+    sources = [collection.papers[q.paper_id] for q in chosen]
+    return facet_explorer(
+        [QueryView(q.query_id, q.paper_id, q.facet, p.title, p.year, _sentences(p)) for q, p in zip(chosen, sources, strict=True)],
+        {name: CandidateView(paper.title, paper.year, _sentences(paper)) for name, paper in papers.items()},
+        judged, rankings,
+        {name: {q.query_id: {c: r.explain(q, c) for c in rankings[name][q.query_id] if c in opened[q.query_id]} for q in chosen}
+         for name, r in ranked.items()},
+        labels=labels, shown=shown, parameters=parameters,
+    )  # fmt: skip
+
+
+def _sentences(paper: Any) -> list[tuple[str, str]]:
+    return [(s, label.removesuffix("_label")) for s, label in zip(paper.sentences, paper.labels, strict=True)]
+
+
+def _spread(queries: Sequence[Query], count: int) -> list[Query]:
+    """Return `count` queries, facets in turn, two-facet papers first so that a reader can switch the facet."""
+    papers = [q.paper_id for q in queries]
+    by_facet = [sorted((q for q in queries if q.facet == f), key=lambda q: -papers.count(q.paper_id)) for f in FACETS]
+    picked = [q for turn in zip_longest(*by_facet) for q in turn if q][:count]
+    return [q for q in queries if q in picked]
 
 
 class _Texts:

@@ -68,6 +68,14 @@ class Printed(NamedTuple):
         scale = 10.0**self.decimals
         return not self.equals(value) and int(value * scale + 1e-9) == round(self.number * scale)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest count that a rounded statement such as `58.3k` can stand for."""
+        digits, thousands = self.value.replace(",", "").removesuffix("k"), self.value.endswith("k")
+        half = 500.0 / 10 ** len(digits.partition(".")[2]) if thousands else 0.0
+        middle = float(digits) * (1000 if thousands else 1)
+        return middle - half, middle + half
+
 
 @functools.cache
 def table(exhibit: str) -> tuple[Printed, ...]:

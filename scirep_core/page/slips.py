@@ -1,0 +1,125 @@
+"""The register of slips on a page: an entry as a card with its printed table, all entries as a table that can be searched.
+
+found = check(chapter, entries)               evidence by id, with what was computed recorded
+card(chapter, slip, found, title, columns)    the printed table, the odd cells circled, the computation
+searchable(chapter, slips, found)             a row an entry, a search box over them
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Collection, Mapping, Sequence
+from string import Formatter
+
+from scirep_core.page import report
+from scirep_core.page.chapter import Chapter
+from scirep_core.page.rows import Number
+from scirep_core.page.slip_rules import RULES
+from scirep_core.results.published import Printed
+from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, number
+
+Found = Mapping[str, Evidence]
+Columns = Mapping[str, str | Mapping[str, Number]]
+"""Head of a column -> the cells it shows (`exhibit | rows | columns`), or numbers by the name of their row."""
+Circled = Callable[[Mapping[str, float]], Collection[str]]
+"""From a row's numbers by the head of their column to the heads of those that are circled."""
+
+
+class _Shown:
+    """A number in a template: `{name}` as it stands, `{name:2}` with two decimals, `{name:+1}` signed, `{name:y}` a year."""
+
+    def __init__(self, chapter: Chapter, number: Number) -> None:
+        self.chapter, self.number = chapter, number
+
+    def __format__(self, spec: str) -> str:
+        if spec == "y":
+            return self.chapter.number(self.number, 0)
+        decimals = None if isinstance(self.number, Printed) else int(spec.lstrip("+") or 0)
+        return report.grouped(self.chapter.number(self.number, decimals, spec.startswith("+")))
+
+
+def fields(template: str) -> list[str]:
+    """Return the names of the numbers that a template shows.
+
+    >>> fields("printed {cell}, computed {wanted:1}")
+    ['cell', 'wanted']
+    """
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
+
+
+def filled(chapter: Chapter, template: str, evidence: Evidence) -> str:
+    """Return a template with its numbers as links to their origins."""
+    numbers: dict[str, Number] = {**evidence.printed, **evidence.made}
+    return template.format(**{name: _Shown(chapter, numbers[name]) for name in fields(template)})
+
+
+def check(chapter: Chapter, entries: Sequence[Slip], seed: int) -> dict[str, Evidence]:
+    """Run the check of every entry, record what it computed, and return the evidence by id."""
+    found = {}
+    for entry in entries:
+        evidence = entry.check(RULES, seed)
+        mine = {name: row for name, row in evidence.made.items() if row.kind != "recorded"}
+        made = dict(zip(mine, chapter.record(mine.values()), strict=True))
+        found[entry.id] = evidence._replace(made={**evidence.made, **made})
+    return found
+
+
+def card(
+    chapter: Chapter, slip: Slip, found: Found, title: str, columns: Columns, circled: Circled, along: str = "row"
+) -> None:  # fmt: skip
+    """Show an entry as a card, nothing where its check does not find it.
+
+    Args:
+        title: a template over the entry's numbers, what is to be seen in the table.
+        along: "row" or "column": what of a printed cell names its row of the card's table.
+    """
+    evidence = found[slip.id]
+    if not evidence.holds:
+        return
+    there: dict[str, Mapping[str, Number]] = {
+        head: {getattr(p, along): p for p in cells(of)} if isinstance(of, str) else of for head, of in columns.items()
+    }
+    body, classes = [], []
+    for name in dict.fromkeys(name for of in there.values() for name in of):
+        numbers = {head: of[name] for head, of in there.items() if name in of}
+        odd = circled({head: number(one) for head, one in numbers.items()})
+        body.append(
+            [html.escape(name), *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there)]
+        )
+        kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
+        classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
+    heads = ["", *(html.escape(head).replace("\n", "<br>") for head in there)]
+    texts = [
+        (head, filled(chapter, text, evidence))
+        for head, text in (("Printed.", slip.says), ("Computed.", slip.shows), ("Does it matter?", slip.matters))
+    ]
+    said = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
+    where = f"{PAPERS[slip.paper]}, {slip.where}"
+    chapter.show(
+        f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, evidence)}</p>'
+        f"{report.table(heads, body, html.escape(where), classes)}<div>{said}</div></div>"
+    )
+
+
+def searchable(chapter: Chapter, slips: Sequence[Slip], found: Found) -> str:
+    """Return entries as a table with a search box and filters by paper and kind (`book/_static/coverage.js`)."""
+    papers = "".join(f'<option value="{key}">{html.escape(name)}</option>' for key, name in PAPERS.items())
+    kinds = "".join(f'<option value="{i}">{kind}</option>' for i, kind in enumerate(KINDS))
+    body = []
+    for slip in slips:
+        says, shows, matters = (filled(chapter, text, found[slip.id]) for text in (slip.says, slip.shows, slip.matters))
+        where = f"{html.escape(PAPERS[slip.paper])}<br>{html.escape(slip.where)}<br><small>{slip.kind}</small>"
+        body.append(
+            f'<tr data-paper="{slip.paper}" data-kind="{KINDS.index(slip.kind)}"><th scope="row" id="slip-{slip.id}">{where}</th>'
+            f"<td>{says}</td><td>{shows}</td><td>{matters}</td></tr>"
+        )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("where", "printed", "computed", "does it matter?"))
+    return (
+        '<form class="scirep-filter" role="search" aria-label="Slips" hidden>'
+        '<label>Search <input type="search" name="words" placeholder="rounding, Table 2, SPECTER" autocomplete="off"></label>'
+        f'<label>Paper <select name="paper"><option value="">all</option>{papers}</select></label>'
+        f'<label>Kind <select name="kind"><option value="">any</option>{kinds}</select></label>'
+        '<button type="reset">Show all</button> <output aria-live="polite"></output></form>'
+        f'<section><table class="scirep-coverage"><caption>{len(body)} slips</caption><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></section>"
+    )
