@@ -25,8 +25,7 @@ from scirep_core.exhibits.beyond_slips_base import (
     counted,
     worked,
 )
-from scirep_core.exhibits.neighbours_short_queries import MODELS, SETS
-from scirep_core.exhibits.neighbours_short_table3 import noise_of_shares
+from scirep_core.exhibits.neighbours_shared import MODELS, SETS, noise_of_shares
 from scirep_core.results.published import Printed, lookup
 
 PAPER = "neighbours"

@@ -19,7 +19,7 @@ from scirep_core.exhibits.beyond_slips_csfcube import PRINTED_METRICS, gap
 from scirep_core.exhibits.beyond_slips_neighbours import ranked
 from scirep_core.exhibits.beyond_slips_scimult import LINEAR, mean
 from scirep_core.exhibits.beyond_slips_scirepeval_v1 import RATIO, A, B, leads
-from scirep_core.exhibits.neighbours_short_queries import SETS
+from scirep_core.exhibits.neighbours_shared import SETS
 from scirep_core.exhibits.scimult_print import AVERAGE, FFN, VANILLA, VARIANTS
 from scirep_core.results.published import Printed, lookup
 
