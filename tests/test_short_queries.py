@@ -52,7 +52,7 @@ def drawn(n: int = N, seed: int = 0) -> np.ndarray:
 
 
 def texts_of(task: Task, titles: np.ndarray, whole: np.ndarray, reader: Reader | None = None) -> Texts:
-    return texts_of(task, 0, titles, whole, reader)
+    return Texts(task, 0, "minilm", "f", titles, whole, reader)
 
 
 def noisy(n: int = N, noise: float = 1.5, of: Task | None = None) -> Texts:
