@@ -32,6 +32,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "beyond/slips": {},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
+    "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -189,6 +190,28 @@ def test_without_recorded_rows_retrieval_says_nothing_of_real_papers(page, monke
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "The paper says White", "MiniLM finds")) for line in lines)
     assert not any("holds" in line or "hold for" in line for line in lines)
+
+
+def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_them(page, monkeypatch) -> None:
+    name = "neighbours/short_queries"
+    fewer = {(one, "Task II/OAG-BERT/T100"): "20.0" for one, _ in published.lookup("TN-T3")}
+    reprint(monkeypatch, TN_T3=fewer, TN_T9={("ACL-ANTH", "standardised/SPECTER/T100"): "98.0"})
+
+    def change(row: Any) -> Any:
+        if row.metric == "pieces of abstracts taken for titles, %":
+            return replace(row, value=20.0, low=18.0, high=22.0)
+        lost = row.encoder == "lsa" and row.metric == "t100, at the printed size" and row.split == "task-I"
+        return replace(row, value=60.0, low=57.0, high=63.0) if lost else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "falls on each collection, as it must" in paper and paper.endswith("open proof")
+    assert "20.0 % of equally short pieces" in real and real.endswith("does not hold proof")
+    assert "Our encoders find more papers by their titles than SPECTER does in print, in 9 of 12 comparisons" in lines
+    assert "Style sets titles apart, not length" in lines
+    assert any("12 of 14 printed values of standardised SPECTER" in line for line in lines)
 
 
 def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from scirep_core.data import TASKS
 from scirep_core.data.perturbations.altered import Made, alter
+from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import Collection, Task
 from scirep_core.encoders import SENTENCES, Encoder, load_encoder
 from scirep_core.encoders.latent import TERMS, Latent
 from scirep_core.encoders.vectors.embed import embed
+from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
 from scirep_core.exhibits.counting import Gathered, gather
@@ -30,7 +32,11 @@ from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
+from scirep_core.results.published import lookup
 
+MODELS = ("SciBERT", "SPECTER", "OAG-BERT")
+SETS = ("Arxiv-MATH", "Arxiv-HEP", "Arxiv-QBIO", "Arxiv-ECON", "Arxiv-CS-SY", "ICLR", "ACL-ANTH")
+"""The printed data sets in the order of Tables 3 and 9."""
 COLLECTIONS = tuple(name for name, spec in TASKS.items() if spec.paper == "neighbours")
 FORMAT: Format = "PRX"
 AT_ONCE = 8
@@ -138,6 +144,27 @@ def named(encoder: str) -> str:
     """Return how an encoder is called on the page: `minilm:bfloat16` is MiniLM (bfloat16)."""
     name, _, kind = encoder.partition(":")
     return (f"{NAMES[name]} ({kind})" if kind else NAMES[name]) if name in NAMES else encoder
+
+
+def printed_set(task: str) -> str:
+    """Return the printed data set that a collection is, or is a sample of; a collection of one's own goes by its own name."""
+    like = SAMPLES[task].like if task in SAMPLES else task
+    return TASKS[like].title if like in TASKS else task
+
+
+def printed_size(name: str) -> int:
+    """Return how many papers a printed data set has (Table 2); 0 for a collection of one's own."""
+    size = lookup("TN-T2").get((name, "#Papers"))
+    return int(size.number) if size else 0
+
+
+def noise_of_shares(shares: Sequence[float], name: str) -> float:
+    """Return half of the 95 % interval of a difference between two shares in %, each of its own 1,000 papers of a set.
+
+    1.96 sd sqrt(2 (1 - 1000 / N) / 1000), with N papers and sd = sqrt(p (1 - p)) of a query's share p.
+    """
+    p = float(np.mean(shares)) / 100
+    return 196 * float(np.sqrt(2 * (1 - QUERIES / printed_size(name)) * p * (1 - p) / QUERIES))
 
 
 def signed(rows: Sequence[Result], encoder: Encoder) -> list[Result]:

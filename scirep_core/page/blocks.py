@@ -97,7 +97,7 @@ def _cell(
 @report.styled
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
-    title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, note: str = "",
+    title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, note: str = "", summary: str = "",
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -107,6 +107,7 @@ def forest(
         alt: what is seen, for who cannot see it.
         zero: whether a line marks 0, as for differences.
         note: what else the caption has to say (HTML).
+        summary: what is clicked to see the drawing; "" for an open one.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
@@ -123,7 +124,8 @@ def forest(
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )
-        chapter.show(fold(f"The figure of {INVENTED}", drawn) if folded else drawn)
+        head = f"{summary or 'The figure'} of {INVENTED}" if folded else summary
+        chapter.show(fold(head, drawn) if head else drawn)
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
