@@ -62,9 +62,12 @@ def table(
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     words = {key: label(labels, key) for key in (*lines, *columns)}
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
-        there = [(c, kind) for c in columns for kind, found in kinds.items() if any((line, c) in found for line in lines)]
+        there = [
+            (c, kind) for c in columns for kind, found in kinds.items() if any((line, c) in found for line in lines)
+        ]
         body = [
-            (line, [_cell(chapter, exhibit, kinds[kind], line, c, decimals, best) for c, kind in there]) for line in lines
+            (line, [_cell(chapter, exhibit, kinds[kind], line, c, decimals, best) for c, kind in there])
+            for line in lines
         ]
         body = [(line, row) for line, row in body if any(row)]
         if not body:
