@@ -31,6 +31,8 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "beyond/slips": {},
+    "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
+    "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
 }
@@ -288,3 +290,36 @@ def test_failures_are_said_as_the_recorded_ranks_and_rates_have_them(page, monke
     assert "0 go with its score." in real
     changed(monkeypatch, lambda row: None)
     assert not any(line.startswith("Real papers say") for line in page(name, **PAGES[name]))
+
+
+def test_overlap_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkeypatch) -> None:
+    name = "neighbours/overlap"
+    reprint(
+        monkeypatch,
+        TN_T4={("ICLR", "LL-PS/SciBERT"): "20.0", ("ACL-ANTH", "LL-PS/SPECTER"): "68.0"},
+        TN_T5={("SciBERT", "LL-HS"): "74.0", ("SPECTER", "LL-PS"): "60.0", ("OAG-BERT", "LO-DS"): "30"},
+    )
+
+    def change(row: Any) -> Any:
+        step = row.metric == "difference of aop@10" and row.split == "LO-HS - LL-PS"
+        return replace(row, value=-2.0, low=-3.0, high=-1.0) if step and row.encoder == "minilm:bfloat16" else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "keeps that order in 4 of 21 rows. does not hold" in paper
+    assert "MiniLM breaks the order" in real and real.endswith("does not hold proof")
+    (title,) = [line for line in lines if line.startswith("MiniLM does not lose its neighbours")]
+    assert title.endswith("in print, SPECTER does")
+    (order,) = [line for line in lines if line.startswith("In Table 4 the order is kept")]
+    assert "by SciBERT in 3 , by SPECTER in 1 , by OAG-BERT in 0 of 7" in order and "in 13 of 21 rows" in order
+    (good,) = [line for line in lines if line.startswith("Within the threshold")]
+    assert "SciBERT in 1, SPECTER in 4, OAG-BERT in 0" in good and "the paper says itself" not in good
+
+
+def test_without_recorded_rows_overlap_says_nothing_of_real_papers(page, monkeypatch) -> None:
+    changed(monkeypatch, lambda row: None)
+    lines = page("neighbours/overlap", **PAGES["neighbours/overlap"])
+    assert not any("MiniLM" in line or line.startswith("Real papers say") for line in lines)
+    assert any("keeps that order in 2 of 21 rows" in line for line in lines)

@@ -208,6 +208,25 @@ def test_the_best_of_each_column_and_kind_is_marked(chapter, parts):
     assert re.findall(r"<strong>.*?>([\d.]+)<", parts[0]) == ["0.45", "0.90"]
 
 
+def test_what_is_best_may_be_said_of_a_line_and_a_number(chapter, parts):
+    shown = exhibit([row(value=0.1), row(value=0.9, facet="result")], printed=())
+    chapter.table("T", shown, best=lambda line, number: line == "background" and number.value < 0.5)
+    assert re.findall(r"<strong>.*?>([\d.]+)<", parts[0]) == ["0.1"]
+
+
+def test_columns_of_which_only_one_kind_has_numbers_have_it_below_their_name(chapter, parts):
+    shown = Exhibit(
+        {("background", "SPECTER"): lookup("CS-T2")["background", "pre/spearman"]},
+        {REAL: {("background", "minilm"): row()}, INVENTED: {("background", "minilm"): row(source="embedded")}},
+    )
+    chapter.table("T", shown, columns=["SPECTER", "minilm", "nobody"], labels={"minilm": "MiniLM"}, decimals=2)
+    assert "SPECTER printed MiniLM real papers background 0.45 0.46" in text(parts[0]) and "nobody" not in parts[0]
+    assert 'class="published"' in parts[0] and 'class="recorded"' in parts[0]
+    assert "SPECTER" not in parts[1] and f"T ({INVENTED}) MiniLM background 0.46" in text(parts[1])
+    chapter.forest("f", shown, columns=["SPECTER", "minilm", "nobody"], title="t", axis="a", alt="b")
+    assert ">SPECTER<" in parts[2] and "nobody" not in parts[2] and "SPECTER" not in parts[3]
+
+
 def test_strange_names_are_text_in_tables_and_figures(chapter, parts):
     shown = exhibit([row(facet=HOSTILE), row(HOSTILE), row("$x^$")], printed=())
     for labels in ({}, dict.fromkeys(shown.axis(0) + shown.axis(1), HOSTILE)):

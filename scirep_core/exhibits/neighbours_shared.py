@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data import TASKS
+from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.data.perturbations.altered import Made, alter
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import Collection, Task
@@ -31,6 +32,7 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
+from scirep_core.page.rows import Exhibit
 from scirep_core.results import Result
 from scirep_core.results.published import lookup
 
@@ -43,6 +45,20 @@ AT_ONCE = 8
 """Codes whose texts are written out and encoded together: of 10,000 papers 80,000 texts, 70 MB."""
 NAMES = {"minilm": "MiniLM", "lsa": "words (latent)", "characters": "characters (latent)"}
 """How encoders are called on the page; others go by their own name."""
+MINILM = ("minilm", "acl_anth")
+"""The language model and the collection of the recorded runs, as `system` has them."""
+_MEANING = {"HS": "highly similar", "PS": "partially similar", "DS": "dissimilar"}
+_FORM = {"LL": "lossless", "LO": "lossy"}
+WORDS = {name: f"{_MEANING[name[3:]]}, {_FORM[name[:2]]}" for name in CATEGORIES}
+WORDS |= {code: change.words for code, change in PERTURBATIONS.items()}
+"""Categories and codes in words."""
+BY_CODE = {
+    code: f"{WORDS[code]}\n{code}, {WORDS[category]}"
+    for category in CATEGORIES
+    for code, change in PERTURBATIONS.items()
+    if change.category == category
+}
+"""Codes by category, in words with their name: the lines of a table of all changes."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +181,23 @@ def noise_of_shares(shares: Sequence[float], name: str) -> float:
     """
     p = float(np.mean(shares)) / 100
     return 196 * float(np.sqrt(2 * (1 - QUERIES / printed_size(name)) * p * (1 - p) / QUERIES))
+
+
+def system(row: Result) -> tuple[str, str] | None:
+    """Return a row's model and collection; a difference of two systems has none, and neither has a number of texts alone."""
+    return (row.encoder.partition(":")[0], row.task.partition("/")[2]) if row.encoder and not row.of_systems else None
+
+
+def systems(exhibit: Exhibit) -> dict[tuple[str, str], str]:
+    """Return the systems of ours among an exhibit's columns as `system` has them, in words; the collection where there are two."""
+    ours = list(dict.fromkeys(column for cells in exhibit.ours.values() for _, column in cells))
+    several = len({collection for _, collection in ours}) > 1
+    return {key: named(key[0]) + (f", {key[1]}" if several else "") for key in ours}
+
+
+def between(row: Result) -> tuple[tuple[str, str] | None, ...] | None:
+    """Return the two systems of a difference of systems, else None."""
+    return tuple(system(replace(row, encoder=name, against="")) for name in row.systems) if row.of_systems else None
 
 
 def signed(rows: Sequence[Result], encoder: Encoder) -> list[Result]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from scirep_core.page.chapter import Chapter
 
 Labels = Mapping[Any, str]
+Best = Callable[[Any, Number], bool]
+"""Whether a line's number is to be marked."""
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented"}
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
 
@@ -45,31 +47,38 @@ def value_of(number: Number) -> float:
 
 def table(
     chapter: Chapter, caption: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (),
-    labels: Labels | None = None, first: str = "", decimals: int = 1, best: bool = False, summary: str = "",
+    labels: Labels | None = None, first: str = "", decimals: int = 1, best: bool | Best = False, summary: str = "",
 ) -> None:  # fmt: skip
-    """Show an exhibit as a table; lines without a number are left out, and so is a table without lines.
+    """Show an exhibit as a table; lines and columns without a number are left out, and so is a table without lines.
+
+    Where some columns are printed and others ours, each has its kind below its name.
 
     Args:
         caption, first: HTML; what the table shows, and the head of its first column.
         decimals: of our numbers where none is printed beside them.
-        best: whether the highest number of each column is bold.
+        best: whether the highest number of each column is bold; or what says so of a line and a number.
         summary: what is clicked to see the table, where a figure has said it all; "" for an open one.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     words = {key: label(labels, key) for key in (*lines, *columns)}
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
+        there = [
+            (c, kind) for c in columns for kind, found in kinds.items() if any((line, c) in found for line in lines)
+        ]
         body = [
-            (line, [_cell(chapter, exhibit, found, line, column, decimals, best) for column in columns for found in kinds.values()])
+            (line, [_cell(chapter, exhibit, kinds[kind], line, c, decimals, best) for c, kind in there])
             for line in lines
-        ]  # fmt: skip
+        ]
         body = [(line, row) for line, row in body if any(row)]
         if not body:
             continue
-        names = [*kinds] * len(columns)
-        heads, groups = (names, [words[c] for c in columns]) if len(kinds) > 1 else ([words[c] for c in columns], [])
-        text = caption if len(kinds) > 1 else f"{caption} ({next(iter(kinds))})"
+        names, of = (list(dict.fromkeys(keys)) for keys in zip(*there, strict=True))
+        heads, groups = [words[c] if len(of) == 1 else f"{words[c]}<br><small>{kind}</small>" for c, kind in there], []
+        if 1 < len(of) == len(there) / len(names):
+            heads, groups = [kind for _, kind in there], [words[c] for c in names]
+        text = f"{caption} ({of[0]})" if len(of) == 1 else caption
         shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
-                             [["", *map(kind_of, names)]] * len(body), groups)  # fmt: skip
+                             [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
         head = f"{summary}{'; ' if summary else ''}{INVENTED}" if folded else summary
         chapter.show(fold(head, shown) if head else shown)
 
@@ -80,13 +89,15 @@ def fold(summary: str, content: str) -> str:
 
 
 def _cell(
-    chapter: Chapter, exhibit: Exhibit, found: Cells, line: Any, column: Any, decimals: int, best: bool
+    chapter: Chapter, exhibit: Exhibit, found: Cells, line: Any, column: Any, decimals: int, best: bool | Best
 ) -> str:  # fmt: skip
     number = found.get((line, column))
     if number is None:
         return ""
     printed = exhibit.printed.get((line, column))
     shown = chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals)
+    if callable(best):
+        return f"<strong>{shown}</strong>" if best(line, number) else shown
     highest = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)
     return f"<strong>{shown}</strong>" if highest else shown
 
@@ -114,8 +125,9 @@ def forest(
         there = [line for line in lines if any((line, c) in found for c in columns for found in kinds.values())]
         if not there:
             continue
-        figure, frame = _forest(kinds, there, columns, labels or {}, axis, zero)
-        marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in columns]
+        panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero)
+        marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
         of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
@@ -149,10 +161,12 @@ def _forest(
     figure, panels = report.subplots(
         1, len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
-    shift = np.linspace(0.22, -0.22, len(kinds)) if len(kinds) > 1 else np.zeros(1)
     rows = []
     for ax, column in zip(panels[0], columns, strict=True):
-        for (kind, found), off in zip(kinds.items(), shift, strict=True):
+        here = [kind for kind, found in kinds.items() if any((line, column) in found for line in lines)]
+        shift = dict(zip(here, np.linspace(0.22, -0.22, len(here)) if len(here) > 1 else np.zeros(1), strict=True))
+        for kind, found in kinds.items():
+            off = shift.get(kind, 0.0)
             marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
             look = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {})
             for y, number in marks.items():
