@@ -40,7 +40,9 @@ from scirep_core.training.checkpoint import (
     At,
     Log,
     append,
+    curve_of,
     identity,
+    mean_losses,
     read_checkpoint,
     read_log,
     resume,
@@ -88,6 +90,8 @@ class Trained(NamedTuple):
         documents_per_second: encoded and trained on, by all processes.
         mfu: share of the measured matrix-multiply rate, of each device.
         best: {step, loss, losses} of the best look at the validation tasks, whose weights the model has; None without.
+        curve: of each look {step, documents, losses, validation, measures}: encoded so far, mean training losses since the look
+            before, and what was seen.
     """
 
     steps: int
@@ -96,6 +100,7 @@ class Trained(NamedTuple):
     documents_per_second: float
     mfu: float
     best: dict[str, Any] | None
+    curve: list[dict[str, Any]]
 
 
 def train(
@@ -432,18 +437,11 @@ def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
 
 def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int, at: At) -> Trained:
     """Return what the log says of a training."""
-    rows = [row for row in read_log(folder) if "losses" in row]
-    documents, operations, seconds = (
-        sum(r["documents"] for r in rows),
-        sum(r["flops"] for r in rows),
-        rows[-1]["seconds"],
-    )
-    found: dict[str, list[float]] = {}
-    for row in rows[-max(len(rows) // 10, 1) :]:
-        for name, loss in row["losses"].items():
-            found.setdefault(name, []).append(loss)
-    rate = matrix_rate(str(model.trunk.words.weight.device), config.precision)
+    log = list(read_log(folder))
+    rows = [row for row in log if "losses" in row]
+    documents, operations = (sum(row[what] for row in rows) for what in ("documents", "flops"))
+    seconds, rate = rows[-1]["seconds"], matrix_rate(str(model.trunk.words.weight.device), config.precision)
     return Trained(
-        at.step, {name: sum(some) / len(some) for name, some in found.items()}, seconds, documents / max(seconds, 1e-9),
-        operations / max(seconds, 1e-9) / rate / world, at.best,
+        at.step, mean_losses(rows[-max(len(rows) // 10, 1) :]), seconds, documents / max(seconds, 1e-9),
+        operations / max(seconds, 1e-9) / rate / world, at.best, curve_of(log),
     )  # fmt: skip
