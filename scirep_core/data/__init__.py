@@ -8,6 +8,7 @@
     folder.py      a user's own task folders
     sources.py     where files are: embedded (written on first use), real (through manifests), a folder
     export.py      every embedded task as files
+    open/          the open literature: real papers of nine public sources, "open/..."
 
 `load_task` finds the data of one task and reads it.
 """
@@ -44,9 +45,10 @@ READERS: dict[str, Callable[[TaskSpec, str, Path, str], Task]] = {
 
 def names() -> list[str]:
     """Return the names `load_task` knows."""
+    from scirep_core.data.open.tasks import OPEN
     from scirep_core.data.readers.samples import SAMPLES
 
-    return [*TASKS, *SAMPLES, *MORE]
+    return [*TASKS, *SAMPLES, *OPEN, *MORE]
 
 
 def locate(name: str, source: str = "embedded", papers: int = PAPERS, seed: int = 0) -> Path:
@@ -73,9 +75,10 @@ def load_task(
     """Return a task's data.
 
     Args:
-        name_or_folder: a name of `TASKS` or `MORE`, a real sample (`sample/...`), or a folder with a task.json (or just the
-            files of CSFCube).
-        source: embedded, real, or a folder with the collection's published files.
+        name_or_folder: a name of `TASKS` or `MORE`, a real sample (`sample/...`), a task of the open literature
+            (`open/...`), or a folder with a task.json (or just the files of CSFCube).
+        source: embedded, real, or a folder with the collection's published files. What is named sample/ or open/ has one
+            source alone, whatever is said here.
         papers, seed: size and seed of the embedded literature.
 
     >>> load_task("csfcube/metod")  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -90,6 +93,12 @@ def load_task(
         from scirep_core.data.readers.samples import read_sample
 
         return read_sample(name, fetch)
+    if name.startswith("open/") and not Path(name).is_dir():
+        from scirep_core.data.open import tasks as open_tasks
+
+        if name not in open_tasks.OPEN:
+            raise _unknown(name)
+        return open_tasks.load(name)
     if name in MORE:
         return _further(name)
     path = Path(name).expanduser()

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from scirep_core.data.task import FewShot, TaskType
 from scirep_core.kit.formats import Format
 
-Reader = Literal["scirepeval", "s2and", "mdcr", "scimult", "beir", "recommendation", "neighbours", "csfcube"]
+Reader = Literal["scirepeval", "s2and", "mdcr", "scimult", "beir", "recommendation", "neighbours", "csfcube", "open"]
 
 
 class TaskSpec(NamedTuple):

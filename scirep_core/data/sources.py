@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,17 +65,34 @@ def ensure(root: Path, collection: str, papers: int, seed: int) -> Path:
 
     Raises ConfigError as `check_size` does, CacheError where the folder cannot be written.
     """
+    check_size(papers, seed)
+    return sealed(root, collection, lambda: _write(root, collection, papers, seed))
+
+
+def sealed(root: Path, collection: str, write: Callable[[], Iterable[Path]]) -> Path:
+    """Have a collection written below `root` unless it is there, whole and unaltered. Returns `root`.
+
+    Args:
+        write: writes it, and returns its files. A lock keeps other processes from it.
+
+    Raises CacheError where the folder cannot be written.
+    """
     from filelock import FileLock  # names are read without it
 
-    check_size(papers, seed)
     if sound(root, collection):
         return root
     try:
         root.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(root / f".{collection}.lock")
-        with lock:
+        with FileLock(root / f".{collection}.lock"):
             if not sound(root, collection):
-                _write(root, collection, papers, seed)
+                seal = seal_of(root, collection)
+                seal.unlink(missing_ok=True)
+                for folder in _folders(collection):
+                    shutil.rmtree(root / folder, ignore_errors=True)
+                files = sorted(write())
+                sync_tree(root)
+                listed = {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files}
+                write_json(seal, listed)
     except OSError as error:
         raise CacheError(
             f"{root}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
@@ -87,11 +105,7 @@ def seal_of(root: Path, collection: str) -> Path:
     return root / ".sealed" / f"{collection}.json"
 
 
-def _write(root: Path, collection: str, papers: int, seed: int) -> None:
-    seal = seal_of(root, collection)
-    seal.unlink(missing_ok=True)
-    for folder in _folders(collection):
-        shutil.rmtree(root / folder, ignore_errors=True)
+def _write(root: Path, collection: str, papers: int, seed: int) -> list[Path]:
     if collection == "csfcube":
         from scirep_core.data.literature import write_csfcube
 
@@ -101,9 +115,9 @@ def _write(root: Path, collection: str, papers: int, seed: int) -> None:
 
         write_collection(root, collection, literature(papers, seed))
     files = [p for folder in _folders(collection) for p in (root / folder).rglob("*") if p.is_file()]
-    files += [path for name, spec in TASKS.items() if spec.reader == collection and (path := oracle_of(root, name))]
-    sync_tree(root)
-    write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in sorted(files)})
+    return files + [
+        path for name, spec in TASKS.items() if spec.reader == collection and (path := oracle_of(root, name))
+    ]
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,0 +1,206 @@
+"""The papers of the open literature, the part each belongs to, and the leak rule.
+
+A paper's part follows from its id alone, h = int(sha256(paper_id)[:8], 16):
+
+    h mod 5      0 test, 1 dev, 2 to 4 train
+    of a corpus that was published without its papers of h mod 5 = 0 (ACL, ML papers): 1 test; of the others a tenth, by the
+    next eight digits of the hash, is dev, the rest train
+
+A query, pair or judgement counts only if all its papers are of one part. SciFact's own split is kept: what a dev claim cites is
+test, the other abstracts are dev (h mod 5 = 1) or train, and a claim is of the part of what it cites.
+
+The leak rule: a paper whose normalised title (`overlap.title_key`) stands in the test part of any corpus or in any held-out
+collection is neither train nor dev; one whose title stands in dev is not train.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from scirep_core.data.open import folder
+from scirep_core.data.overlap import title_key
+from scirep_core.data.readers import csfcube
+from scirep_core.data.readers.samples import read_sample
+from scirep_core.data.task import Task
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import Paper, read_jsonl
+from scirep_core.kit.store import sha256_bytes
+
+Part = Literal["train", "dev", "test", ""]
+"""Of a paper; "" is none: the leak rule left it out."""
+WITHOUT_ZERO = ("acl", "ml")
+"""Corpora that were published without their papers of h mod 5 = 0."""
+HELD_OUT = ("biomimicry", "pubmedqa", "reviewer_match", "cranfield")
+"""Compact files that are held out whole."""
+SAMPLES = ("drsm", "peer_review_score", "cite_prediction", "search", "s2and")
+"""Real samples (`readers/samples.py`) that are held out whole."""
+
+CLASSIC = {"cacm": "cacm", "cisi": "cisi", "cranfield": "cran"}
+"""Collection of classic_ir -> how its files and ids begin."""
+
+
+class Record(NamedTuple):
+    """A paper of a corpus, with its row of the compact file."""
+
+    corpus: str
+    paper: Paper
+    row: Mapping[str, Any]
+
+
+def bucket(key: str, of: int, start: int = 0) -> int:
+    """Return eight digits of an id's SHA-256, from digit `start`, as a number modulo `of`."""
+    return int(sha256_bytes(key.encode())[start : start + 8], 16) % of
+
+
+def part_of(paper_id: str, corpus: str) -> Part:
+    """Return the part a paper belongs to before the leak rule.
+
+    >>> part_of("vis:10.1109/infvis.1995.528680", "vis")
+    'train'
+    """
+    h = bucket(paper_id, 5)
+    if corpus not in WITHOUT_ZERO:
+        return "test" if h == 0 else "dev" if h == 1 else "train"
+    return "test" if h == 1 else "dev" if bucket(paper_id, 10, 8) == 0 else "train"
+
+
+# --- the compact files ------------------------------------------------------------------------------------------------
+
+
+def tsv(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a compact .tsv.gz below its header. Raises DataError with the line of a row of another width."""
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        width = len(next(stream).split("\t"))
+        for line, text in enumerate(stream, start=2):
+            row = text.rstrip("\n").split("\t")
+            if len(row) != width:
+                raise DataError(path, line, f"{len(row)} cells where the header has {width}", "Fetch the file again")
+            yield row
+
+
+def _papers(corpus: str, path: Path, key: str = "paper_id", title: str = "title", prefix: str = "") -> Iterator[Record]:
+    for _, row in read_jsonl(path):
+        abstract = row["abstract"] if isinstance(row["abstract"], str) else " ".join(row["abstract"])
+        yield Record(corpus, Paper(prefix + row[key], row[title], abstract, row.get("year")), row)
+
+
+@functools.cache
+def records(corpus: str) -> Mapping[str, Record]:
+    """Return the papers of a corpus by id, in the order of the compact file. Reviewers' papers without an abstract are left
+    out; of the classic collections, half of CACM has a title alone.
+
+    Args:
+        corpus: acl, vis, synergy, arxiv, ml (papers with years and citations), scifact, cacm, cisi, cranfield, biomimicry,
+            pubmedqa, reviewer_match.
+    """
+    bare = corpus in CLASSIC
+    return {record.paper.paper_id: record for record in _read(corpus) if bare or record.paper.abstract}
+
+
+def _read(corpus: str) -> Iterator[Record]:
+    if corpus == "ml":
+        from scirep_core.data.manifests import fetch
+
+        return _papers(corpus, fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")
+    if corpus == "scifact":
+        return _papers(corpus, folder("scifact_corpus") / "corpus.jsonl.gz", "doc_id", prefix="scifact:")
+    if corpus in CLASSIC:
+        return _papers(corpus, folder("classic_ir") / f"{CLASSIC[corpus]}_docs.jsonl.gz", "doc_id")
+    source = {"acl": "acl_graph", "synergy": "synergy_openalex", "arxiv": "arxiv_cs"}.get(corpus, corpus)
+    return _papers(corpus, folder(source) / "papers.jsonl.gz", title="question" if corpus == "pubmedqa" else "title")
+
+
+class Claims(NamedTuple):
+    """SciFact: the text of each claim, and what it cites, by split of its own."""
+
+    texts: Mapping[str, str]
+    cited: Mapping[Literal["train", "dev"], Mapping[str, tuple[str, ...]]]
+
+
+@functools.cache
+def claims() -> Claims:
+    """Return SciFact's claims with the abstracts they cite."""
+    from scirep_core.data.manifests import fetch
+
+    source, texts, there = fetch("scifact_sample"), dict[str, str](), records("scifact")
+    cited: dict[Literal["train", "dev"], dict[str, tuple[str, ...]]] = {"train": {}, "dev": {}}
+    for split, of in cited.items():
+        for _, row in read_jsonl(source / f"claims_{split}.jsonl"):
+            key = f"claim:{row['id']}"
+            texts[key] = row["claim"]
+            of[key] = tuple(doc for one in row["cited_doc_ids"] if (doc := f"scifact:{one}") in there)
+    return Claims(texts, cited)
+
+
+# --- parts and the leak rule ------------------------------------------------------------------------------------------
+
+CORPORA = ("acl", "vis", "synergy", "arxiv", "ml", "scifact", "cacm", "cisi")
+"""Corpora that are split: training tasks are made of them, and held-out ones of their test parts."""
+
+
+@functools.cache
+def parts() -> Mapping[str, Part]:
+    """Return the part of every paper of `CORPORA`, by id, after the leak rule."""
+    asked = {doc for docs in claims().cited["dev"].values() for doc in docs}
+    found: dict[str, Part] = {}
+    keys: dict[str, str] = {}
+    for corpus in CORPORA:
+        for key, record in records(corpus).items():
+            part = part_of(key, corpus)
+            if corpus == "scifact":
+                part = "test" if key in asked else "dev" if part == "dev" else "train"
+            found[key], keys[key] = part, title_key(record.paper.title)
+    tested = {keys[key] for key, part in found.items() if part == "test"} | held_out_titles()
+    held: dict[Part, set[str]] = {"dev": tested - {""}, "test": set(), "": set()}
+    held["train"] = held["dev"] | {keys[key] for key, part in found.items() if part == "dev" and keys[key]}
+    return {key: "" if keys[key] in held[part] else part for key, part in found.items()}
+
+
+def held_out_titles() -> set[str]:
+    """Return the normalised titles of the papers of every collection that is held out whole; "" among them."""
+    return {title_key(paper.title) for paper in held_out_papers()}
+
+
+def held_out_papers() -> Iterator[Paper]:
+    """Yield the papers of every collection that is held out whole."""
+    for corpus in HELD_OUT:
+        yield from (record.paper for record in _read(corpus))
+    for name in SAMPLES:
+        yield from sample(name).texts()
+    yield from faceted().papers.values()
+
+
+def sample(name: str) -> Task:
+    """Return a real sample as a task."""
+    from scirep_core.data.manifests import fetch
+
+    return read_sample(f"sample/{name}", fetch)
+
+
+@functools.cache
+def faceted() -> csfcube.FacetCollection:
+    """Return CSFCube's test collection."""
+    from scirep_core.data.manifests import fetch
+
+    return csfcube.read(fetch("csfcube"), "real")
+
+
+def of_part(corpus: str, part: Part) -> dict[str, Record]:
+    """Return the papers of a corpus that belong to a part."""
+    assigned = parts()
+    return {key: record for key, record in records(corpus).items() if assigned[key] == part}
+
+
+def links(path: Path, papers: Mapping[str, Record]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a .tsv.gz both of whose papers are among `papers`; no paper is linked to itself."""
+    return ((a, b) for a, b in tsv(path) if a in papers and b in papers and a != b)
+
+
+def texts(ids: Iterable[str], *corpora: str) -> list[Paper]:
+    """Return the papers of ids, each once, in the order of the corpora."""
+    wanted = set(ids)
+    return [record.paper for corpus in corpora for key, record in records(corpus).items() if key in wanted]

@@ -1,0 +1,181 @@
+"""Pairs of papers of the open literature that belong together, and the negatives beside them.
+
+    cite           a paper and one it cites
+    same_author    papers of one author; of authors with two to 60 papers
+    coupling       papers that share five references or more (bibliographic coupling)
+    search         a query and what is relevant to it: a keyword phrase of two words or more and the papers that bear it (VIS),
+                   a claim and what it cites (SciFact), a question and what was judged relevant (CACM, CISI)
+
+All that is drawn is drawn by the name of the task and the id of the query, so another query makes no difference.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from scirep_core.data.open import corpora, folder
+from scirep_core.data.open.corpora import CLASSIC, Part, Record, claims, links, of_part, parts, records, tsv
+from scirep_core.data.task import Qrel, Triple
+from scirep_core.kit.records import read_jsonl
+
+LINKED = {"acl": "acl_graph", "vis": "vis", "synergy": "synergy_openalex"}
+"""Corpora with citations, authors and references -> their folder."""
+MOST_PAPERS = 60
+"""Papers of an author, at most: of more, the name is likely that of several people."""
+SHARED = 5
+"""References two coupled papers share, at least."""
+POSITIVES, NEGATIVES = 5, 25
+"""Relevant papers of a query that ranks, at most, and random others beside them, as in SciDocs."""
+TRIPLETS = 5
+"""Triplets of a query, at most; of those of a citing paper two have a hard negative where there is one (SPECTER)."""
+HARD = 2
+
+Related = Mapping[str, Collection[str]]
+"""Query -> the papers that belong to it."""
+
+
+# --- what belongs together ----------------------------------------------------------------------------------------------
+
+
+def cited(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the papers that each of `papers` cites, among them."""
+    found = defaultdict(list)
+    for citing, one in links(folder(LINKED[corpus]) / "citations.tsv.gz", papers):
+        found[citing].append(one)
+    return dict(found)
+
+
+def bylines(papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return author -> papers, of authors with 2 to `MOST_PAPERS` of them."""
+    found = defaultdict(list)
+    for key, record in papers.items():
+        for author in dict.fromkeys(record.row["author_ids"]):
+            found[author].append(key)
+    return {author: keys for author, keys in found.items() if 2 <= len(keys) <= MOST_PAPERS}
+
+
+def same_author(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the papers that share an author with each of `papers`, among them."""
+    return _joined(itertools.chain.from_iterable(itertools.combinations(keys, 2) for keys in bylines(papers).values()))
+
+
+def coupled(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the papers that share `SHARED` references or more with each of `papers`, among them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for *_, citing in tsv(folder(LINKED[corpus]) / "shared_references.tsv.gz"):
+        counts.update(itertools.combinations(sorted(key for key in citing.split() if key in papers), 2))
+    return _joined(sorted(pair for pair, count in counts.items() if count >= SHARED))
+
+
+def _joined(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for a, b in pairs:
+        found[a][b] = found[b][a] = None
+    return {key: list(others) for key, others in found.items()}
+
+
+# --- searches -----------------------------------------------------------------------------------------------------------
+
+
+class Searches(NamedTuple):
+    """Queries of one corpus and part: their texts, and what is relevant to each, graded."""
+
+    corpus: str
+    texts: Mapping[str, str]
+    relevant: Mapping[str, Mapping[str, int]]
+
+
+def phrases(part: Part) -> Searches:
+    """Return VIS keyword phrases of two words or more, by the papers of a part that bear them."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    texts = {}
+    for key, record in of_part("vis", part).items():
+        for text in record.row.get("author_keywords") or ():
+            phrase = " ".join(text.lower().split())
+            if " " in phrase:
+                found[f"phrase:{phrase}"][key] = 1
+                texts[f"phrase:{phrase}"] = phrase
+    return Searches("vis", texts, found)
+
+
+def claimed(part: Part) -> Searches:
+    """Return SciFact's claims by the abstracts of a part that they cite; its dev claims are the test part."""
+    there = claims()
+    cited = there.cited["dev" if part == "test" else "train"]
+    found = {key: kept for key, docs in cited.items() if (kept := {doc: 1 for doc in docs if parts()[doc] == part})}
+    return Searches("scifact", {key: there.texts[key] for key in found}, found)
+
+
+def questions(corpus: str, part: Part | None) -> Searches:
+    """Return the questions of CACM, CISI or Cranfield that are of a part, by its documents; None: all, by all documents."""
+    source, name = folder("classic_ir"), CLASSIC[corpus]
+    asked = {
+        row["query_id"]: " ".join(row["text"].split()) for _, row in read_jsonl(source / f"{name}_queries.jsonl.gz")
+    }
+    documents = records(corpus) if part is None else of_part(corpus, part)
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for query, doc, grade in tsv(source / f"{name}_qrels.tsv.gz"):
+        if doc in documents and part in (None, corpora.part_of(query, corpus)):
+            found[query][doc] = int(grade)
+    return Searches(corpus, {key: asked[key] for key in found}, found)
+
+
+# --- negatives ----------------------------------------------------------------------------------------------------------
+
+
+def drawn(name: str, query: str, pool: Sequence[str], most: int, but: Collection[str]) -> list[str]:
+    """Return up to `most` members of a pool, but neither the query nor any of `but`; drawn by task and query."""
+    random_ = random.Random(f"{name}\n{query}")
+    left = len(pool) - len(set(but) | {query})
+    order = random_.sample(range(len(pool)), min(len(pool), most + len(but) + 1)) if left > 0 else []
+    return [pool[i] for i in order if pool[i] != query and pool[i] not in but][:most]
+
+
+def qrels(
+    name: str, related: Related, pool: Sequence[str], group: str = "", strata: Mapping[str, str] | None = None
+) -> Iterator[Qrel]:
+    """Yield up to `POSITIVES` relevant papers of each query, drawn, and `NEGATIVES` others of the pool.
+
+    Args:
+        strata: paper -> stratum: negatives are of the query's own (papers of one review).
+    """
+    by = defaultdict(list)
+    for key in pool:
+        by[strata[key] if strata else ""].append(key)
+    for query, relevant in related.items():
+        others = drawn(name, query, by[strata[query] if strata else ""], NEGATIVES, relevant)
+        yield from (
+            Qrel(query, key, 1, group) for key in drawn(f"{name} relevant", query, list(relevant), POSITIVES, ())
+        )
+        yield from (Qrel(query, key, 0, group) for key in others)
+
+
+def triples(name: str, related: Related, pool: Sequence[str], hard: Related | None = None, most: int | None = TRIPLETS,
+            ) -> Iterator[Triple]:  # fmt: skip
+    """Yield triplets of each query: a relevant paper, and one of the pool that is not.
+
+    Args:
+        hard: query -> hard negatives, of which up to `HARD` of `TRIPLETS` triplets have one.
+        most: triplets of a query; None: one for each relevant paper.
+    """
+    for query, relevant in related.items():
+        chosen = random.Random(f"{name}\n{query}").sample(list(relevant), min(len(relevant), most or len(relevant)))
+        near = sorted(set((hard or {}).get(query, ())) - set(relevant) - {query})
+        near = random.Random(f"{name}\n{query}\nhard").sample(near, len(near))
+        easy = drawn(name, query, pool, len(chosen), {*relevant, *near})
+        for place, positive in enumerate(chosen):
+            negative = near.pop() if near and place % TRIPLETS < HARD else easy[place] if place < len(easy) else ""
+            if negative:
+                yield Triple(query, positive, negative)
+
+
+@functools.cache
+def cited_by_cited(corpus: str, part: Part) -> dict[str, set[str]]:
+    """Return the papers that are cited by what each paper of a part cites, within the part."""
+    cites = cited(corpus, of_part(corpus, part))
+    return {query: {far for one in ones for far in cites.get(one, ())} for query, ones in cites.items()}

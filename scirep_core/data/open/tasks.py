@@ -1,0 +1,133 @@
+"""Every task of the open literature by name, one row each, and where its folder is.
+
+Each is made once, as a task folder (folder.py) in SCIREP_HOME/open/<key>/<task>; the key is a hash of the compact files, of
+the other collections it reads, and of the rules here. `expect` pins the counts. Out-of-train tasks share no paper and no title
+with what trains; those of a corpus that trains too are its test part, and what fits their probe is of its train part.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from scirep_core.data import folder as task_folder
+from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.manifests import load_manifest
+from scirep_core.data.open import folder, pairs, training
+from scirep_core.data.open.training import Made
+from scirep_core.data.sources import sealed
+from scirep_core.data.task import FewShot, Task, TaskType
+from scirep_core.kit.errors import DataError
+from scirep_core.kit.formats import Format
+from scirep_core.kit.store import home, sha256_file, stable_hash
+
+COMPACT = ("acl_graph", "arxiv_cs", "biomimicry", "classic_ir", "pubmedqa", "reviewer_match", "scifact_corpus",
+           "synergy_openalex", "vis")  # fmt: skip
+"""Sources of compact files."""
+BESIDE = ("neighbours_sample", "scifact_sample", "csfcube", "drsm", "scirepeval_sample", "s2and_sample")
+"""Other collections that tasks, or the leak rule, read."""
+
+
+class Row(NamedTuple):
+    """A task: what the inventory says of every task, and how it is made."""
+
+    spec: TaskSpec
+    make: Callable[[], Made]
+
+
+def _row(title: str, format: Format, type: TaskType, metrics: str, make: Callable[[], Made], relation: str,
+         expect: Mapping[str, int], few_shot: tuple[FewShot, ...] = (), text_query: bool = False) -> Row:  # fmt: skip
+    spec = TaskSpec("open", title, format, type, tuple(metrics.split()), "open", "", "", (), relation, expect, few_shot,
+                    text_query=text_query)  # fmt: skip
+    return Row(spec, make)
+
+
+_FOS = (FewShot(10, 50), FewShot(5, 100))  # arXiv's categories stand where SciRepEval has fields of study
+ROWS: dict[str, Row] = {
+    "open/arxiv_categories": _row(
+        "arXiv categories", "CLF", "classification", "f1_macro",
+        partial(training.categories, "categories", "arxiv", 100, _FOS), "in-train",
+        {"train": 12_357, "validation": 4_124, "test": 4_020, "labels": 26}, _FOS),
+    "open/mesh": _row(
+        "MeSH descriptors", "CLF", "classification", "f1_macro", partial(training.categories, "mesh_major", "synergy", 40),
+        "in-train", {"train": 2_124, "validation": 750, "test": 714, "labels": 76}),
+    "open/citations": _row(
+        "Citation count", "RGN", "regression", "kendall_tau", training.citations, "in-train",
+        {"train": 13_090, "validation": 2_918, "test": 4_596}),
+    "open/year": _row(
+        "Year of publication", "RGN", "regression", "kendall_tau", training.year, "in-train",
+        {"train": 22_672, "validation": 4_327, "test": 8_317}),
+    "open/cite": _row(
+        "Citations", "PRX", "proximity", "map", partial(training.proximity, "open/cite", pairs.cited), "in-train",
+        {"queries": 1_269, "pairs": 33_714}),
+    "open/same_author": _row(
+        "Same author", "PRX", "proximity", "map", partial(training.proximity, "open/same_author", pairs.same_author),
+        "in-train", {"queries": 6_149, "pairs": 176_663}),
+    "open/coupling": _row(
+        "Bibliographic coupling", "PRX", "proximity", "map", partial(training.proximity, "open/coupling", pairs.coupled),
+        "in-train", {"queries": 1_352, "pairs": 37_768}),
+    "open/search": _row(
+        "Search", "QRY", "retrieval", "ndcg@10", training.search, "in-train", {"queries": 608, "papers": 2_227},
+        text_query=True),
+    "open/cite_triplets": _row(
+        "Citation triplets", "PRX", "triplets", "accuracy",
+        partial(training.triplets, "open/cite", training.cite_triplets), "train-only",
+        {"train": 21_734, "validation": 1_901}),
+    "open/same_author_triplets": _row(
+        "Same-author triplets", "PRX", "triplets", "accuracy",
+        partial(training.triplets, "open/same_author", training.author_triplets), "train-only",
+        {"train": 22_654, "validation": 1_882}),
+    "open/coupling_triplets": _row(
+        "Coupling triplets", "PRX", "triplets", "accuracy",
+        partial(training.triplets, "open/coupling", training.coupling_triplets), "train-only",
+        {"train": 34_401, "validation": 2_258}),
+    "open/search_triplets": _row(
+        "Search triplets", "QRY", "triplets", "accuracy", training.search_triplets, "train-only",
+        {"train": 6_140, "validation": 1_865}, text_query=True),
+}  # fmt: skip
+OPEN: dict[str, TaskSpec] = {name: row.spec for name, row in ROWS.items()}
+"""Name -> what the inventory says of a task."""
+TRAINED: tuple[str, ...] = (
+    "open/arxiv_categories", "open/mesh", "open/citations", "open/year",
+    "open/cite_triplets", "open/same_author_triplets", "open/coupling_triplets", "open/search_triplets",
+)  # fmt: skip
+"""The eight tasks that train, by what training reads: their splits `train` and `validation`."""
+
+
+def load(name: str) -> Task:
+    """Return a task of the open literature, its folder made first if need be.
+
+    Raises ConfigError where the compact files, or another collection it needs, are neither here nor reachable.
+    """
+    root, short = home() / "open" / _key(), name.removeprefix("open/")
+
+    def write() -> list[Path]:
+        task_folder.write_folder(_task(name), root / short)
+        return [path for path in (root / short).iterdir() if path.is_file()]
+
+    sealed(root, short, write)
+    task = task_folder.read_folder(root / short)
+    if not isinstance(task, Task):
+        raise DataError(root / short, None, "is no task folder of the open literature", "Delete it: it is made again")
+    return replace(task, source="open")
+
+
+def _task(name: str) -> Task:
+    spec, make = ROWS[name]
+    made = make()
+    assert spec.type != "facets"
+    return Task(name, spec.type, spec.format, spec.metrics, made.payload, "open", "", texts=lambda: made.papers,
+                queries=made.queries, related=spec.relation)  # fmt: skip
+
+
+@functools.cache
+def _key() -> str:
+    rules = sorted(Path(__file__).parent.glob("*.py"))
+    compact = [path for source in COMPACT for path in sorted(folder(source).glob("*.gz"))]
+    beside = {name: [[file.path, file.sha256] for file in load_manifest(name).files] for name in BESIDE}
+    return stable_hash([{path.name: sha256_file(path) for path in rules},
+                        [[path.parent.name, path.name, sha256_file(path)] for path in compact], beside])[:12]  # fmt: skip

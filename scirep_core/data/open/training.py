@@ -1,0 +1,180 @@
+"""The eight in-train tasks of the open literature: what trains, and what scores it on unseen papers.
+
+    trained on                       scored by                   of
+    open/arxiv_categories            itself                      arXiv: categories of 100 papers or more, several a paper
+    open/mesh                        itself                      SYNERGY: major descriptors of 40 papers or more, several a paper
+    open/citations                   itself                      ML papers, SYNERGY, VIS: ln(1 + count)
+    open/year                        itself                      ACL, SYNERGY, VIS
+    open/cite_triplets               open/cite                   ACL, VIS, SYNERGY
+    open/same_author_triplets        open/same_author            ACL, VIS, SYNERGY
+    open/coupling_triplets           open/coupling               ACL, VIS, SYNERGY
+    open/search_triplets             open/search                 VIS phrases, SciFact claims, CACM and CISI questions
+
+Training reads the splits `train` and `validation` (the dev part) of the left column; scores are of the test part. Where search is
+scored, the phrases are those that training knows too (`open/phrases` has the others), over one pool of three collections.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scirep_core.data.open import pairs
+from scirep_core.data.open.corpora import Part, Record, of_part, records, texts
+from scirep_core.data.open.pairs import LINKED, Related, Searches
+from scirep_core.data.task import Example, Judged, Label, Labelled, Payload, Pooled, Triple, Triples
+from scirep_core.kit.records import Paper
+
+SPLITS: dict[str, Part] = {"train": "train", "validation": "dev", "test": "test"}
+"""Split of a task -> part of the papers."""
+
+
+class Made(NamedTuple):
+    """A task's judgements and texts, as they are written into its folder."""
+
+    payload: Payload
+    papers: Sequence[Paper]
+    queries: Mapping[str, str] = {}
+
+
+# --- classification and regression ------------------------------------------------------------------------------------
+
+
+def labelled(label: Callable[[Record], Label | None], *corpora: str, names: Sequence[str] = (), **more: Any) -> Made:
+    """Return the papers of corpora that have a label, by part."""
+    splits: dict[str, tuple[Example, ...]] = {}
+    papers: list[Paper] = []
+    for split, part in SPLITS.items():
+        rows = [(record, value) for corpus in corpora for record in of_part(corpus, part).values()
+                if (value := label(record)) is not None]  # fmt: skip
+        splits[split] = tuple(Example(record.paper.paper_id, value) for record, value in rows)
+        papers += [record.paper for record, _ in rows]
+    return Made(Labelled(splits, label_names=tuple(names), **more), papers)
+
+
+def categories(column: str, corpus: str, least: int, few_shot: tuple[Any, ...] = ()) -> Made:
+    """Return a multi-label task: the values of a column that `least` papers of the corpus have."""
+    counts = Counter(value for record in records(corpus).values() for value in set(record.row.get(column) or ()))
+    names = sorted(value for value, count in counts.items() if count >= least)
+
+    def label(record: Record) -> Label | None:
+        own = set(record.row.get(column) or ())
+        row = tuple(int(name in own) for name in names)
+        return row if any(row) else None
+
+    return labelled(label, corpus, names=names, multi_label=True, few_shot=few_shot)
+
+
+def citations() -> Made:
+    """Return ln(1 + citations); a count of -1 is unknown."""
+    columns = {"ml": "gs_citation", "synergy": "cited_by_count", "vis": "crossref_citations"}
+
+    def label(record: Record) -> Label | None:
+        count = record.row.get(columns[record.corpus])
+        return None if count is None or count < 0 else math.log1p(count)
+
+    return labelled(label, *columns)
+
+
+def year() -> Made:
+    """Return years of publication."""
+    return labelled(lambda record: record.paper.year, "acl", "synergy", "vis")
+
+
+# --- proximity --------------------------------------------------------------------------------------------------------
+
+Relation = Callable[[str, Mapping[str, Record]], Related]
+
+
+def proximity(name: str, relation: Relation) -> Made:
+    """Return ranking with random negatives on the test parts, a group a corpus."""
+    rows = [row for corpus in LINKED for papers in (of_part(corpus, "test"),)
+            for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus)]  # fmt: skip
+    return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), *LINKED))
+
+
+def triplets(name: str, of: Callable[[str, Part], Iterable[Triple]]) -> Made:
+    """Return triplets of train and dev, corpus by corpus."""
+    rows = {split: [row for corpus in LINKED for row in of(corpus, part)]
+            for split, part in SPLITS.items() if part != "test"}  # fmt: skip
+    return _triples(rows, texts((key for of_one in rows.values() for row in of_one for key in row), *LINKED))
+
+
+def _triples(
+    rows: Mapping[str, Sequence[Triple]], papers: Sequence[Paper], queries: Mapping[str, str] | None = None
+) -> Made:
+    return Made(Triples(lambda split: iter(rows[split]), tuple(rows)), papers, queries or {})
+
+
+def cite_triplets(corpus: str, part: Part) -> Iterable[Triple]:
+    """Return a triplet for each citation; hard negatives are cited by a cited paper, and not by the paper itself."""
+    papers = of_part(corpus, part)
+    return pairs.triples(
+        "open/cite", pairs.cited(corpus, papers), list(papers), pairs.cited_by_cited(corpus, part), None
+    )
+
+
+def author_triplets(corpus: str, part: Part) -> Iterable[Triple]:
+    """Return triplets of each author: one of the papers, the others, and papers that share no author with it."""
+    papers = of_part(corpus, part)
+    near, pool = pairs.same_author(corpus, papers), list(papers)
+    for author, (query, *others) in pairs.bylines(papers).items():
+        chosen = pairs.drawn("open/same_author", author, others, pairs.TRIPLETS, ())
+        others = pairs.drawn("open/same_author", f"{author}\n{query}", pool, len(chosen), {*near[query], query})
+        yield from (Triple(query, *pair) for pair in zip(chosen, others, strict=False))
+
+
+def coupling_triplets(corpus: str, part: Part) -> Iterable[Triple]:
+    """Return a triplet for each pair of coupled papers, the query the one that comes first."""
+    papers = of_part(corpus, part)
+    place = {key: i for i, key in enumerate(papers)}
+    related = pairs.coupled(corpus, papers)
+    once = {key: [other for other in others if place[other] > place[key]] for key, others in related.items()}
+    pool = list(papers)
+    for query, others in once.items():
+        negatives = pairs.drawn("open/coupling", query, pool, len(others), related[query])
+        yield from (Triple(query, *pair) for pair in zip(others, negatives, strict=False))
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+ASKED = ("vis", "scifact", "cacm", "cisi")
+
+
+def searches(part: Part) -> list[Searches]:
+    """Return the searches of a part: phrases, claims, questions."""
+    return [pairs.phrases(part), pairs.claimed(part), *(pairs.questions(corpus, part) for corpus in ("cacm", "cisi"))]
+
+
+def search_triplets() -> Made:
+    """Return triplets of queries: a relevant paper and a random one of the same collection."""
+    rows: dict[str, list[Triple]] = {}
+    queries: dict[str, str] = {}
+    for split, part in (("train", "train"), ("validation", "dev")):
+        rows[split] = []
+        for one in searches(part):  # type: ignore[arg-type]
+            pool = list(of_part(one.corpus, part))  # type: ignore[arg-type]
+            made = [*pairs.triples("open/search", one.relevant, pool)]
+            rows[split] += made
+            queries |= {row.query: one.texts[row.query] for row in made}
+    return _triples(rows, texts((key for of in rows.values() for row in of for key in row[1:]), *ASKED), queries)
+
+
+def search() -> Made:
+    """Return retrieval on the test part: the phrases that training has too, and the questions of CACM and CISI."""
+    known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
+    phrases, _, *questions = searches("test")
+    seen = {key: relevant for key, relevant in phrases.relevant.items() if key in known}
+    return pooled(
+        [phrases._replace(relevant=seen), *questions], {c: of_part(c, "test") for c in ("vis", "cacm", "cisi")}
+    )
+
+
+def pooled(asked: Sequence[Searches], pools: Mapping[str, Mapping[str, Record]]) -> Made:
+    """Return retrieval of all that searches ask, from one pool."""
+    relevant = {key: grades for one in asked for key, grades in one.relevant.items()}
+    pool = [record.paper for papers in pools.values() for record in papers.values()]
+    queries = {key: one.texts[key] for one in asked for key in one.relevant}
+    return Made(Pooled(relevant, tuple(paper.paper_id for paper in pool), text_query=True), pool, queries)

@@ -1,0 +1,90 @@
+"""The open literature's eight training tasks (`data/open/tasks.py`, TRAINED) as tasks to train on: real papers, with a dev part.
+
+    arxiv_categories, mesh                                   classes, several a paper
+    citations, year                                          numbers
+    cite_, same_author_, coupling_, search_triplets          triplets; of search the query is a bare one
+
+No paper that any task of the suite `open` tests, and no title of one, is in a training or dev row (`data/open/corpora.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scirep_core.data import load_task
+from scirep_core.data.open.tasks import TRAINED
+from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, TrainRow
+from scirep_core.data.task import Labelled, Task, Triples
+from scirep_core.data.text import Recipe
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import Paper
+from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build, caps_of, moments
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.trunk.tokens import Tokens
+
+
+def open_tasks(
+    tokens: Tokens,
+    names: Sequence[str] = TRAINED,
+    *,
+    split: str = "train",
+    caps: int | Mapping[str, int] | None = None,
+    max_length: int = 512,
+    seed: int = 0,
+    titles_only: float = 0.05,
+    recipe: Recipe = PLAIN,
+) -> list[TrainTask]:
+    """Return training tasks of the open literature, in the order named.
+
+    Args:
+        tokens: the encoder's tokenizer.
+        names: of TRAINED.
+        split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
+        caps, max_length, seed, titles_only, recipe: as of `training.data.train_tasks`.
+
+    Raises ConfigError for another name or split, and what `load_task` raises.
+    """
+    if unknown := [name for name in names if name not in TRAINED]:
+        raise ConfigError(f"{unknown[0]!r} is not trained on; {nearest(unknown[0], TRAINED)}")
+    if split not in ("train", "validation"):
+        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
+    most = caps_of(names, caps)
+    reading = Reading(recipe, max_length, titles_only if split == "train" else 0.0, seed=seed)
+    return build([open_stream(name, split, most.get(name)) for name in names], tokens, reading)
+
+
+def open_stream(name: str, split: str = "train", most: int | None = None) -> Stream:
+    """Return one of the training tasks as a stream."""
+    task = load_task(name, "open")
+    assert isinstance(task, Task)
+    payload = task.payload
+    if isinstance(payload, Labelled):
+        kind: Kind = "multi_label" if payload.multi_label else "regression"
+        rows = partial(_examples, task, payload, split)
+        made = Stream(name, kind, rows, task.format, task.format, classes=payload.label_names, most=most)
+        if payload.multi_label:
+            return made
+        mean, spread = moments([float(one.label) for one in payload.splits["train"]])  # type: ignore[arg-type]
+        return replace(made, mean=mean, spread=spread)
+    assert isinstance(payload, Triples)
+    rows = partial(_triples, task, payload, split)
+    bare = bool(task.queries)
+    return Stream(name, "triplet", rows, "PRX", task.format, task.fields, text_query=bare, most=most)
+
+
+def _examples(task: Task, payload: Labelled, split: str) -> Iterator[TrainRow]:
+    names = payload.label_names
+    for example in payload.splits[split]:
+        label = example.label
+        target: Any = tuple(n for n, y in zip(names, label, strict=True) if y) if isinstance(label, tuple) else label
+        yield TrainExample(task.papers[example.paper_id], target)
+
+
+def _triples(task: Task, payload: Triples, split: str) -> Iterator[TrainRow]:
+    for query, positive, negative in payload.rows(split):
+        asked = Paper(query, task.queries[query], "") if task.queries else task.papers[query]
+        yield PaperTriple(asked, task.papers[positive], task.papers[negative])
