@@ -17,6 +17,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
@@ -165,11 +167,12 @@ def examples(
 def _examples(
     of: Base, source: Source, papers: int, seed: int, cap: int, max_length: int, hard: bool | None, split: str
 ) -> tuple[Tokens, list[TrainTask]]:
+    from scirep_core.data import load_task
     from scirep_core.data.sources import root_of
     from scirep_core.encoders.trunk.tokens import read_tokens
     from scirep_core.training.data import train_tasks
     from scirep_core.training.data.mapped import mapped
-    from scirep_core.training.data.opened import open_tasks, version
+    from scirep_core.training.data.opened import TRAINED, open_tasks
     from scirep_core.training.data.samples import sample_tasks
 
     tokens = read_tokens(of.folder)
@@ -181,7 +184,8 @@ def _examples(
     how |= {"split": split, "caps": cap or None}
     make: Callable[[Path], list[TrainTask]]
     if source == "open":
-        stamp, make = version(), lambda file: open_tasks(tokens, seed=seed, file=file, **how)
+        stamp = stable_hash([load_task(name).data_hash for name in TRAINED])  # type: ignore[union-attr]
+        make = lambda file: open_tasks(tokens, seed=seed, file=file, **how)  # noqa: E731
     elif hard is not None:
         root = root_of(next(iter(SOURCES)), source, papers, seed)
         stamp = _stamp(root / "scimult" / "pretraining")
@@ -266,7 +270,7 @@ def obtain(
     tokens, known = examples(start, given, chosen)
     tasks = _tasks(chosen, known)
     settings = config(name, seed, given, tasks)
-    looked = _tasks(chosen, examples(start, given, chosen, "validation")[1]) if given.looks else []
+    looked = _spread(_tasks(chosen, examples(start, given, chosen, "validation")[1]), settings) if given.looks else []
     options = {} if chosen.kind == "fusion" else options_of(chosen, given)
     options |= of_tokens(chosen.kind, options, tokens)
     recipe = {
@@ -369,6 +373,16 @@ def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
     if not codes:
         return found
     return [replace(task, format=(own := codes[_like(task)]), query_format=own) for task in found]
+
+
+def _spread(tasks: Sequence[TrainTask], settings: TrainConfig) -> list[TrainTask]:
+    """Return the rows of each dev part that are looked at, evenly over it: corpora follow each other there."""
+    found = []
+    for task in tasks:
+        places = np.linspace(0, len(task) - 1, min(len(task), settings.validation_rows)).astype(int)
+        targets = None if task.targets is None else task.targets[places]
+        found.append(replace(task, rows=task.rows[places], targets=targets))
+    return found
 
 
 OPEN_LIKE = {
