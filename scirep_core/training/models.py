@@ -256,6 +256,7 @@ def obtain(
     """
     from scirep_core.encoders.models.model_store import finished
     from scirep_core.encoders.settings import pick_device
+    from scirep_core.training.loop import MEASURES
 
     chosen, start = variant(name), base(on, given, say, watch)
     if chosen.members:
@@ -290,7 +291,8 @@ def obtain(
             model = untrained(
                 chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
             )
-            recipe |= {"budget": asdict(given), "provenance": provenance()}
+            dev = {task.name: [MEASURES[task.kind], len(task)] for task in looked}
+            recipe |= {"budget": asdict(given), "dev": dev, "provenance": provenance()}
             train_into(
                 folder,
                 model.to(pick_device(None)),
