@@ -165,7 +165,7 @@ def test_what_explains_a_row_gives_it_again_on_another_machine(
 
 def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recorded = tmp_path / "main.jsonl.gz"
-    monkeypatch.setattr(study, "results_file", lambda name: recorded)
+    monkeypatch.setattr(study, "results_file", lambda *_: recorded)
     both = ran(base, None, ("Base", "MTL CTRL"), seeds=[0])
     before = recorded.read_bytes()
     assert ran(base, None, ("MTL CTRL",), seeds=[0]) == [
@@ -184,6 +184,42 @@ def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, mon
     other = budget("tiny", papers=500, train={"steps": 3, "warmup": 1})
     with pytest.raises(ConfigError, match="its rows are of another budget: tiny"):
         run("main", other, [0], changes={"variants": ("Base",), "bases": (base,), "tasks": TASKS, "references": ()})
+
+
+def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from scirep_core.training import models as trained
+
+    recorded, kinds, real = tmp_path / "main.jsonl.gz", list[str](), trained.train_into
+    own = {"variants": ("MTL CLS", "MTL CTRL"), "bases": (base,), "tasks": TASKS[:1], "references": ()}
+    monkeypatch.setitem(STUDIES, "main", replace(STUDIES["main"], **own))
+    monkeypatch.setattr(study, "results_file", lambda *_: recorded)
+
+    def stopped(folder: Path, model: Any, *rest: Any, **more: Any) -> Any:
+        kinds.append(model.conditioning.kind)
+        if kinds == ["plain", "control_codes"]:
+            raise KeyboardInterrupt
+        return real(folder, model, *rest, **more)
+
+    monkeypatch.setattr(trained, "train_into", stopped)
+    given = replace(TINY, looks=2, documents=100)
+    with pytest.raises(KeyboardInterrupt):
+        run("main", given, [8])
+    (first,) = trainings(read(recorded))
+    assert first.encoder == "MTL CLS, seed 8"
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "elsewhere"))  # another machine, which has the file alone
+    rows = trainings(run("main", given, [8]))
+    assert kinds == ["plain", "control_codes", "control_codes"]
+    assert [row.encoder for row in rows] == ["MTL CLS, seed 8", "MTL CTRL, seed 8"]
+    assert len(trainings(run("main", given, [8], again=True))) == 2 and kinds[3:] == ["plain"]
+    curves = studied.read_results(study.curves_file(recorded))
+    assert {row.encoder for row in curves} == {row.encoder for row in rows}
+    assert len({row.id for row in curves}) == len(curves)
+    assert {row.metric for row in curves} == {"loss", "f1_macro", "kendall_tau", "accuracy"}
+    for row in rows:
+        (losses,) = studied.dev_losses(curves, studied.line(row))
+        assert len(losses) == 2
 
 
 def test_processes_give_the_rows_of_one(base: str, tmp_path: Path):

@@ -325,7 +325,7 @@ def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path):
 
 def test_training_stops_where_validation_gets_worse_and_the_best_weights_stay(tmp_path, monkeypatch):
     given = iter([3.0, 2.0, 2.5, 2.5, 1.0])
-    monkeypatch.setattr(loop, "look_at", lambda *_: {"t/fos": next(given)})
+    monkeypatch.setattr(loop, "look_at", lambda *_: loop.Look({"t/fos": next(given)}, {}))
     model, config = small.model(), replace(SHORT, steps=12, validate_every=2, patience=2)
     done = train(model, small.tasks(), config, tmp_path, small.tasks(1)[:1])
     assert done.steps == 8 and done.best == {"step": 4, "loss": 2.0, "losses": {"t/fos": 2.0}}
@@ -349,10 +349,32 @@ def test_any_name_is_a_tasks_name(tmp_path):
 def test_validation_is_the_mean_loss_without_dropout(tmp_path):
     tasks, model = small.tasks(), small.model()
     heads = make_heads(tasks, 16, 0.5)
-    found = loop.look_at(model, tasks[:1], heads, replace(SHORT, validation_rows=10), 0, 1)
+    found = loop.look_at(model, tasks[:1], heads, replace(SHORT, validation_rows=10), 0, 1).losses
     model.eval(), heads.eval()
     z = heads[key_of("t/fos")](torch.stack([alone(model, tasks[0], d, "CLF") for d in range(10)]))
     assert found["t/fos"] == pytest.approx(F.cross_entropy(z, torch.from_numpy(tasks[0].targets[:10])).item(), abs=1e-5)
+
+
+def test_a_look_measures_each_task_by_what_it_is_of(tmp_path):
+    from scipy.stats import kendalltau
+    from sklearn.metrics import f1_score
+
+    tasks, model, config = small.tasks(), small.model(), replace(SHORT, steps=30)
+    train(model, tasks, replace(config, validate_every=30, validation_rows=40), tmp_path, tasks)
+    told = next(row for row in read_log(tmp_path) if "validation" in row)["measures"]
+    assert list(told) == [task.name for task in tasks] and all(0 < value <= 100 for value in told.values())
+    heads = make_heads(tasks, 16, 0.0)
+    found = loop.look_at(model, tasks, heads, replace(config, validation_rows=40), 0, 1).measures
+    with torch.no_grad():
+        vectors = torch.stack([alone(model, tasks[0], d, "CLF") for d in range(80)])
+        z = {task.name: heads[key_of(task.name)](vectors[task.rows[:40]]).numpy() for task in tasks[:3]}
+    fos, mesh, year, search = tasks
+    assert found["t/fos"] == pytest.approx(100 * f1_score(fos.targets[:40], z["t/fos"].argmax(1), average="macro"))
+    assert found["t/mesh"] == pytest.approx(100 * f1_score(mesh.targets[:40], z["t/mesh"] > 0, average="macro"))
+    assert found["t/year"] == pytest.approx(100 * kendalltau(year.targets[:40], z["t/year"][:, 0]).statistic)
+    query, near, far = (vectors[search.rows[:40, i]] for i in range(3))
+    nearer = (query - near).norm(dim=1) < (query - far).norm(dim=1)
+    assert found["t/search"] == pytest.approx(100 * nearer.double().mean().item())
 
 
 def test_a_loss_that_is_no_number_ends_it_with_task_and_step(tmp_path):

@@ -18,13 +18,15 @@ from scirep_core.data.readers.scirepeval import TrainExample
 from scirep_core.data.task import Example, Judged, Labelled, Qrel, Task, Triple, Triples
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.trunk.tokens import of_words
-from scirep_core.kit.errors import ConfigError, DataError, ScirepError
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
 from scirep_core.kit.records import Paper
 from scirep_core.training import data as training_data
 from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, in_proportion, train_tasks
 from scirep_core.training.data import samples as training_samples
+from scirep_core.training.data.mapped import mapped
 from scirep_core.training.data.published import published_tasks, read_tasks_config
 from scirep_core.training.data.samples import TRAINED, held_out, sample_tasks
+from scirep_core.training.models import hash_of
 
 WORDS = ["alpha", "beta", "gamma", "on", "the", "of", "bees", "ants", "moss", "fern", "law", "2019", ".", "0", "find",
          "journal"]  # fmt: skip
@@ -442,3 +444,37 @@ def test_the_shipped_configuration_is_read_and_trains_on_the_embedded_sets(real,
     made = published_tasks(path, tokens, lambda name: locate(name, "embedded", 500, 0), cap=20)
     assert [task.name for task in made] == [task.name for task in read]
     assert [task.outputs for task in made][:2] == [1, 1]
+
+
+# ---- on the disk ------------------------------------------------------------------------------------------------------
+
+
+def test_tasks_on_the_disk_are_those_in_memory_and_tokenised_once(root, tokens, tmp_path, monkeypatch):
+    def make(file: Path | None) -> list[TrainTask]:
+        return tasks_of("fos pub_year cite_prediction search", root, tokens, file=file)
+
+    monkeypatch.setattr(training_data, "AT_ONCE", 2)  # several writings of the file
+    want = make(None)
+    for found in (mapped(tmp_path / "mapped" / "a", make), mapped(tmp_path / "mapped" / "a", None)):  # type: ignore[arg-type]
+        assert hash_of(found) == hash_of(want)
+        assert [task.classes for task in found] == [task.classes for task in want]
+        assert isinstance(found[0].documents.ids, np.memmap) and len({id(task.documents) for task in found}) == 1
+    assert sorted(path.name for path in (tmp_path / "mapped").iterdir()) == ["a"]
+
+
+def test_tasks_half_written_are_made_again_and_damaged_ones_refused(root, tokens, tmp_path):
+    def make(file: Path) -> list[TrainTask]:
+        return tasks_of("fos", root, tokens, file=file)
+
+    def stopped(file: Path) -> list[TrainTask]:
+        make(file)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mapped(tmp_path / "mapped" / "a", stopped)
+    assert not (tmp_path / "mapped" / "a").exists()
+    mapped(tmp_path / "mapped" / "a", make)
+    ids = tmp_path / "mapped" / "a" / "ids.int32"
+    ids.write_bytes(ids.read_bytes()[:-4])
+    with pytest.raises(CacheError, match="is damaged"):
+        mapped(tmp_path / "mapped" / "a", make)

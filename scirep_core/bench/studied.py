@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.store import write_bytes
@@ -33,8 +34,18 @@ if TYPE_CHECKING:
 
 def write_rows(path: Path, rows: Sequence[Result]) -> None:
     """Write a study's rows and their means over trainings as JSON lines, gzipped by the name, whole or not at all."""
-    kept = [*rows, *over_seeds(rows)]
-    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in kept).encode()
+    _write(path, [*rows, *over_seeds(rows)])
+
+
+def write_curves(path: Path, rows: Sequence[Result]) -> None:
+    """Write learning curves, those of trainings that the file has already in their place."""
+    anew = {row.encoder for row in rows}
+    kept = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
+    _write(path, [*kept, *rows])
+
+
+def _write(path: Path, rows: Sequence[Result]) -> None:
+    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows).encode()
     write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
@@ -95,6 +106,35 @@ def _mean(label: str, group: Sequence[Result]) -> Result:
         by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in units},
         note=f"mean of {n} trainings" if n > 1 else "one training",
     )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------- curves
+
+
+def dev_losses(curves: Iterable[Result], label: str) -> list[list[float]]:
+    """Return the dev losses of each training of a line, summed over tasks, look by look (rows of `study.curves_file`)."""
+    found: dict[str, dict[int, float]] = {}
+    for row in curves:
+        if line(row) == label and row.metric == "loss" and row.split.startswith("dev/"):
+            losses, step = found.setdefault(row.encoder, {}), row.parameters["step"]
+            losses[step] = losses.get(step, 0.0) + row.value
+    return [[losses[step] for step in sorted(losses)] for losses in found.values()]
+
+
+def judgement(low: float, losses: Sequence[Sequence[float]]) -> str:
+    """Return what a line does against its base: the rule stated ahead of results (`study_tables.MEANT`).
+
+    Args:
+        low: lower end of the interval of the line's in-train average minus the base's.
+        losses: dev losses of its trainings, look by look.
+
+    >>> judgement(0.4, [[3, 2, 1]]), judgement(-0.2, [[3, 2, 1], [3, 1, 2]]), judgement(-0.2, [[3, 1, 2]])
+    ('helps', 'not trained enough to judge', 'does not help')
+    """
+    if low > 0:
+        return HELPS
+    falling = any(of_one[-1] == min(of_one) for of_one in losses)
+    return UNTRAINED if falling else USELESS
 
 
 # --------------------------------------------------------------------------------------------------------------- tables

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import functools
 import shutil
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
@@ -19,15 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scirep_core.bench.speed.efficiency import measure
-from scirep_core.bench.studied import over_seeds, trainings, write_rows
-from scirep_core.bench.study_tables import OWN, Cell, Study, cells, study
+from scirep_core.bench.studied import over_seeds, trainings, write_curves, write_rows
+from scirep_core.bench.study_tables import OWN, Cell, Study, cells, on_source, study
 from scirep_core.data.inventory import TASKS
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
 from scirep_core.training.models import Made, Say, Watch, base, obtain
-from scirep_core.training.variants import Budget, asked, variant
+from scirep_core.training.variants import BUDGETS, Budget, asked, variant
 
 if TYPE_CHECKING:
     from scirep_core.bench.benchmark import Progress
@@ -50,60 +52,89 @@ def run(
     protocol: str = "paper",
     workers: int = 1,
     keep_vectors: bool = False,
+    again: bool = False,
     out: Path | None = None,
     say: Say | None = None,
     watch: Watch | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Train and score what is missing of a study; return its rows and write them to a file, after every seed.
+    """Train and score what is missing of a study; return its rows and write them to a file, after every unit: a variant and seed.
 
     Args:
         changes: fields of the study to change: variants, bases, tasks, widths, codes, references.
         say: told in a line each what is made; with several workers a function of a module, which they call too.
         only: `train` stops before scoring (on a machine without the evaluators), with no rows; `score` trains nothing, and
             models that are not there are cells that failed.
-        workers: processes, each of which takes a seed at a time.
-        keep_vectors: otherwise those of trained models are removed once they are scored.
-        out: file of the rows; `results_file(name)` unless given, which keeps what it holds of other lines and seeds.
+        workers: processes, each of which takes a unit at a time.
+        keep_vectors: otherwise those of trained models are removed once their seed is scored.
+        again: make what the study's own file has of this table anew; otherwise a unit that is recorded there is not.
+        out: file of the rows; `results_file(name, given.source)` unless given, which keeps what it holds of other lines and
+            seeds. What each training saw of the dev parts goes to `curves_file` of it.
 
     Raises ConfigError for an unknown study, variant, base or task, or where the recorded rows are of another budget;
     ScirepError at the end where cells failed, the rows of the others being written.
     """
-    of = replace(study(name), **changes or {})
+    changes = dict(changes or {})
+    of = replace(on_source(study(name), given.source, changes.pop("bases", ())), **changes)
     for one in of.variants:
         variant(one)
     if not seeds or workers < 1:
         raise ConfigError(f"seeds = {list(seeds)}, workers = {workers}: give one or more of each")
-    path = out or results_file(name)
+    path = out or results_file(name, given.source)
     if name == "efficiency":
         timed = [row for on in of.bases for row in measure(given, on, of.variants, say=say)]
         timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
         write_rows(path, timed)
         return timed
     there = _recorded(path, given) if out is None and only != "train" else []
+    done = set() if again or "tasks" in changes else {row.encoder for row in there if row.protocol == protocol}
+    jobs = [
+        job
+        for seed in seeds
+        for job in _units(name, of, seed, given, only, protocol)
+        if not done.issuperset(cell.label(of) for cell in job.cells)
+    ]
+    references = only != "train" and not done.issuperset(of.references)
     if say:
-        data = "real samples" if given.source == "samples" else f"{given.papers:,} papers"
-        planned = sum(len(cells(of, seed, given)) for seed in seeds) + len(of.references)
+        data = f"{given.papers:,} papers" if given.source == "embedded" else WORDS[given.source]
+        planned = sum(len(job.cells) for job in jobs) + len(of.references) * references
         say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
             base(on, replace(given, width=width), say)
-    jobs = [_Job(name, of, seed, given, only, protocol, keep_vectors) for seed in seeds]
-    rows: dict[int, list[Result]] = {}
+    rows: dict[tuple[int, int], list[Result]] = {}
+    curves: list[Result] = []
     failed: list[str] = []
-    if only != "train" and of.references:
-        rows[-1] = _references(name, of, given, protocol, progress)
-    for done in _parallel(jobs, workers, say) if workers > 1 else (_seed(job, say, watch, progress) for job in jobs):
-        rows[done.seed] = done.rows
-        failed += done.failed
-        own = [row for seed in sorted(rows) for row in rows[seed]]
+    if references:
+        rows[-1, 0] = _references(name, of, given, protocol, progress)
+    made, used, left = there, set[str](), Counter(job.place[0] for job in jobs)
+    began, spent = time.monotonic(), 0
+    for unit in _parallel(jobs, workers, say) if workers > 1 else (_unit(job, say, watch, progress) for job in jobs):
+        rows[unit.place] = unit.rows
+        curves += unit.curves
+        failed += unit.failed
+        used |= unit.used
+        own = [row for place in sorted(rows) for row in rows[place]]
         labels = {row.encoder for row in own}
         made = sorted([*(row for row in there if row.encoder not in labels), *own], key=_seed_of)
         if only != "train":
             write_rows(path, made)
+        if curves:
+            write_curves(curves_file(path), curves)
+        left[unit.place[0]] -= 1
+        if not left[unit.place[0]]:
+            for fingerprint in () if keep_vectors else used:
+                shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
+        spent += 1
+        if say and len(jobs) > 1:
+            hours = (time.monotonic() - began) / spent * (len(jobs) - spent) / 3600
+            say(f"study {name}: {spent} of {len(jobs)} units are done; the others take about {hours:.1f} hours")
     if failed:
         raise ScirepError(f"{len(failed)} cells of study {name} failed, the others are kept: {'; '.join(failed[:5])}")
     return [*made, *over_seeds(made)]
+
+
+WORDS = {"samples": "real samples", "open": "the open literature", "real": "the published collections"}
 
 
 def _asked(given: Budget) -> dict[str, Any]:
@@ -131,56 +162,63 @@ def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Job(NamedTuple):
+    """A unit of work: a variant on a base, one seed; its place among the seed's."""
+
+    place: tuple[int, int]
     name: str
     study: Study
-    seed: int
+    cells: tuple[Cell, ...]
     given: Budget
     only: Stage
     protocol: str
-    keep_vectors: bool
 
 
 class _Done(NamedTuple):
-    seed: int
+    place: tuple[int, int]
     rows: list[Result]
+    curves: list[Result]
     failed: list[str]
+    used: set[str]
 
 
-def _seed(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
-    """Train and score one seed's cells; a cell that fails does not lose the others."""
-    rows: list[Result] = []
-    failed: list[str] = []
-    used: set[str] = set()
+def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol: str) -> list[_Job]:
+    """Return a seed's work, in the order of the study."""
+    found: dict[tuple[str, int, str], list[Cell]] = {}
+    for cell in cells(of, seed, given):
+        found.setdefault((cell.base, cell.width, cell.variant), []).append(cell)
+    return [_Job((seed, i), name, of, tuple(some), given, only, protocol) for i, some in enumerate(found.values())]
+
+
+def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
+    """Train and score a unit's cells; a cell that fails does not lose the others."""
+    done = _Done(job.place, [], [], [], set())
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
-    chosen = cells(job.study, job.seed, job.given)
-    for at, cell in enumerate(chosen, start=1):
+    for cell in job.cells:
         label, known = cell.label(job.study), variant(cell.variant)
         try:
             given = replace(job.given, width=cell.width)
             made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
+            if cell == job.cells[0] and not known.members:
+                done.curves.extend(_curves(job, cell, made))
             if job.only == "train":
                 continue
             if say:
-                say(f"{job.name} {at}/{len(chosen)}: scoring {label}")
-            system = as_system(label, made, cell.code, known.how)
-            used |= _fingerprints(system) if known.kind or known.members else set()
-            rows += _score(job, cell, system, made, tasks, progress)
+                say(f"{job.name}: scoring {label}")
+            system = as_system(label, made, cell.code, known.how, given.dtype)
+            done.used.update(_fingerprints(system) if known.kind or known.members else ())
+            done.rows.extend(_score(job, cell, system, made, tasks, progress))
         except ScirepError as error:
-            failed.append(f"{label}: {error}")
-    for fingerprint in () if job.keep_vectors else used:
-        shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
-    return _Done(job.seed, rows, failed)
+            done.failed.append(f"{label}: {error}")
+    return done
 
 
 def _parallel(jobs: Sequence[_Job], workers: int, say: Say | None) -> Iterator[_Done]:
-    """Yield seeds as processes finish them; each has its share of the cores."""
+    """Yield units as processes finish them; each has its share of the cores."""
     import os
 
     threads = max(1, (os.cpu_count() or 1) // workers)
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (threads,)) as pool:
-        for future in as_completed([pool.submit(_seed, job, say) for job in jobs]):
-            if say:
-                say(f"seed {future.result().seed} is done")
+        for future in as_completed([pool.submit(_unit, job, say) for job in jobs]):
             yield future.result()
 
 
@@ -194,30 +232,34 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
     """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
     from scirep_core.bench.suites import AVERAGED
 
-    loaded = _loaded(of.tasks, given.papers, given.data_seed)
+    loaded = _loaded(of.tasks, given.papers, given.data_seed, "real" if given.source == "real" else "embedded")
     whole = of.split is None or not (isinstance(of.tasks, str) and of.tasks in AVERAGED)
     return [task for task in loaded if whole or not TASKS[task.name].few_shot]
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int) -> list[Task]:
+def _loaded(
+    names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded"
+) -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
     from scirep_core.bench import benchmark
 
-    tasks, failed = benchmark.load_tasks(names, "embedded", papers, data_seed)
+    tasks, failed = benchmark.load_tasks(names, source, papers, data_seed)
     for error in failed.values():
         raise error
     return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
 
 
-def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean") -> System:
+def as_system(
+    label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32"
+) -> System:
     """Return models as what is scored: several joined, or one code's vectors for every format."""
     from scirep_core.bench.systems import System
     from scirep_core.encoders import load_encoder
     from scirep_core.encoders.ensemble import Ensemble
 
     said = "" if code == OWN else f"#{code}"
-    members = tuple(load_encoder(f"{one.encoder}{said}") for one in made)
+    members = tuple(load_encoder(f"{one.encoder}{said}", dtype=dtype) for one in made)
     encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
     return System(label, encoder.fingerprint, encoder)
 
@@ -237,6 +279,39 @@ def _score(
         "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, **_length(made), **_asked(given),
     }  # fmt: skip
     return _placed(job.name, job.study, rows, told)
+
+
+def _curves(job: _Job, cell: Cell, made: Sequence[Made]) -> list[Result]:
+    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task."""
+    from scirep_core.encoders.models.model_store import describe, is_saved
+
+    how = describe(made[0].folder).made if is_saved(made[0].folder) else {}
+    if not how.get("training", {}).get("curve"):
+        return []
+    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made[0].key,
+            "learning_rate": how["train"]["learning_rate"], "best_step": how["training"]["best"]["step"]}  # fmt: skip
+    label, source = cell.label(job.study), provenance()
+
+    def row(task: str, split: str, metric: str, value: float, look: Mapping[str, Any]) -> Result:
+        where = told | {"step": look["step"], "documents": look["documents"]}
+        n = how["dev"][task][1] if split == "dev" else 0
+        return Result(task, f"{split}/{look['step']}", metric, job.protocol, value, n, encoder=label, source=job.given.source,
+                      chapter=f"study/{job.name}", parameters=where, provenance=source)  # fmt: skip
+
+    return [
+        row(task, split, metric or how["dev"][task][0], value, look)
+        for look in how["training"]["curve"]
+        for split, metric, values in (
+            ("train", "loss", look["losses"]), ("dev", "loss", look["validation"]), ("dev", "", look["measures"]),
+        )
+        for task, value in values.items()
+    ]  # fmt: skip
+
+
+def curves_file(path: Path) -> Path:
+    """Return where the learning curves of a study's file are: `main.jsonl.gz` has `main.curves.jsonl.gz`."""
+    name, dot, rest = path.name.partition(".")
+    return path.with_name(f"{name}.curves{dot}{rest}")
 
 
 def _scored(
@@ -302,15 +377,14 @@ def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) 
 # ---------------------------------------------------------------------------------------------------------------- rows
 
 
-def results_file(name: str) -> Path:
+def results_file(name: str, source: str = "") -> Path:
     """Return where a study's rows are recorded: packed, since five trainings of every line are megabytes of rows.
+
+    Args:
+        source: of the budget; unless given, that of the study's own.
 
     Raises ConfigError without a checkout.
     """
-    return (
-        checkout("A recorded study")
-        / "results"
-        / ("real" if study(name).tasks == "samples" else "embedded")
-        / "study"
-        / f"{name}.jsonl.gz"
-    )
+    known = study(name)
+    folder = "real" if (source or BUDGETS[known.budget].source) in ("samples", "real") else source or "embedded"
+    return checkout("A recorded study") / "results" / folder / "study" / f"{name}.jsonl.gz"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "Examples: scirep study list;  scirep study main --seeds 1;  scirep study affinity --seeds 5 --workers 2;  "
-    "scirep study main --budget large --only train;  scirep study cross --variants 'MTL CTRL' --show"
+    "scirep study main --budget large --only train;  scirep study cross --variants 'MTL CTRL' --show;  "
+    "scirep study main --source open --base minilm --seed 0"
 )
 STAGES = ("all", "train", "score")
 SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")
@@ -30,12 +32,18 @@ def study(
     seed: Annotated[int | None, typer.Option(help="Only the training with this seed.", min=0)] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="tiny, small (two cores), large (one GPU), samples, published; default: the study's."),
+        typer.Option(help="tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the budget, as name=value: papers=1000, steps=100.")
     ] = None,
     variants: Annotated[str | None, typer.Option(help="Only these, comma-separated; names as in the table.")] = None,
+    source: Annotated[
+        str, typer.Option(help="embedded (invented papers), open (real ones under open terms), real (the published collections).")
+    ] = "embedded",
+    base: Annotated[
+        str | None, typer.Option(help="What every training starts from: minilm, specter2_base, a folder ...")
+    ] = None,
     bases: Annotated[str | None, typer.Option(help="Instead of the study's: embedded, minilm, specter ...")] = None,
     widths: Annotated[str | None, typer.Option(help="Of the embedded base, instead of the study's: 32,64.")] = None,
     tasks: Annotated[str | None, typer.Option(help="A suite, or tasks, instead of the study's.")] = None,
@@ -45,9 +53,10 @@ def study(
     keep_vectors: Annotated[
         bool, typer.Option("--keep-vectors", help="Of trained models, once they are scored.")
     ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Make anew what is recorded already.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the rows; default results/embedded/study/NAME.jsonl.gz, joined with what it holds."),
+        typer.Option(help="File of the rows; default results/SOURCE/study/NAME.jsonl.gz, joined with what it holds."),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Train and score nothing: print what is recorded.")] = False,
     as_json: Json = False,
@@ -68,21 +77,23 @@ def study(
     for option, value, valid in (("only", only, STAGES), ("protocol", protocol, PROTOCOLS)):
         if value not in valid:
             raise ConfigError(f"--{option} {value!r}: {nearest(value, valid)}")
-    budget = budget or tables.study(name).budget
+    of = tables.on_source(tables.study(name), source)
     chosen = range(seeds) if seed is None else (seed,)
-    changes = _changes(variants, bases, widths, tasks)
+    changes = _changes(variants, bases or base, widths, tasks)
     if show:
-        file = out or study_.results_file(name)
+        file = out or study_.results_file(name, "" if source == "embedded" else source)
         if not file.is_file():
             raise ConfigError(f"{file}: no rows of study {name} are recorded there. Run scirep study {name}")
         rows = [row for row in studied.read(file) if _shown(row, changes)]
         if not rows:
             raise ConfigError(f"{file}: none of its rows is of what you ask for")
     else:
+        given = _budget(budget or of.budget, set_ or [])
+        given = given if source == "embedded" else replace(given, source=source)
         with _bars() as (watch, progress):
-            rows = study_.run(name, _budget(budget, set_ or []), chosen, changes=changes, only=only,  # type: ignore[arg-type]
-                              protocol=protocol, workers=workers, keep_vectors=keep_vectors, out=out, say=say,
-                              watch=watch, progress=progress)  # fmt: skip
+            rows = study_.run(name, given, chosen, changes=changes, only=only,  # type: ignore[arg-type]
+                              protocol=protocol, workers=workers, keep_vectors=keep_vectors, again=again, out=out,
+                              say=say, watch=watch, progress=progress)  # fmt: skip
     if as_json:
         print_json([row.to_json() for row in rows])
     elif rows:
@@ -157,7 +168,7 @@ def _budget(name: str, settings: Sequence[str]) -> Any:
     from scirep_core.training.variants import Budget
     from scirep_core.training.variants import budget as named
 
-    own = {field.name for field in fields(Budget)} - {"train", "options"}
+    own = {field.name for field in fields(Budget)} - {"train", "options", "source", "rates", "dtype"}
     training = {field.name for field in fields(TrainConfig)} - {"seed", "dense", "mixing", "conditioning_lr"}
     changes: dict[str, Any] = {}
     for text in settings:

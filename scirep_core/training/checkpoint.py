@@ -304,6 +304,29 @@ def cut(folder: Path, lines: int) -> None:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a log's lines: {step, losses, rate, documents, tokens, flops, seconds}, and {step, validation, loss} of looks."""
+    """Yield a log's lines: {step, losses, rate, documents, tokens, flops, seconds}, and {step, validation, measures, loss} of looks."""
     for _, row in read_jsonl(folder / LOG):
         yield row
+
+
+def mean_losses(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return task -> mean over those steps that had rows of it."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        for name, loss in row["losses"].items():
+            found.setdefault(name, []).append(loss)
+    return {name: sum(some) / len(some) for name, some in found.items()}
+
+
+def curve_of(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a log says of each look, see `Trained`."""
+    curve, since, documents = list[dict[str, Any]](), list[Mapping[str, Any]](), 0
+    for row in log:
+        if "losses" in row:
+            since.append(row)
+            documents += row["documents"]
+            continue
+        seen = {what: row[what] for what in ("validation", "measures")}
+        curve.append({"step": row["step"], "documents": documents, "losses": mean_losses(since), **seen})
+        since = []
+    return curve

@@ -40,7 +40,9 @@ from scirep_core.training.checkpoint import (
     At,
     Log,
     append,
+    curve_of,
     identity,
+    mean_losses,
     read_checkpoint,
     read_log,
     resume,
@@ -88,6 +90,8 @@ class Trained(NamedTuple):
         documents_per_second: encoded and trained on, by all processes.
         mfu: share of the measured matrix-multiply rate, of each device.
         best: {step, loss, losses} of the best look at the validation tasks, whose weights the model has; None without.
+        curve: of each look {step, documents, losses, validation, measures}: encoded so far, mean training losses since the look
+            before, and what was seen.
     """
 
     steps: int
@@ -96,6 +100,7 @@ class Trained(NamedTuple):
     documents_per_second: float
     mfu: float
     best: dict[str, Any] | None
+    curve: list[dict[str, Any]]
 
 
 def train(
@@ -282,36 +287,52 @@ def losses_of(
         here: tasks of which some process has rows: where negatives are shared, one without takes part all the same.
         world: processes that share negatives.
     """
-    device, vectors = model.trunk.words.weight.device, torch.zeros(0)
-    if batch.packed is not None:
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-            vectors = model(batch.packed)
+    vectors = encoded(model, batch, config)
     found, shared = {}, here if world > 1 and config.triplet_loss not in of_triplets() else frozenset()
     for task in tasks:
-        if task.name not in batch.rows and not (task.kind == "triplet" and task.name in shared):
-            continue
-        if task.kind == "triplet":
+        if task.name in batch.rows or (task.kind == "triplet" and task.name in shared):
             rows = batch.rows.get(task.name, np.zeros(0, np.int64))
-            three = [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
-            if len(rows):
-                places, formats = (
-                    on(str(device), batch.places[task.name]),
-                    (task.query_format, *[task.format] * 2),
-                )
-                three = [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
-            pairs = known.pairs.get(task.name, task.rows)
-            found[task.name] = triplet_loss(three, task.rows[rows], pairs, config, world)
-            continue
-        assert task.targets is not None
-        chosen = batch.places[task.name], task.targets[batch.rows[task.name]]
-        places, targets = (on(str(device), values) for values in chosen)
-        output = heads[key_of(task.name)](taken(vectors, places, model, task.format))
-        if task.kind == "regression":
-            found[task.name] = LOSSES["mean_squared_error"](output.squeeze(1), targets)
-        else:
-            loss = "cross_entropy" if task.kind == "classification" else "binary_cross_entropy"
-            found[task.name] = LOSSES[loss](output, targets)
+            outputs = outputs_of(model, task, heads, batch, vectors)
+            found[task.name] = loss_of(task, rows, outputs, known, config, world)
     return found
+
+
+def encoded(model: Conditioned, batch: Batch, config: TrainConfig) -> Tensor:
+    """Return the vectors of a batch's documents; none of one without documents."""
+    if batch.packed is None:
+        return torch.zeros(0)
+    device = model.trunk.words.weight.device.type
+    with torch.autocast(device, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        return model(batch.packed)
+
+
+def outputs_of(
+    model: Conditioned, task: TrainTask, heads: nn.ModuleDict, batch: Batch, vectors: Tensor
+) -> list[Tensor]:
+    """Return what a task's rows of a batch come to: (n, dim) of queries, positives and negatives, or (n, outputs) of its head."""
+    device = model.trunk.words.weight.device
+    if task.kind != "triplet":
+        places = on(str(device), batch.places[task.name])
+        return [heads[key_of(task.name)](taken(vectors, places, model, task.format))]
+    if task.name not in batch.rows:
+        return [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
+    places = on(str(device), batch.places[task.name])
+    formats = (task.query_format, task.format, task.format)
+    return [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
+
+
+def loss_of(
+    task: TrainTask, rows: Ints, outputs: Sequence[Tensor], known: Known, config: TrainConfig, world: int = 1
+) -> Tensor:
+    """Return the mean loss of a task's rows with these outputs."""
+    if task.kind == "triplet":
+        return triplet_loss(outputs, task.rows[rows], known.pairs.get(task.name, task.rows), config, world)
+    assert task.targets is not None
+    (output,) = outputs
+    targets = on(str(output.device), task.targets[rows])
+    if task.kind == "regression":
+        return LOSSES["mean_squared_error"](output.squeeze(1), targets)
+    return LOSSES["cross_entropy" if task.kind == "classification" else "binary_cross_entropy"](output, targets)
 
 
 def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -> Tensor:
@@ -324,41 +345,81 @@ def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -
 # ---- looks and numbers -----------------------------------------------------------------------------------------------
 
 
+class Look(NamedTuple):
+    """What a look at the validation tasks gives: task -> mean loss, and task -> its measure (`MEASURES`)."""
+
+    losses: dict[str, float]
+    measures: dict[str, float]
+
+
+MEASURES = {"classification": "f1_macro", "multi_label": "f1_macro", "regression": "kendall_tau", "triplet": "accuracy"}
+"""Kind of task -> what is measured of its head's outputs, 0 to 100; of triplets the share whose positive is the nearer one."""
+
+
 def look_at(
     model: Conditioned, tasks: Sequence[TrainTask], heads: nn.ModuleDict, config: TrainConfig, rank: int, world: int
-) -> dict[str, float]:
-    """Return each validation task's mean loss, without dropout, in batches as large as its share of a training batch."""
+) -> Look:
+    """Look at each validation task, without dropout, in batches as large as its share of a training batch."""
     model.eval()
     heads.eval()
-    alone, known = replace(config, dense=False), known_of(tasks, replace(config, dense=False))
-    size, losses = max(config.batch // len(tasks), 1), list[Tensor]()
-    sums, counts, parts = np.zeros(len(tasks)), np.zeros(len(tasks)), list[tuple[int, int]]()
+    alone = known_of(tasks, replace(config, dense=False))
+    size, parts = max(config.batch // len(tasks), 1), list[tuple[int, int, Tensor]]()
+    scored = [np.zeros((min(len(task), config.validation_rows), task.outputs or 1)) for task in tasks]
+    sums = np.zeros(len(tasks))
     with torch.no_grad():
         for i, task in enumerate(tasks):
-            rows = np.arange(min(len(task), config.validation_rows))
+            rows = np.arange(len(scored[i]))
             for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
-                batch = gather(model, tasks, {task.name: part}, known)
-                losses.append(losses_of(model, tasks, heads, batch, known, alone)[task.name])
-                parts.append((i, len(part)))
-    for (i, n), loss in zip(parts, torch.stack(losses).tolist() if losses else (), strict=True):
+                batch = gather(model, tasks, {task.name: part}, alone)
+                outputs = outputs_of(model, task, heads, batch, encoded(model, batch, config))
+                parts.append((i, len(part), loss_of(task, part, outputs, alone, config)))
+                scored[i][part] = scores_of(outputs).numpy(force=True)
+    losses = torch.stack([loss for *_, loss in parts]).tolist() if parts else ()
+    for (i, n, _), loss in zip(parts, losses, strict=True):
         sums[i] += loss * n
-        counts[i] += n
-    means = added(sums, world) / added(counts, world)
-    return {task.name: float(mean) for task, mean in zip(tasks, means, strict=True)}
+    means = added(sums, world) / [len(rows) for rows in scored]
+    names = [task.name for task in tasks]
+    measures = [measure(task, added(rows, world)) for task, rows in zip(tasks, scored, strict=True)]
+    return Look(dict(zip(names, means.tolist(), strict=True)), dict(zip(names, measures, strict=True)))
 
 
-def judged(at: At, found: dict[str, float], model: Conditioned, config: TrainConfig, folder: Path, rank: int) -> At:
+def scores_of(outputs: Sequence[Tensor]) -> Tensor:
+    """Return (n, outputs) of a head as they are, of triplets (n, 1): how much nearer the positive is than the negative."""
+    if len(outputs) == 1:
+        return outputs[0].float()
+    query, positive, negative = outputs
+    return ((query - negative).norm(dim=1) - (query - positive).norm(dim=1)).unsqueeze(1)
+
+
+def measure(task: TrainTask, scores: NDArray[np.float64]) -> float:
+    """Return a task's measure of its first rows, by their scores (n, outputs); of triplets, of those with a negative."""
+    from scipy.stats import kendalltau
+    from sklearn.metrics import f1_score
+
+    if task.kind == "triplet":
+        has = task.rows[: len(scores), 2] >= 0
+        return 100 * float(np.mean(scores[has] > 0)) if has.any() else 0.0
+    assert task.targets is not None
+    truth = task.targets[: len(scores)]
+    if task.kind == "regression":
+        tau = kendalltau(truth, scores[:, 0]).statistic
+        return 100 * float(tau) if np.isfinite(tau) else 0.0
+    guess = scores.argmax(1) if task.kind == "classification" else scores > 0
+    return 100 * float(f1_score(truth, guess, average="macro", zero_division=0))
+
+
+def judged(at: At, found: Look, model: Conditioned, config: TrainConfig, folder: Path, rank: int) -> At:
     """Return where training is after a look; weights that are better than all before are kept."""
-    loss = sum(found.values())
+    loss = sum(found.losses.values())
     if not np.isfinite(loss):
         raise NumericError(f"validation: the loss is {loss} at step {at.step}. Lower learning_rate, or set clip")
     better = at.best is None or loss < at.best["loss"]
     if rank == 0:
-        append(folder, [{"step": at.step, "validation": found, "loss": loss}])
+        append(folder, [{"step": at.step, "validation": found.losses, "measures": found.measures, "loss": loss}])
         if better and config.validate_every:
             write_checkpoint(folder / BEST, model.state_dict(), {"step": at.step})
     if better:
-        return at._replace(best={"step": at.step, "loss": loss, "losses": found}, looks=0)
+        return at._replace(best={"step": at.step, "loss": loss, "losses": found.losses}, looks=0)
     return at._replace(looks=at.looks + 1, stopped=bool(config.patience) and at.looks + 1 >= config.patience)
 
 
@@ -376,18 +437,11 @@ def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
 
 def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int, at: At) -> Trained:
     """Return what the log says of a training."""
-    rows = [row for row in read_log(folder) if "losses" in row]
-    documents, operations, seconds = (
-        sum(r["documents"] for r in rows),
-        sum(r["flops"] for r in rows),
-        rows[-1]["seconds"],
-    )
-    found: dict[str, list[float]] = {}
-    for row in rows[-max(len(rows) // 10, 1) :]:
-        for name, loss in row["losses"].items():
-            found.setdefault(name, []).append(loss)
-    rate = matrix_rate(str(model.trunk.words.weight.device), config.precision)
+    log = list(read_log(folder))
+    rows = [row for row in log if "losses" in row]
+    documents, operations = (sum(row[what] for row in rows) for what in ("documents", "flops"))
+    seconds, rate = rows[-1]["seconds"], matrix_rate(str(model.trunk.words.weight.device), config.precision)
     return Trained(
-        at.step, {name: sum(some) / len(some) for name, some in found.items()}, seconds, documents / max(seconds, 1e-9),
-        operations / max(seconds, 1e-9) / rate / world, at.best,
+        at.step, mean_losses(rows[-max(len(rows) // 10, 1) :]), seconds, documents / max(seconds, 1e-9),
+        operations / max(seconds, 1e-9) / rate / world, at.best, curve_of(log),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.batching import Mixing
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
 from scirep_core.training.data.pairs import SOURCES
+
+if TYPE_CHECKING:
+    from scirep_core.training.data import TrainTask
 
 # ------------------------------------------------------------------------------------------------------------ variants
 
@@ -191,6 +194,17 @@ VARIANTS: dict[str, Variant] = {
 }
 """Every variant by name; a second training of it is `NAME/1`. Lengths are the paper's: 2 epochs, of adapters 6, of fusion 4
 (appendix B). New modules on a frozen trunk want a higher rate than the trunk itself: SPECTER2 has 1e-4 to its 5e-5."""
+FROZEN = ("bottleneck", "fusion", "prefix")
+"""Conditionings beside a trunk that does not move."""
+
+
+def pilot(chosen: Variant) -> str:
+    """Return the variant whose trial decides a variant's learning rate: one each for a trunk that moves and one that does not."""
+    if chosen.tasks[0] in SOURCES:
+        return "SciMult Vanilla"
+    return "Adapters" if chosen.kind in FROZEN else "MTL CLS"
+
+
 AGAIN = 1000
 """What is added to a seed for each further training of one variant."""
 
@@ -215,21 +229,31 @@ def plain(member: str) -> tuple[str, int]:
 # ------------------------------------------------------------------------------------------------------------- budgets
 
 
+Source = Literal["embedded", "samples", "open", "real"]
+TRIAL = 3
+"""A learning rate is tried with one part in so many of a training's documents."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much is spent: data, model, training.
 
     Attributes:
-        source: embedded, or samples: small real ones, for a base by name.
+        source: of what trains: embedded; samples (a few hundred real papers), open (real papers under open terms) or real (the
+            published collections), the latter three for a base by name.
         papers, data_seed: of the embedded literature.
         width, layers, base_steps, base_seed: of the embedded base.
         max_length: tokens kept of a document, with what a conditioning adds.
         cap: examples of each training set; 0: all.
         train: settings of TrainConfig.
         options: conditioning -> its options at this width.
+        documents: encoded by a training, the same for every variant, whose steps follow from it; 0: `train` says how long.
+        looks: at the dev part of every task, evenly over the training; the weights of the best one are kept. 0: none.
+        rates: learning rates, of which the least dev loss of a trial (`pilot`, seed 0) decides; none: `train` has it.
+        dtype: in which trained models encode what is scored.
     """
 
-    source: Literal["embedded", "samples"] = "embedded"
+    source: Source = "embedded"
     papers: int = 3000
     data_seed: int = 0
     width: int = 64
@@ -240,6 +264,10 @@ class Budget:
     cap: int = 0
     train: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    documents: int = 0
+    looks: int = 0
+    rates: tuple[float, ...] = ()
+    dtype: str = "float32"
 
     def __post_init__(self) -> None:
         """Raise ConfigError for data that `scirep train` would refuse."""
@@ -271,10 +299,18 @@ BUDGETS: dict[str, Budget] = {
         "samples", max_length=128,
         train=MINUTE | {"steps": 60, "batch": 20, "learning_rate": 5e-5, "head_lr": 5e-4, "warmup": 6},
     ),
+    "open": Budget(
+        "open", max_length=128, documents=24_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
+        train={"batch": 32, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear", "warmup_share": 0.1,
+               "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128},
+    ),
     "published": Budget(max_length=512, train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
+    "real": Budget("real", max_length=512, cap=600_000, looks=10,
+                   train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
-real papers; published: the papers' settings."""
+real papers; open: a base by name on the open literature, two cores, about twenty minutes a model; published, real: the papers'
+settings, on the embedded literature and on the papers' own collections."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
@@ -311,12 +347,37 @@ def asked(given: Budget) -> tuple[str, dict[str, Any]] | None:
     return min(found.items(), key=lambda item: len(item[1]), default=None)
 
 
-def config(name: str, seed: int, given: Budget) -> TrainConfig:
-    """Return the settings of one training: the budget's, longer and faster where the variant says so."""
+def at_rate(given: Budget, rate: float) -> Budget:
+    """Return a budget with one learning rate, heads in proportion."""
+    heads = given.train.get("head_lr")
+    own = {"head_lr": heads * rate / given.train["learning_rate"]} if heads else {}
+    return replace(given, rates=(), train={**given.train, "learning_rate": rate, **own})
+
+
+def config(name: str, seed: int, given: Budget, tasks: Sequence[TrainTask] = ()) -> TrainConfig:
+    """Return the settings of one training: the budget's, longer and faster where the variant says so.
+
+    Args:
+        tasks: what is trained on, from which the steps of a budget of documents and its looks follow.
+    """
     chosen, settings = variant(name), {**given.train, "seed": seed}
     rate = settings.get("learning_rate", TrainConfig.learning_rate)
-    longer = "steps" if settings.get("steps") else "epochs"
-    settings[longer] = type(getattr(TrainConfig, longer))(settings.get(longer, TrainConfig.epochs) * chosen.longer)
+    if given.documents and tasks:
+        settings["steps"] = steps_of_documents(given.documents, tasks, chosen.mixing, settings)
+    else:
+        longer = "steps" if settings.get("steps") else "epochs"
+        settings[longer] = type(getattr(TrainConfig, longer))(settings.get(longer, TrainConfig.epochs) * chosen.longer)
     own: dict[str, Any] = {"dense": chosen.dense, "mixing": chosen.mixing, **chosen.settings}
     own |= {"conditioning_lr": rate * chosen.rate} if chosen.rate != 1 else {}
-    return from_params(TrainConfig, {**settings, **own}, name)
+    made = from_params(TrainConfig, {**settings, **own}, name)
+    if given.looks and tasks:
+        made = replace(made, validate_every=-(-made.total({task.name: len(task) for task in tasks}) // given.looks))
+    return made
+
+
+def steps_of_documents(documents: int, tasks: Sequence[TrainTask], mixing: Mixing, settings: Mapping[str, Any]) -> int:
+    """Return the steps in which about so many documents are encoded: three a triplet, one a labelled paper."""
+    sizes = [1 if mixing in ("equal", "homogeneous") else len(task) for task in tasks]
+    each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(sizes)
+    rows = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
+    return max(1, round(documents / (rows * each)))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -168,14 +168,17 @@ class Reading:
     seed: int = 0
 
 
-def build(streams: Sequence[Stream], tokens: Tokens, reading: Reading) -> list[TrainTask]:
+def build(streams: Sequence[Stream], tokens: Tokens, reading: Reading, file: Path | None = None) -> list[TrainTask]:
     """Return the tasks of streams, over one collection of documents.
+
+    Args:
+        file: where token ids go, see `Shelf`.
 
     Raises ConfigError for no streams, a stream without rows, a class that is none of its classes.
     """
     if not streams:
         raise ConfigError("there is nothing to train on: name a training set")
-    shelf = Shelf(tokens, reading.max_length)
+    shelf = Shelf(tokens, reading.max_length, file)
     read = [(triplets if stream.kind == "triplet" else labelled)(stream, shelf, reading) for stream in streams]
     documents = shelf.documents()
     return [
@@ -208,17 +211,19 @@ def labelled(stream: Stream, shelf: Shelf, reading: Reading) -> tuple[NDArray[np
 
 def triplets(stream: Stream, shelf: Shelf, reading: Reading) -> tuple[NDArray[np.int64], None]:
     """Return (n, 3) document numbers of query, positive, negative; a cap takes the first ones, as published."""
-    numbers = [
-        [shelf.number(_text(paper, stream, reading, bool(i))) for i, paper in enumerate(three)]
+    numbers = (
+        shelf.number(_text(paper, stream, reading, bool(i)))
         for three in islice(_threes(stream, reading), stream.most)
-    ]
-    return _some(stream, numbers), None
+        for i, paper in enumerate(three)
+    )
+    return _some(stream, numbers).reshape(-1, 3), None
 
 
-def _some(stream: Stream, numbers: Sequence[Any]) -> NDArray[np.int64]:
-    if not numbers:
+def _some(stream: Stream, numbers: Iterable[int]) -> NDArray[np.int64]:
+    rows = np.fromiter(numbers, np.int64)  # millions of triplets: 24 bytes each, not lists of numbers
+    if not len(rows):
         raise ConfigError(f"{stream.name}: no example was read. Leave it out, or look at its files")
-    return np.array(numbers, np.int64)
+    return rows
 
 
 def _threes(stream: Stream, reading: Reading) -> Iterator[Sequence[Paper]]:
@@ -282,6 +287,7 @@ def train_tasks(
     titles_only: float = 0.05,
     recipe: Recipe = PLAIN,
     respect_grades: bool = True,
+    file: Path | None = None,
 ) -> list[TrainTask]:
     """Return training sets of SciRepEval, embedded or real, in the order named.
 
@@ -293,13 +299,14 @@ def train_tasks(
         caps: most examples of each task, or of some by name; of triplets and numbers the first ones, of classes drawn in
             proportion. The paper has 600,000.
         max_length, seed, titles_only, recipe, respect_grades: see `Reading`.
+        file: where token ids go, see `Shelf`.
 
     Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
     most = caps_of(names, caps)
     share = titles_only if split == "train" else 0.0
     reading = Reading(recipe, max_length, share, respect_grades=respect_grades, seed=seed)
-    return build([stream(name, root, split, most.get(name)) for name in names], tokens, reading)
+    return build([stream(name, root, split, most.get(name)) for name in names], tokens, reading, file)
 
 
 def caps_of(names: Sequence[str], caps: int | Mapping[str, int] | None) -> dict[str, int]:
@@ -372,17 +379,24 @@ def _text(paper: Paper, stream: Stream, reading: Reading, found: bool = False) -
 class Shelf:
     """Documents by their text: each text is tokenised once, some at a time, and has one number in all tasks.
 
-    Memory holds the token ids, a digest and a number a text, and the texts that wait.
+    Memory holds a digest and a number a text, the texts that wait, and the token ids unless they go to a file.
     """
 
-    def __init__(self, tokens: Tokens, max_length: int) -> None:
-        """Start with no documents; of each at most `max_length` token ids are kept, [CLS] and [SEP] included."""
+    def __init__(self, tokens: Tokens, max_length: int, file: Path | None = None) -> None:
+        """Start with no documents; of each at most `max_length` token ids are kept, [CLS] and [SEP] included.
+
+        Args:
+            file: where token ids are written as they come, int32; the documents are then a map of it.
+        """
         if max_length < 3:
             raise ConfigError(f"max_length = {max_length}: no token fits between [CLS] and [SEP]. Give at least 3")
         self.tokens, self.max_length = tokens, max_length
         self.numbers: dict[bytes, int] = {}
         self.waiting: list[str] = []
         self.parts: list[NDArray[np.int32]] = []
+        self.file = file
+        if file:
+            file.write_bytes(b"")
         self.lengths: list[NDArray[np.int64]] = []
 
     def number(self, text: str) -> int:
@@ -400,12 +414,19 @@ class Shelf:
     def _tokenise(self) -> None:
         ids = self.tokens.ids(self.waiting, self.max_length)
         self.lengths.append(np.array([len(one) for one in ids], np.int64))
-        self.parts.append(np.array([number for one in ids for number in one], np.int32))
         self.waiting = []
+        part = np.array([number for one in ids for number in one], np.int32)
+        if self.file is None:
+            self.parts.append(part)
+            return
+        with self.file.open("ab") as stream:
+            stream.write(part.data)
 
     def documents(self) -> Documents:
         """Return what was put on the shelf, in the order of the numbers."""
         if self.waiting:
             self._tokenise()
         starts = np.concatenate([np.zeros(1, np.int64), *self.lengths]).cumsum()
+        if self.file and starts[-1]:
+            return Documents(np.memmap(self.file, np.int32, "r"), starts)
         return Documents(np.concatenate([np.zeros(0, np.int32), *self.parts]), starts)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scirep_core.data import load_task
@@ -37,6 +38,7 @@ def open_tasks(
     seed: int = 0,
     titles_only: float = 0.05,
     recipe: Recipe = PLAIN,
+    file: Path | None = None,
 ) -> list[TrainTask]:
     """Return training tasks of the open literature, in the order named.
 
@@ -44,7 +46,7 @@ def open_tasks(
         tokens: the encoder's tokenizer.
         names: of TRAINED.
         split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
-        caps, max_length, seed, titles_only, recipe: as of `training.data.train_tasks`.
+        caps, max_length, seed, titles_only, recipe, file: as of `training.data.train_tasks`.
 
     Raises ConfigError for another name or split, and what `load_task` raises.
     """
@@ -54,7 +56,7 @@ def open_tasks(
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     most = caps_of(names, caps)
     reading = Reading(recipe, max_length, titles_only if split == "train" else 0.0, seed=seed)
-    return build([open_stream(name, split, most.get(name)) for name in names], tokens, reading)
+    return build([open_stream(name, split, most.get(name)) for name in names], tokens, reading, file)
 
 
 def open_stream(name: str, split: str = "train", most: int | None = None) -> Stream:

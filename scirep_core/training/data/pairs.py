@@ -45,6 +45,7 @@ def pair_tasks(
     max_length: int = 256,
     recipe: Recipe = PLAIN,
     hard: bool = True,
+    file: Path | None = None,
 ) -> list[TrainTask]:
     """Return sources of SciMult's training, in the order named, over one collection of documents.
 
@@ -57,6 +58,7 @@ def pair_tasks(
         max_length: token ids kept of a text, [CLS] and [SEP] included; SciMult's settings have 256.
         recipe: how the encoder wants its text.
         hard: whether classification has hard negatives (without them: Table A4); the other tasks always have theirs.
+        file: where token ids go, see `Shelf`.
 
     Raises ConfigError for an unknown source, split or cap, DataError with file and line for what is malformed or not there.
     """
@@ -67,7 +69,7 @@ def pair_tasks(
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     most = caps_of(names, caps)
-    shelf = Shelf(tokens, max_length)
+    shelf = Shelf(tokens, max_length, file)
     rows = {name: _rows(name, root, split, shelf, recipe, hard, most.get(name)) for name in names}
     documents = shelf.documents()
     return [TrainTask(name, SOURCES[name], SOURCES[name], "triplet", documents, rows[name]) for name in names]
