@@ -91,8 +91,14 @@ def _models(folder: Path) -> dict[str, Path]:
     made[mpnet] = tiny_models.pipeline(tiny_models.mpnet(folder / mpnet), length=384)
     for seed, (format, repository) in enumerate(ENCODERS["specter2"].adapters.items()):
         base = made["allenai/specter2_base"]
-        safe = tiny_models.bert(folder / "safe", names.index("specter2_base")) if not (folder / "safe").exists() else folder / "safe"
-        made[repository] = tiny_models.adapter(safe, folder / repository, repository.partition("/")[2], seed, safe=False)
+        safe = (
+            tiny_models.bert(folder / "safe", names.index("specter2_base"))
+            if not (folder / "safe").exists()
+            else folder / "safe"
+        )
+        made[repository] = tiny_models.adapter(
+            safe, folder / repository, repository.partition("/")[2], seed, safe=False
+        )
         assert base.is_dir(), format
     return made
 
