@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help book test bench lab serve lint environment clean
+.PHONY: help book test faults bench lab serve lint environment clean
 help:
 	@echo "make book    run every notebook and build the book (build/html/index.html)"
 	@echo "make test    run the tests"
+	@echo "make faults  kill everything everywhere, and rehearse the published run (an hour)"
 	@echo "make bench   measure how fast this machine encodes (idle, for two minutes)"
 	@echo "make lab     open the notebooks in JupyterLab, widgets live"
 	@echo "make serve   serve the built book on http://localhost:8000"
@@ -21,6 +22,9 @@ book: environment
 test:
 	@$(PYTHON) .ci/environment.py --browser
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+faults: environment
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults
 
 bench: environment
 	@$(BIN)/scirep bench

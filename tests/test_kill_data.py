@@ -80,7 +80,7 @@ def recovers(name: str, folder: Path) -> None:
     assert not list(folder.rglob("*.part")) and not (folder / ".incoming").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.skipif(
     not MIRROR or not (Path(MIRROR) / "csfcube" / "LICENSE.md").is_file(),
     reason="needs SCIREP_DATA_MIRROR=DIR with the CSFCube files (9.8 MB) under DIR/csfcube",

@@ -39,6 +39,8 @@ from scirep_core.book.runcache import (
     values,
     why,
 )
+from scirep_core.data.manifests import fetch
+from scirep_core.data.sources import scored_parts
 from scirep_core.kit import errors
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError, nearest
 from scirep_core.kit.records import read_json, read_jsonl
@@ -96,16 +98,20 @@ def run(
     rows: Path | None = None,
     progress: Say | None = None,
     places: Places | None = None,
+    get: bool = False,
 ) -> RunResult:
     """Execute one notebook with `parameters` (values or text from a command line) over its defaults.
 
     The executed notebook goes to `out` with its data in `<stem>.data/` beside it, by default to `<runs>/own/<chapter>`;
     the recorded result rows are also written to `rows`. `notebook` may be a chapter's name. Paths in parameters are
-    relative to the caller's folder, as with papermill. A failing cell is a RunResult, bad input a ScirepError.
+    relative to the caller's folder, as with papermill. `get` first fetches what the chapter scores of published collections.
+    A failing cell is a RunResult, bad input a ScirepError.
     """
     places, say = places or Places(), progress or to_stderr
     chapter = read_chapter(_locate(notebook, places))
     resolved = resolve(chapter.declared, parameters or {}, chapter.name)
+    for collection, parts in scored_parts(chapter.about.get("needs", ())).items() if get else ():
+        fetch(collection, say, parts=parts)
     job = _Job(chapter, resolved, components(chapter, resolved, OWN, places), "", Path.cwd())
     if out is not None and out.resolve() == chapter.path.resolve():
         raise ConfigError(f"{out}: is the notebook itself. Give the executed copy another name")

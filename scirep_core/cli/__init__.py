@@ -193,6 +193,7 @@ def run(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where the executed notebook goes.")] = None,
     rows: Annotated[Path | None, typer.Option(help="File for the recorded result rows (JSON lines).")] = None,
+    get: Annotated[bool, typer.Option("--get", help="First fetch the published collections it scores.")] = False,
 ) -> None:
     """Execute one chapter with your own parameters."""
     from scirep_core.book import runner
@@ -206,7 +207,7 @@ def run(
         if not equals:
             raise ConfigError(f"-p {pair!r}: write -p name value, or -p name=value")
         given[name] = value
-    result = runner.run(Path(notebook), given, out, rows, say)
+    result = runner.run(Path(notebook), given, out, rows, say, get=get)
     if not result.ok:  # the runner has said why, if it was to say anything
         _tell_quietly(result.error)
         raise typer.Exit(result.exit_code)

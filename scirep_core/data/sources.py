@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,6 +169,26 @@ def real_parts(spec: TaskSpec) -> dict[str, tuple[str, ...]]:
         "scimult": tuple(name.format(part) for name in scimult.FILES.get(spec.config, scimult.FILES.get(kind, ()))),
     }
     return {spec.manifest: parts.get(spec.reader, ())}
+
+
+def scored_parts(collections: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return manifest -> the parts that scoring the tasks of some collections reads, () for the whole.
+
+    Training sets, by far the larger part, are left out, and so are tasks whose files were never published.
+    """
+    parts = {name: () for name in collections if name in manifests.list_manifests()}
+    tasks = {name: spec for name, spec in TASKS.items() if spec.manifest in parts and spec.type != "triplets"}
+    for manifest in {spec.manifest for spec in tasks.values()}:
+        parts.pop(manifest)
+    for spec in tasks.values():
+        wanted = real_parts(spec)
+        try:
+            for manifest, some in wanted.items():
+                manifests.missing(manifest, some)
+        except ConfigError:  # not published
+            continue
+        parts |= {manifest: (*parts.get(manifest, ()), *some) for manifest, some in wanted.items()}
+    return parts
 
 
 def away(name: str) -> str:

@@ -357,7 +357,7 @@ def _cut(start: Base, given: Budget) -> Made:
 
     key = stable_hash([start.fingerprint, list(start.recipe), start.pooling, start.normalised, given.max_length])[:16]
     folder = home() / "models" / f"base-{key}"
-    with _alone(folder):
+    with held(folder.with_name(f"{folder.name}.lock")):
         if not finished(folder):
             model, made = untrained("plain", start, {}, 0), {"base": start.name, "base_fingerprint": start.fingerprint}
             save_model(model, read_tokens(start.folder), folder, start.recipe, given.max_length, made, start.normalised)
