@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.kit.claims import acquire, release
+from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError
 from scirep_core.kit.records import read_json
 from scirep_core.kit.store import atomic_folder, write_json
@@ -34,13 +34,10 @@ def mapped(folder: Path, make: Callable[[Path], Sequence[TrainTask]]) -> list[Tr
 
     Raises CacheError for a folder that is damaged, and whatever `make` raises.
     """
-    lock = acquire(folder.with_name(f"{folder.name}.lock"))
-    try:
+    with held(folder.with_name(f"{folder.name}.lock")):
         if not (folder / TASKS).is_file():
             with atomic_folder(folder) as part:
                 _write(part, make(part / IDS))
-    finally:
-        release(lock)
     return _read(folder)
 
 
