@@ -25,8 +25,8 @@ _HOME = {
     "SentenceModel": "scirep_core.encoders.sentence_model",
     "encode": "scirep_core.encoders.vectors.embed",
     "evaluate": "scirep_core.bench.scoring",
-    "score": "scirep_core.bench.benchmark",
-    "averages": "scirep_core.bench.benchmark",
+    "score": "scirep_core.bench.scoring",
+    "averages": "scirep_core.bench.suites",
     "start": "scirep_core.page.chapter",
 }
 __all__ = ["__version__", *_HOME]

@@ -13,8 +13,8 @@ from typing import Any
 
 import scirep_core
 from scirep_core import losses
-from scirep_core.bench.benchmark import SUITES
 from scirep_core.bench.study_tables import STUDIES
+from scirep_core.bench.suites import SUITES
 from scirep_core.book.reference.commands import commands
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN

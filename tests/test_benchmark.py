@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from small_tasks import all_tasks, vectors
 from threadpoolctl import threadpool_limits
 
 from scirep_core import results
-from scirep_core.bench import benchmark, score_cache, scoring
-from scirep_core.bench.benchmark import Question, averages, units
+from scirep_core.bench import given, score_cache, scoring, suites
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.suites import averages, units
 from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.folder import write_folder
@@ -33,20 +35,20 @@ from scirep_core.results.comparison import average_difference
 
 
 def test_suites_hold_tasks_that_exist():
-    sizes = {name: len(tasks) for name, tasks in benchmark.SUITES.items()}
+    sizes = {name: len(tasks) for name, tasks in suites.SUITES.items()}
     assert sizes == {
         "scirepeval": 23, "scirepeval-v1": 24, "scidocs": 6, "mdcr": 1, "samples": 10, "embedded-all": 27, "scimult": 21,
     }  # fmt: skip
-    for tasks in benchmark.SUITES.values():
+    for tasks in suites.SUITES.values():
         assert len(set(tasks)) == len(tasks)
         assert all(name in TASKS or name.startswith("sample/") for name in tasks)
 
 
 def test_an_unknown_suite_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'scirepeval'"):
-        benchmark.suite("scirepval")
+        suites.suite("scirepval")
     with pytest.raises(ConfigError, match="did you mean 'scirepeval/fos'"):
-        benchmark.score("scirepeval/foss", vectors())
+        scoring.score("scirepeval/foss", vectors())
 
 
 def test_units_are_as_many_as_the_tables_say():
@@ -61,8 +63,8 @@ def test_units_are_as_many_as_the_tables_say():
     assert [counts["v2"]["in-train", f] for f in formats] == [2, 2, 2, 1]
     assert [counts["v2"]["out-of-train", f] for f in formats] == [4, 3, 11, 2]
     assert [counts["v1"]["out-of-train", f] for f in formats] == [2, 3, 4, 2]
-    assert {u.task for u in units("v2")} == set(benchmark.SUITES["scirepeval"])
-    assert {u.task for u in units("v1")} == set(benchmark.SUITES["scirepeval-v1"])
+    assert {u.task for u in units("v2")} == set(suites.SUITES["scirepeval"])
+    assert {u.task for u in units("v1")} == set(suites.SUITES["scirepeval-v1"])
     assert len({u.name for u in units("v2")}) == 27
 
 
@@ -320,10 +322,10 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 def test_a_second_run_computes_nothing_and_gives_the_same(home, evaluated):
-    first = benchmark.attempt(small(), vectors())
+    first = scoring.attempt(small(), vectors())
     assert sorted(evaluated) == sorted(f"small/{name}" for name in SMALL) == sorted(first.computed)
     evaluated.clear()
-    second = benchmark.attempt(small(), vectors())
+    second = scoring.attempt(small(), vectors())
     assert (evaluated, second.computed) == ([], ())
     assert second.rows == first.rows
     assert [row.to_json() for row in second.rows] == [row.to_json() for row in first.rows]
@@ -337,7 +339,7 @@ def test_a_second_run_computes_nothing_and_gives_the_same(home, evaluated):
 def test_rows_are_those_of_evaluate(home):
     for task in small():
         direct = scoring.evaluate(task, vectors(), seed=3)
-        found = benchmark.score([task], vectors(), seed=3)
+        found = scoring.score([task], vectors(), seed=3)
         assert [(r.split, r.metric, r.value, r.low, r.high, r.n) for r in found] == [
             (r.split, r.metric, r.value, r.low, r.high, r.n) for r in direct
         ]
@@ -345,9 +347,9 @@ def test_rows_are_those_of_evaluate(home):
 
 
 def test_only_what_is_missing_is_computed(home, evaluated):
-    benchmark.score(small("proximity", "regression"), vectors())
+    scoring.score(small("proximity", "regression"), vectors())
     evaluated.clear()
-    benchmark.score(small("proximity", "regression", "classification"), vectors())
+    scoring.score(small("proximity", "regression", "classification"), vectors())
     assert evaluated == ["small/classification"]
 
 
@@ -370,24 +372,24 @@ def test_only_what_is_missing_is_computed(home, evaluated):
 )
 def test_another_question_is_computed_anew(home, evaluated, change):
     (task,) = small("classification")
-    benchmark.attempt([task], vectors(), question=Question())
+    scoring.attempt([task], vectors(), question=Question())
     task, how = change(task, {})
-    benchmark.attempt([task], vectors(), question=Question(**how))
+    scoring.attempt([task], vectors(), question=Question(**how))
     assert len(evaluated) == 2
-    benchmark.attempt([task], vectors(), question=Question(**how))
+    scoring.attempt([task], vectors(), question=Question(**how))
     assert len(evaluated) == 2
 
 
 def test_other_vectors_or_other_code_are_computed_anew(home, evaluated, monkeypatch):
     tasks = small("classification")
-    benchmark.score(tasks, vectors())
-    benchmark.score(tasks, vectors(seed=1))
+    scoring.score(tasks, vectors())
+    scoring.score(tasks, vectors(seed=1))
     assert len(evaluated) == 2
     more = vectors() | {"not of this task": np.ones(5)}
-    benchmark.score(tasks, more)
+    scoring.score(tasks, more)
     assert len(evaluated) == 2  # vectors the task does not need leave its rows as they are
     monkeypatch.setattr(score_cache, "code", lambda: "other")
-    benchmark.score(tasks, vectors())
+    scoring.score(tasks, vectors())
     assert len(evaluated) == 3
 
 
@@ -410,7 +412,7 @@ def test_the_code_that_scores_is_in_the_key(tmp_path, monkeypatch):
 def test_the_recipe_is_in_the_key():
     (task,) = small("proximity")
     keys = [
-        score_cache.key_of(task, "f", recipe, Question())
+        score_cache.key_of(task, ["f", *recipe], Question())
         for recipe in ([], [". ", "", "", ""], [". ", "query: ", "", ""])
     ]
     assert len({score_cache.path_of(key) for key in keys}) == 3
@@ -425,22 +427,22 @@ def test_the_back_end_matters_to_probes_under_paper_alone():
 
 def test_keep_and_again(home, evaluated):
     tasks = small("proximity")
-    benchmark.score(tasks, vectors(), keep=False)
+    scoring.score(tasks, vectors(), keep=False)
     assert not (home / "scores").exists()
     for _ in range(2):
-        benchmark.score(tasks, vectors(), again=True)
+        scoring.score(tasks, vectors(), again=True)
     assert len(evaluated) == 3
-    benchmark.score(tasks, vectors())
+    scoring.score(tasks, vectors())
     assert len(evaluated) == 3
     unhashed = [replace(task, data_hash="") for task in tasks]
     for _ in range(2):
-        benchmark.score(unhashed, vectors())
+        scoring.score(unhashed, vectors())
     assert len(evaluated) == 5  # a task made by hand may be another one next time
 
 
 def test_damage_is_never_trusted(home, evaluated):
     tasks = small("proximity")
-    first = benchmark.score(tasks, vectors())
+    first = scoring.score(tasks, vectors())
     (path,) = (home / "scores").rglob("*.shard")
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -449,13 +451,13 @@ def test_damage_is_never_trusted(home, evaluated):
         broken[at] ^= 1 << int(rng.integers(0, 8))
         path.write_bytes(bytes(broken))
         evaluated.clear()
-        again = benchmark.score(tasks, vectors())
+        again = scoring.score(tasks, vectors())
         assert evaluated == ["small/proximity"]
         assert [(r.metric, r.value) for r in again] == [(r.metric, r.value) for r in first]
     for part in (b"", whole[:100], whole[:-1], b"{}\n"):
         path.write_bytes(part)
         evaluated.clear()
-        benchmark.score(tasks, vectors())
+        scoring.score(tasks, vectors())
         assert evaluated == ["small/proximity"]
     assert not list((home / "scores").rglob("*.part"))
 
@@ -469,18 +471,18 @@ def test_a_task_that_fails_does_not_lose_the_others(home, evaluated, monkeypatch
 
     monkeypatch.setitem(scoring.EVALUATORS, "regression", crash)
     some = {key: value for key, value in vectors().items() if key != "q1"}
-    outcome = benchmark.attempt(small(), some)
+    outcome = scoring.attempt(small(), some)
     assert set(outcome.failed) == {"small/regression", "small/adhoc_search"}
     assert {row.task for row in outcome.rows} == {f"small/{n}" for n in SMALL} - set(outcome.failed)
     with pytest.raises(ScirepError) as said:
-        benchmark.score(small(), some)
+        scoring.score(small(), some)
     assert "2 of 6 tasks failed, the others are scored" in str(said.value)
     assert "small/regression: ZeroDivisionError: no rows" in str(said.value)
     assert "small/adhoc_search: " in str(said.value)
     assert "q1" in str(said.value)
     monkeypatch.setitem(scoring.EVALUATORS, "regression", broken)
     evaluated.clear()
-    assert {row.task for row in benchmark.score(small(), vectors())} == {f"small/{n}" for n in SMALL}
+    assert {row.task for row in scoring.score(small(), vectors())} == {f"small/{n}" for n in SMALL}
     assert evaluated == ["small/regression", "small/adhoc_search"]
 
 
@@ -489,46 +491,46 @@ def test_a_value_that_is_no_number_is_a_failure(home, monkeypatch):
     monkeypatch.setitem(
         scoring.EVALUATORS, "proximity", lambda *a, **k: [replace(r, value=float("nan")) for r in original(*a, **k)]
     )
-    outcome = benchmark.attempt(small("proximity"), vectors())
+    outcome = scoring.attempt(small("proximity"), vectors())
     assert "not a number" in str(outcome.failed["small/proximity"])
 
 
-class Ranker:
+class Ranker(System):
     """A system without vectors."""
 
-    name, fingerprint, encoder = "ranker", "r", None
+    prepared: ClassVar[list[str]] = []
 
     def suits(self, task):
         return task.type == "proximity"
 
-    def on(self, task, protocol="paper", seed=0, progress=None):
+    def on(self, task, protocol="paper", progress=None):
         return vectors()
 
     def prepare(self, tasks, protocol="paper", progress=None):
-        self.prepared = [task.name for task in tasks]
+        self.prepared[:] = [task.name for task in tasks]
         if progress:
             progress(1, 2)
 
 
 def test_what_does_not_suit_is_left_out_and_said(home):
-    ranker, seen = Ranker(), []
-    outcome = benchmark.attempt(small(), ranker, progress=lambda *at: seen.append(at))
+    ranker, seen = Ranker("ranker", "r"), []
+    outcome = scoring.attempt(small(), ranker, progress=lambda *at: seen.append(at))
     assert {row.task for row in outcome.rows} == {"small/proximity"}
     assert set(outcome.unsuited) == {f"small/{n}" for n in SMALL} - {"small/proximity"}
     assert ranker.prepared == ["small/proximity"]  # encoded in one go, before anything is scored
     assert seen == [("texts", 1, 2), ("small/proximity", 0, 1), ("", 1, 1)]
     seen.clear()
-    benchmark.attempt(small(), ranker, progress=lambda *at: seen.append(at))
+    scoring.attempt(small(), ranker, progress=lambda *at: seen.append(at))
     assert seen == []  # everything was kept: nothing to wait for
     with pytest.raises(ConfigError, match="ranker cannot be scored on small/regression"):
-        benchmark.attempt(small("regression"), ranker)
+        scoring.attempt(small("regression"), ranker)
 
 
 def test_rows_say_their_data_and_back_end(home):
     """A folder's rows are of no literature, whatever else is asked for; ranking knows no back end."""
     invented, own = small("proximity", "classification")
     tasks = [replace(invented, source="embedded"), own]
-    found = benchmark.score(tasks, vectors(), source="embedded", papers=400, data_seed=2, intercept=False)
+    found = scoring.score(tasks, vectors(), source="embedded", papers=400, data_seed=2, intercept=False)
     for row in found:
         of_literature, probed = row.task == invented.name, row.task == own.name
         assert row.parameters.get("papers") == (400 if of_literature else None)
@@ -541,7 +543,7 @@ def test_rows_say_their_data_and_back_end(home):
 
 def test_no_intercept_goes_with_protocol_paper(home, evaluated):
     with pytest.raises(ConfigError, match="goes with protocol paper alone"):
-        benchmark.score(small("classification"), vectors(), protocol="sound", intercept=False)
+        scoring.score(small("classification"), vectors(), protocol="sound", intercept=False)
     assert evaluated == []
 
 
@@ -551,23 +553,23 @@ def test_tasks_of_one_name_keep_their_own_rows(home, evaluated):
     other = replace(
         one, data_hash="other", payload=Judged(tuple(row._replace(score=1 - row.score % 2) for row in one.payload.rows))
     )
-    alone = {task.data_hash: benchmark.score([task], vectors(), keep=False) for task in (one, other)}
+    alone = {task.data_hash: scoring.score([task], vectors(), keep=False) for task in (one, other)}
     assert alone[one.data_hash][0].value != alone["other"][0].value
     for _ in range(2):  # computed, then kept
-        found = benchmark.score([one, other], vectors())
+        found = scoring.score([one, other], vectors())
         assert [(r.data_hash, r.metric, r.value) for r in found] == [
             (r.data_hash, r.metric, r.value) for rows in alone.values() for r in rows
         ]
     assert len(evaluated) == 4
     bad = [replace(task, payload=Judged((*task.payload.rows, Qrel("nowhere", "p1", 1)))) for task in (one, other)]
-    outcome = benchmark.attempt(bad, vectors())
+    outcome = scoring.attempt(bad, vectors())
     assert set(outcome.failed) == {"small/proximity", "small/proximity (2)"}
 
 
 def test_rows_of_another_key_or_other_data_are_not_read(home, evaluated):
     one, other = small("proximity", "groups")
-    rows = benchmark.score([one], vectors())
-    keys = [score_cache.key_of(task, "f", [], Question()) for task in (one, other)]
+    rows = scoring.score([one], vectors())
+    keys = [score_cache.key_of(task, ["f"], Question()) for task in (one, other)]
     with pytest.raises(CacheError, match="rows of other data than small/groups's"):
         score_cache.write(keys[1], rows)
     score_cache.write(keys[0], rows)
@@ -585,12 +587,12 @@ def test_a_folders_settings_are_in_its_hash(home, tmp_path, evaluated):
     from scirep_core import load_task
 
     write_folder(small("classification")[0], tmp_path / "own")
-    benchmark.score([str(tmp_path / "own")], vectors())
+    scoring.score([str(tmp_path / "own")], vectors())
     config = tmp_path / "own" / "task.json"
     before = load_task(tmp_path / "own").data_hash
     config.write_text(json.dumps(json.loads(config.read_text()) | {"format": "PRX"}))
     assert load_task(tmp_path / "own").data_hash != before
-    benchmark.score([str(tmp_path / "own")], vectors())
+    scoring.score([str(tmp_path / "own")], vectors())
     assert len(evaluated) == 2
 
 
@@ -598,7 +600,7 @@ def _score_in_a_process(home: str, log: str, start) -> None:
     import os
 
     os.environ["SCIREP_HOME"] = home
-    from scirep_core.bench import benchmark, scoring
+    from scirep_core.bench import scoring
 
     original = scoring.evaluate
 
@@ -609,7 +611,7 @@ def _score_in_a_process(home: str, log: str, start) -> None:
 
     scoring.evaluate = noting
     start.wait()
-    benchmark.score(small(), vectors())
+    scoring.score(small(), vectors())
 
 
 def test_two_processes_share_the_work(home):
@@ -636,7 +638,7 @@ def test_a_locks_file_goes_before_the_lock(home, monkeypatch):
         return original(lock, *args, **more)
 
     (task,) = small("proximity")
-    key = score_cache.key_of(task, "f", [], Question())
+    key = score_cache.key_of(task, ["f"], Question())
     monkeypatch.setattr(FileLock, "release", release)
     with score_cache.held(key, wait=True) as mine:
         assert mine
@@ -680,17 +682,17 @@ def words(*separators: str) -> System:
 def test_an_ensemble_of_encoders_with_other_recipes_is_scored(home):
     tasks = small("proximity", "classification")
     whole = words(" ", " [SEP] ")
-    outcome = benchmark.attempt(tasks, whole)
+    outcome = scoring.attempt(tasks, whole)
     assert outcome.failed == {}
     assert {row.task for row in outcome.rows} == {task.name for task in tasks}
     nested = Ensemble("nested", (whole.encoder, Words("; ")), "concatenation")
-    assert benchmark.attempt(tasks, System("nested", nested.fingerprint, nested)).failed == {}
+    assert scoring.attempt(tasks, System("nested", nested.fingerprint, nested)).failed == {}
 
 
 def test_one_bad_text_costs_one_task(home):
     good, bad = small("proximity", "groups")
     bad = replace(bad, texts=lambda: (paper._replace(title="unreadable") for paper in good.texts()))
-    outcome = benchmark.attempt([bad, good], words())
+    outcome = scoring.attempt([bad, good], words())
     assert {row.task for row in outcome.rows} == {good.name}
     assert "no tokenizer" in str(outcome.failed[bad.name])
 
@@ -698,14 +700,14 @@ def test_one_bad_text_costs_one_task(home):
 def test_one_bad_file_costs_one_task(home, tmp_path):
     save(tmp_path / "CLF.npz", vectors())
     (tmp_path / "PRX.npz").write_bytes(b"no archive")
-    outcome = benchmark.attempt(small("classification", "proximity"), tmp_path)
+    outcome = scoring.attempt(small("classification", "proximity"), tmp_path)
     assert {row.task for row in outcome.rows} == {"small/classification"}
     assert "PRX.npz: not a readable .npz" in str(outcome.failed["small/proximity"])
 
 
 def test_where_all_fail_there_are_no_others(home):
     with pytest.raises(ScirepError, match="1 of 1 tasks failed: small/proximity: vectors: none of the 7 ids") as said:
-        benchmark.score(small("proximity"), {"x0": np.ones(3), "x1": np.zeros(3)})
+        scoring.score(small("proximity"), {"x0": np.ones(3), "x1": np.zeros(3)})
     assert "yours are x0, x1; needed are p0, p1, p2, ..." in str(said.value)
 
 
@@ -719,12 +721,12 @@ def save(path: Path, table: dict[str, np.ndarray]) -> None:
 def test_a_file_a_path_and_a_mapping_are_the_same(home, tmp_path):
     save(tmp_path / "mine.npz", vectors())
     tasks = small("proximity", "adhoc_search")
-    by_name, by_path = (benchmark.score(tasks, kind(tmp_path / "mine.npz"), keep=False) for kind in (str, Path))
-    mapped = benchmark.score(tasks, vectors(), keep=False)
+    by_name, by_path = (scoring.score(tasks, kind(tmp_path / "mine.npz"), keep=False) for kind in (str, Path))
+    mapped = scoring.score(tasks, vectors(), keep=False)
     assert [r.value for r in by_name] == [r.value for r in by_path] == [r.value for r in mapped]
     assert {row.encoder for row in by_name} == {"mine"}
     with pytest.raises(DataError, match=r"no\.npz: file not found"):
-        benchmark.score(tasks, str(tmp_path / "no.npz"))
+        scoring.score(tasks, str(tmp_path / "no.npz"))
 
 
 def test_a_folder_holds_a_file_a_task_or_a_format(home, tmp_path):
@@ -732,17 +734,17 @@ def test_a_folder_holds_a_file_a_task_or_a_format(home, tmp_path):
     for name, table in (("CLF", clf), ("PRX", prx), ("QRY", qry), ("small__groups", own)):
         save(tmp_path / f"{name}.npz", table)
     tasks = {t.name: t for t in small("classification", "proximity", "adhoc_search", "groups")}
-    found = {name: benchmark.given(tmp_path).on(task) for name, task in tasks.items()}
+    found = {name: given.given(tmp_path).on(task) for name, task in tasks.items()}
     for name, table, key in (("classification", clf, "p3"), ("proximity", prx, "p1"), ("groups", own, "p1"),
                              ("adhoc_search", qry, "q1"), ("adhoc_search", prx, "p1")):  # fmt: skip
         assert np.array_equal(found[f"small/{name}"][key], table[key]), name
     (tmp_path / "groups.npz").write_bytes((tmp_path / "CLF.npz").read_bytes())
-    assert np.array_equal(benchmark.given(tmp_path).on(tasks["small/groups"])["p1"], own["p1"])
+    assert np.array_equal(given.given(tmp_path).on(tasks["small/groups"])["p1"], own["p1"])
     (tmp_path / "small__groups.npz").unlink()
-    assert np.array_equal(benchmark.given(tmp_path).on(tasks["small/groups"])["p1"], clf["p1"])
+    assert np.array_equal(given.given(tmp_path).on(tasks["small/groups"])["p1"], clf["p1"])
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match=r"no \.npz, \.parquet, \.jsonl in this folder"):
-        benchmark.given(tmp_path / "none")
+        given.given(tmp_path / "none")
 
 
 def test_a_query_that_is_a_candidate_too_has_both_vectors(tmp_path):
@@ -750,7 +752,7 @@ def test_a_query_that_is_a_candidate_too_has_both_vectors(tmp_path):
     save(tmp_path / "PRX.npz", prx)
     save(tmp_path / "QRY.npz", qry)
     (task,) = small("adhoc_search")
-    found = benchmark.given(tmp_path).on(task)
+    found = given.given(tmp_path).on(task)
     assert np.array_equal(found["q1/q"], qry["q1"])
     assert np.array_equal(found["q1"], qry["q1"])  # as the published code: a query's id is encoded once, as a query
 
@@ -758,18 +760,18 @@ def test_a_query_that_is_a_candidate_too_has_both_vectors(tmp_path):
 def test_coverage_counts_and_names():
     (task,) = small("classification")
     some = {key: value for key, value in vectors().items() if key not in ("p2", "p7", "p9", "p11")}
-    assert benchmark.coverage(task, some) == ("small/classification", 8, 12, ("p2", "p7", "p9"))
-    assert benchmark.coverage(task, vectors()) == ("small/classification", 12, 12, ())
+    assert given.coverage(task, some) == ("small/classification", 8, 12, ("p2", "p7", "p9"))
+    assert given.coverage(task, vectors()) == ("small/classification", 12, 12, ())
 
 
 def test_mentions_may_have_vectors_instead_of_papers():
     (task,) = small("author_disambiguation")
     mentions = {f"s{i}": np.ones(3) for i in range(12)}
-    assert benchmark.coverage(task, mentions) == (task.name, 12, 12, ())
-    assert set(benchmark.given(mentions).on(task)) == set(mentions)
+    assert given.coverage(task, mentions) == (task.name, 12, 12, ())
+    assert set(given.given(mentions).on(task)) == set(mentions)
     del mentions["s3"]
-    assert benchmark.coverage(task, mentions).embedded == 0  # then the evaluator asks for papers
-    assert benchmark.coverage(task, mentions | vectors()).embedded == 12
+    assert given.coverage(task, mentions).embedded == 0  # then the evaluator asks for papers
+    assert given.coverage(task, mentions | vectors()).embedded == 12
 
 
 # ---- the suite on a small literature ----------------------------------------------------------------------------------
@@ -789,20 +791,20 @@ def two_repeats(task: Task) -> Task:
 @pytest.fixture(scope="module")
 def scored():
     """Every system on every task there is invented data for, on 300 papers, under both protocols."""
-    loaded, failed = benchmark.load_tasks("embedded-all", papers=PAPERS)
+    loaded, failed = suites.load_tasks("embedded-all", papers=PAPERS)
     assert failed == {}
     tasks = [two_repeats(task) for task in loaded]
     found = {}
     with threadpool_limits(1):  # more threads than cores that are free make small probes slower, not faster
         for name, protocol in itertools.product(("random", "oracle", "tfidf", "bm25", STAND_IN), ("paper", "sound")):
             system = words() if name == STAND_IN else name
-            found[name, protocol] = benchmark.attempt(tasks, system, papers=PAPERS, question=Question(protocol))
+            found[name, protocol] = scoring.attempt(tasks, system, papers=PAPERS, question=Question(protocol))
     return found
 
 
 @pytest.mark.slow
 def test_every_task_runs_under_both_protocols(scored):
-    everything = set(benchmark.SUITES["embedded-all"])
+    everything = set(suites.SUITES["embedded-all"])
     assert {"scirepeval/fos", "scirepeval/s2and"} < everything
     for (name, protocol), outcome in scored.items():
         assert outcome.failed == {}, (name, protocol)
@@ -872,9 +874,9 @@ def test_tfidf_beats_random_on_the_average_and_pairs_say_how_sure(scored):
 
 def test_minilm_runs_and_is_kept(home, evaluated):
     (task,) = small("proximity")  # twelve short papers: the stand-in has shown the rest
-    rows = benchmark.score([task], "minilm")
+    rows = scoring.score([task], "minilm")
     assert evaluated == [task.name]
     assert {row.encoder for row in rows} == {"minilm"}
     evaluated.clear()
-    assert benchmark.score([task], "minilm") == rows
+    assert scoring.score([task], "minilm") == rows
     assert evaluated == []

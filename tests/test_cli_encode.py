@@ -76,7 +76,7 @@ ROWS = [
 
 def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
     from scirep_core import load_encoder
-    from scirep_core.bench.scoring import read_vectors
+    from scirep_core.bench.given import read_vectors
 
     source, out = write(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
     code, printed, _ = scirep(

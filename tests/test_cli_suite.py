@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scirep_core import cli
-from scirep_core.bench import benchmark, scoring, suites
+from scirep_core.bench import scoring, suites
 from scirep_core.data import load_task
 from scirep_core.kit.errors import DataError
 
@@ -28,7 +28,7 @@ def scirep(capsys, *words: object) -> tuple[int, str, str]:
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Let `scirepeval` be three tasks; its average is then partial."""
-    monkeypatch.setitem(benchmark.SUITES, "scirepeval", TASKS)
+    monkeypatch.setitem(suites.SUITES, "scirepeval", TASKS)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_the_table_shows_rows_averages_and_where_they_are_kept(capsys, evaluated
     words = ("score", "scirepeval", "--vectors", "random", *PAPERS, "--partial", "--seed", 5)
     code, out, _ = scirep(capsys, *words)
     assert code == 0
-    for row in benchmark.score(TASKS, "random", papers=400, seed=5):
+    for row in scoring.score(TASKS, "random", papers=400, seed=5):
         assert row.task in out
         assert f"{row.value:.2f}" in out
         assert f"{row.low:.1f}–{row.high:.1f}" in out
@@ -201,9 +201,9 @@ def test_scidocs_has_the_average_of_its_own_column(capsys, monkeypatch):
         replace(row, task=unit.task, metric=metric, split=split)
         for unit in suites.units("v1") if unit.part == "scidocs"
         for split, metric in unit.members
-        for row in benchmark.score(TASKS[:1], "random", papers=400)
+        for row in scoring.score(TASKS[:1], "random", papers=400)
     ]  # fmt: skip
-    monkeypatch.setattr(benchmark, "attempt", lambda *a, **k: benchmark.Outcome(rows, {}, (), ()))
+    monkeypatch.setattr(scoring, "attempt", lambda *a, **k: scoring.Outcome(rows, {}, (), ()))
     code, out, err = scirep(capsys, "score", "scidocs", "--vectors", "random", *PAPERS, "--json")
     assert (code, err) == (0, "")
     (average,) = [row for row in json.loads(out) if row["metric"] == "average"]

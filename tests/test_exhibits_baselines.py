@@ -16,7 +16,7 @@ import pytest
 from blank_page import Shown
 from small_tasks import all_tasks as small_tasks
 
-from scirep_core.bench.benchmark import Outcome
+from scirep_core.bench.scoring import Outcome
 from scirep_core.data import TASKS
 from scirep_core.data.task import Example, FewShot, Judged, Labelled, Qrel, Reviewers, Signature, Signatures, Task
 from scirep_core.exhibits import counting, heatmap, report, sign

@@ -12,9 +12,9 @@ import pytest
 from blank_page import Shown
 from small_tasks import all_tasks, vectors
 
-from scirep_core.bench import benchmark
+from scirep_core.bench import suites
+from scirep_core.bench.given import as_model, by_callable
 from scirep_core.bench.leaderboard import main_metric
-from scirep_core.bench.systems import as_model, by_callable
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.folder import write_folder
 from scirep_core.data.task import Task
@@ -61,8 +61,8 @@ def test_parameters_are_of_the_shared_vocabulary():
     assert {"data", "papers", "tasks", "encoder", "vectors", "seed"} <= set(PARAMETERS)
     assert {TASKS[name].format for name in exhibits.FEW} == {"CLF", "RGN", "PRX", "QRY"}
     assert exhibits.names_of("few", "embedded") == exhibits.FEW
-    assert exhibits.names_of("few", "real") == benchmark.SUITES["samples"]
-    assert exhibits.names_of("scidocs, my/folder", "real") == (*benchmark.SUITES["scidocs"], "my/folder")
+    assert exhibits.names_of("few", "real") == suites.SUITES["samples"]
+    assert exhibits.names_of("scidocs, my/folder", "real") == (*suites.SUITES["scidocs"], "my/folder")
 
 
 def test_a_file_and_a_callable_are_scored_beside_the_references(

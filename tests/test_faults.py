@@ -20,7 +20,7 @@ import pytest
 import toy_notebooks
 
 from scirep_core import cli
-from scirep_core.bench.scoring import as_mapping
+from scirep_core.bench.given import as_mapping
 from scirep_core.book.runcache import Places, components, read_chapter
 from scirep_core.data.readers import beir, csfcube
 from scirep_core.evaluators.facets import read_rankings

@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from scirep_core.bench.scoring import as_mapping, evaluate
+from scirep_core.bench.given import as_mapping
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data.task import Example, FewShot, Labelled, Qrel, Task
 from scirep_core.data.task import Judged as Pairs
 from scirep_core.evaluators.probes import linear_fit, probe_search, sound_probes

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import scirep_core
-from scirep_core.bench import scoring
+from scirep_core.bench import given
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 
@@ -101,7 +101,7 @@ def test_npz_parquet_and_jsonl_give_the_same_vectors(tmp_path):
     lines = [json.dumps({"doc_id": k, "embedding": v}) for k, v in GOOD.items()]
     (tmp_path / "d.jsonl").write_text("\n".join(lines) + "\n")
     for name in ("a.npz", "b.npz", "c.parquet", "d.jsonl"):
-        read = scoring.read_vectors(tmp_path / name)
+        read = given.read_vectors(tmp_path / name)
         assert list(read) == list(GOOD)
         assert np.array_equal(np.stack(list(read.values())), array), name
 
@@ -118,43 +118,43 @@ def test_bad_files_name_file_and_line(tmp_path):
     ):
         bad.write_text(f"{first}\n{second}\n")
         with pytest.raises(DataError, match=message):
-            scoring.read_vectors(bad)
+            given.read_vectors(bad)
     (tmp_path / "y.npz").write_bytes(b"PK\x03\x04 truncated")
     with pytest.raises(DataError, match=r"y.npz: not a readable .npz"):
-        scoring.read_vectors(tmp_path / "y.npz")
+        given.read_vectors(tmp_path / "y.npz")
     np.savez(tmp_path / "z.npz", wrong=np.zeros(2))
     with pytest.raises(DataError, match="arrays are wrong"):
-        scoring.read_vectors(tmp_path / "z.npz")
+        given.read_vectors(tmp_path / "z.npz")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="not a whole parquet file"):
-        scoring.read_vectors(tmp_path / "p.parquet")
+        given.read_vectors(tmp_path / "p.parquet")
     with pytest.raises(DataError, match=r"unknown kind '\.csv'"):
         (tmp_path / "v.csv").touch()
-        scoring.read_vectors(tmp_path / "v.csv")
+        given.read_vectors(tmp_path / "v.csv")
     with pytest.raises(DataError, match="file not found"):
-        scoring.read_vectors(tmp_path / "no.npz")
+        given.read_vectors(tmp_path / "no.npz")
 
 
 def test_pickled_arrays_are_never_loaded(tmp_path):
     np.savez(tmp_path / "evil.npz", ids=np.array(["1"], dtype=object), vectors=np.zeros((1, 2)))
     with pytest.raises(DataError, match="Python objects, which are not loaded"):
-        scoring.read_vectors(tmp_path / "evil.npz")
+        given.read_vectors(tmp_path / "evil.npz")
 
 
 def test_npz_of_objects_or_odd_shape_says_what_to_save(tmp_path):
     ids, array = np.array(list(GOOD)), np.array(list(GOOD.values()))
     np.savez(tmp_path / "o.npz", ids=ids.astype(object), vectors=array)
     with pytest.raises(DataError, match=r"`ids` holds Python objects, which are not loaded\. Save ids\.astype\(str\)"):
-        scoring.read_vectors(tmp_path / "o.npz")
+        given.read_vectors(tmp_path / "o.npz")
     np.savez(tmp_path / "v.npz", ids=ids, vectors=array.astype(object))
     with pytest.raises(DataError, match=r"`vectors` holds Python objects.* Save vectors\.astype\(float\)"):
-        scoring.read_vectors(tmp_path / "v.npz")
+        given.read_vectors(tmp_path / "v.npz")
     for odd in (array[:, None], array[:, 0]):
         np.savez(tmp_path / "d.npz", ids=ids, vectors=odd)
         with pytest.raises(DataError, match=r"Give a 2-d array, a row of numbers per id, not [13]-d"):
-            scoring.read_vectors(tmp_path / "d.npz")
+            given.read_vectors(tmp_path / "d.npz")
         with pytest.raises(DataError, match="Give a 2-d array"):
-            scoring.as_mapping((list(ids), odd))
+            given.as_mapping((list(ids), odd))
 
 
 def test_a_broken_npz_is_never_advised_to_be_loaded_unsafely(tmp_path):
@@ -170,7 +170,7 @@ def test_a_broken_npz_is_never_advised_to_be_loaded_unsafely(tmp_path):
         bad = tmp_path / "bad.npz"
         bad.write_bytes(content)
         with pytest.raises(DataError, match=r"bad\.npz: not a readable \.npz") as caught:
-            scoring.read_vectors(bad)
+            given.read_vectors(bad)
         assert "unsafe" not in str(caught.value) and "allow_pickle" not in str(caught.value)
 
 

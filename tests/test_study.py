@@ -243,12 +243,12 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
 
 def test_two_models_are_paired_by_test_rows(base: str, tmp_path: Path):
     tasks = study._tasks(replace(STUDIES["main"], tasks=TASKS[1]), TINY)
-    from scirep_core.bench import benchmark
+    from scirep_core.bench import scoring
 
     rows = []
     for seed in (0, 1):
         made = study.obtain("MTL CTRL", seed, TINY, base)
-        rows += benchmark.score(tasks, study.as_system(f"MTL CTRL, seed {seed}", made))
+        rows += scoring.score(tasks, study.as_system(f"MTL CTRL, seed {seed}", made))
     assert paired_bootstrap(*rows).value == pytest.approx(rows[0].value - rows[1].value)
 
 

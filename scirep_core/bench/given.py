@@ -1,31 +1,50 @@
 """Vectors of a user's own as a system: a mapping, a pair (ids, array), files, or what a model of his makes (SciRepEval 6).
 
+Vectors are a mapping id -> vector, or (ids, array), or a file: `.npz` (`ids`, and `vectors` or `emb`), `.parquet` or
+`.jsonl` with `paper_id` or `doc_id` and `embedding`. An id twice, a NaN, rows of different length: each is an error that
+names it.
+
 A file of vectors may hold the ids of all tasks. Where tasks disagree about an id (short query numbers do), or a paper has
 other vectors for other formats, give a folder: for each task the file named after it (`scirepeval__fos.npz`, or `fos.npz`),
 else the file of its format (`CLF.npz`, `RGN.npz`, `PRX.npz`, `QRY.npz`: of a search the queries in `QRY`, the papers in `PRX`).
+
+A model is whatever has `.encode(list of str)`, or a function from texts to an array (`as_model`). It reads title + ". " +
+abstract, as MiniLM does, or what its attribute `recipe` (a `text.Recipe`) says. In ad-hoc search a model that has
+`encode_query` and `encode_document` (sentence-transformers) reads queries by the one and the papers to be found by the other.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.bench import scoring, systems
+from scirep_core.data import hub
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Signatures, Task
 from scirep_core.data.text import Recipe
-from scirep_core.encoders.vectors.folder import is_vector_folder
-from scirep_core.evaluators.inputs import QUERY
-from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.encoders import SENTENCES, Encoder
+from scirep_core.encoders.vectors.folder import is_vector_folder, read_vector_folder
+from scirep_core.evaluators import inputs
+from scirep_core.evaluators.inputs import QUERY, Input
+from scirep_core.kit.arrays import read_arrays
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
 
 Vectors = Mapping[str, NDArray[np.floating]]
-FILES = (".npz", ".parquet", ".jsonl")
+SUFFIXES = (".npz", ".parquet", ".jsonl")
+"""Of files of vectors."""
+LARGEST = 1e15
+"""Of a vector's numbers: squares of larger ones leave single precision, and every distance would be infinite."""
+Vectorise = Callable[[list[str]], Any]
+"""Texts in, (texts, dim) array out: numpy's, torch's, or lists of numbers."""
+TAKEN = "a name, a model with .encode(list of str), a function from texts to an array, a mapping id -> vector, or (ids, array)"
+"""What can be scored, in words."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,20 @@ class Given:
     tables: Callable[[Any, str], Vectors]
     recipe: Recipe | None = None
 
+    @property
+    def reads(self) -> dict[str, Any]:
+        """What a row says of prompts and separator: a model's; of vectors nobody knows."""
+        return {"reads": self.recipe.reads} if self.recipe else {}
+
+    def key(self, task: Task, protocol: str) -> list[str]:
+        """Return what rows on a task are kept under: the hash of the vectors it needs."""
+        return [content_hash(self.on(task, protocol))]
+
     def suits(self, task: Task) -> bool:
         """Return True: vectors can be scored on every task."""
         return True
 
-    def on(self, task: Task, protocol: str = "paper", seed: int = 0, progress: object = None) -> Vectors:
+    def on(self, task: Task, protocol: str = "paper", progress: object = None) -> Vectors:
         """Return the vectors a task needs, and those of its queries and mentions that have their own.
 
         Raises ConfigError, naming ids of both, where not one of them is there.
@@ -65,31 +93,31 @@ class Given:
 def given(vectors: Vectors | Sequence[Any] | Path, name: str = "") -> Given:
     """Return vectors as a system: a mapping id -> vector, (ids, array), a file, or a folder (see this file's first lines)."""
     if not isinstance(vectors, Path):
-        table = scoring.as_mapping(vectors, name or "vectors")
+        table = as_mapping(vectors, name or "vectors")
         return Given(name or "vectors", lambda task, protocol: table)
     path = vectors.expanduser()
     if path.is_dir() and not is_vector_folder(path):
-        if not any(file.suffix in FILES for file in path.iterdir()):
+        if not any(file.suffix in SUFFIXES for file in path.iterdir()):
             raise DataError(
-                path, None, f"no {', '.join(FILES)} in this folder", "Give one file a task, or one a format"
+                path, None, f"no {', '.join(SUFFIXES)} in this folder", "Give one file a task, or one a format"
             )
         return Given(name or path.resolve().name, functools.partial(_of_folder, path))
-    whole = scoring.read_vectors(path)
+    whole = read_vectors(path)
     return Given(name or path.stem, lambda task, protocol: whole)
 
 
 def of_model(thing: Any, name: str = "", recipe: Recipe | None = None) -> Given:
-    """Return a model of the user's own (`systems.as_model`) as a system; it is asked once for each task and protocol.
+    """Return a model of the user's own (`as_model`) as a system; it is asked once for each task and protocol.
 
     It has no fingerprint: its rows are kept under the vectors it made. Raises ConfigError for what is no model.
     """
-    model = systems.as_model(thing, recipe)
+    model = as_model(thing, recipe)
     kept: dict[tuple[int, str], tuple[Any, Vectors]] = {}
 
     def tables(task: Any, protocol: str) -> Vectors:
         key = id(task), protocol
         if key not in kept:  # the task stays with its vectors, so that its id is no other's
-            kept[key] = task, systems.by_callable(task, model, protocol)
+            kept[key] = task, by_callable(task, model, protocol)
         return kept[key][1]
 
     return Given(name or model.name, tables, model.recipe)
@@ -111,12 +139,12 @@ def _of_folder(folder: Path, task: Task, protocol: str) -> Vectors:
 
 
 def _file(folder: Path, stem: str) -> Path | None:
-    return next((path for path in (folder / f"{stem}{suffix}" for suffix in FILES) if path.is_file()), None)
+    return next((path for path in (folder / f"{stem}{suffix}" for suffix in SUFFIXES) if path.is_file()), None)
 
 
 @functools.lru_cache(maxsize=2)
 def _read_once(path: Path, changed: int) -> dict[str, NDArray[np.floating]]:
-    return scoring.read_vectors(path)
+    return read_vectors(path)
 
 
 def _read(path: Path) -> Vectors:
@@ -152,3 +180,255 @@ def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) ->
         f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there: yours are {yours}; "
         f"needed are {needed}"
     )
+
+
+# ---- vectors by id ----------------------------------------------------------------------------------------------------
+
+
+def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floating]]:
+    """Return id -> vector of a mapping or of (ids, array).
+
+    Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id.
+    """
+    if isinstance(vectors, tuple | list):
+        if len(vectors) != 2:
+            raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
+        try:
+            ids, array = [_id(i, name) for i in vectors[0]], np.asarray(vectors[1])
+        except (TypeError, ValueError) as error:
+            raise DataError(name, None, f"expected (ids, array): {error}") from None
+        _refuse_shape(array, len(ids), name)
+        _refuse_duplicates(ids, name)
+        table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
+    elif isinstance(vectors, Mapping):
+        _refuse_duplicates((_id(key, name) for key in vectors), name)
+        try:
+            table = {_id(key, name): np.asarray(value) for key, value in vectors.items()}
+        except (TypeError, ValueError) as error:
+            raise DataError(name, None, f"a vector is no row of numbers: {error}") from None
+    else:
+        raise DataError(name, None, f"expected a mapping id -> vector or (ids, array), found {type(vectors).__name__}")
+    if not table:
+        raise DataError(name, None, "no vectors")
+    _refuse_bad(table, name)
+    return table
+
+
+def doubts(table: Vectors, many: float = 0.1, block: int = 4096) -> str:
+    """Return what makes a score of such vectors worth little: all are equal, or `many` are zero; else nothing."""
+    rows = list(table.values())
+    if len(rows) < 2:
+        return ""
+    zero, equal = 0, True
+    for start in range(0, len(rows), block):
+        part = np.stack(rows[start : start + block])
+        zero += int(np.count_nonzero(~part.any(axis=1)))
+        equal = equal and bool((part == rows[0]).all())
+    if equal:
+        return f"all {len(rows)} vectors are equal: whatever is scored here is the order of ties"
+    return f"{zero} of {len(rows)} vectors are zero" if zero >= many * len(rows) else ""
+
+
+def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
+    if array.ndim != 2:
+        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}",
+                        f"Give a 2-d array, a row of numbers per id, not {array.ndim}-d")  # fmt: skip
+    if ids != len(array):
+        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}", "Give one row per id")
+
+
+def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
+    """Raise DataError for ragged or non-numeric vectors, NumericError for NaN or huge numbers, naming the first such id."""
+    shape = next(iter(table.values())).shape
+    for key, value in table.items():
+        if value.ndim != 1 or value.shape != shape or not len(value):
+            raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has {shape}")
+        if value.dtype.kind not in "fiu":
+            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers",
+                            "Convert it with astype(float)")  # fmt: skip
+    keys, rows = list(table), list(table.values())
+    for start in range(0, len(rows), block):  # many at once: a call for each of 300,000 takes seconds
+        part = np.stack(rows[start : start + block]).astype(np.float64)
+        if not (fine := (np.abs(part) <= LARGEST).all(axis=1)).all():
+            at = int(np.argmin(fine))
+            what = (
+                f"a number beyond {LARGEST:g}; scale the vectors" if np.isfinite(part[at]).all() else "NaN or infinity"
+            )
+            raise NumericError(f"{name}: the vector of {keys[start + at]} holds {what}")
+
+
+def _id(key: object, name: str) -> str:
+    """Return an id as text; bytes, as numpy's `S` arrays hold them, are decoded. Raises DataError for what no file can hold."""
+    try:
+        text = key.decode("utf-8") if isinstance(key, bytes) else str(key)
+        text.encode("utf-8")
+    except UnicodeError:
+        raise DataError(name, None, f"id {key!r:.60} is not UTF-8") from None
+    return text
+
+
+def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
+    seen: set[str] = set()
+    for key in ids:
+        if key in seen:
+            raise DataError(name, None, f"id {key} is there twice", "Keep one vector per id")
+        seen.add(key)
+
+
+def content_hash(table: Vectors) -> str:
+    """Content hash of vectors, whatever their order and precision."""
+    digest = hashlib.sha256()
+    for key in sorted(table):
+        digest.update(key.encode() + b"\0" + np.ascontiguousarray(table[key], dtype=np.float64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
+    """Read vectors from .npz, .parquet, .jsonl, or a folder that `scirep encode` wrote.
+
+    Raises DataError with file and, for jsonl, line.
+    """
+    if is_vector_folder(path):
+        ids, array = read_vector_folder(path)
+        return as_mapping((ids, array), str(path))
+    if not path.is_file():
+        raise DataError(path, None, "file not found")
+    if path.suffix not in SUFFIXES:
+        raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(SUFFIXES)}")
+    return as_mapping(_of_arrays(path) if path.suffix == ".npz" else _of_rows(path), str(path))
+
+
+def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
+    ids, array = read_arrays(path, ("ids",), ("vectors", "emb"))
+    if ids.ndim > 1:
+        raise DataError(path, None, f"ids have shape {ids.shape}", "Give one id per row")
+    return np.atleast_1d(ids).tolist(), array
+
+
+def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:
+    """Read `paper_id` (or `doc_id`) and `embedding` from rows of any form that `hub.rows` knows."""
+    found: dict[str, NDArray[np.float64]] = {}
+    first = 0
+    for _, line, row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):
+        name, values = str(row["paper_id"]), row["embedding"]
+        if name in found:
+            raise DataError(path, line, f"id {name} is there twice", "Keep one vector per id")
+        if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            raise DataError(path, line, f"embedding of {name} is not a list of numbers")
+        first = first or len(values)
+        if len(values) != first:
+            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {first}")
+        found[name] = np.array(values, dtype=np.float64)
+    return found
+
+
+# ---- models -----------------------------------------------------------------------------------------------------------
+
+
+class Model(NamedTuple):
+    """A model of the user's own: its name, how papers become texts for it, and what reads each side of a task."""
+
+    name: str
+    recipe: Recipe
+    paper: Vectorise
+    query: Vectorise
+    found: Vectorise
+
+
+def is_encoder(thing: object) -> TypeGuard[Encoder]:
+    """Return whether something is an encoder of this library, which is told the task format of every text."""
+    return hasattr(thing, "formats") and isinstance(getattr(thing, "recipe", None), Recipe)
+
+
+def as_model(thing: Any, recipe: Recipe | None = None) -> Model:
+    """Return a model of an object with `.encode` or of a function; `recipe` instead of its own.
+
+    Raises ConfigError for anything else: a class is no model before one of it is made.
+    """
+    paper = getattr(thing, "encode", None)
+    if isinstance(thing, str | type) or not callable(paper or thing):
+        kind = type(thing).__name__
+        shown = (
+            f"the class {thing.__name__}" if isinstance(thing, type) else f"{kind} {' '.join(repr(thing).split()):.40}"
+        )
+        raise ConfigError(f"{shown} cannot be scored. Give {TAKEN}")
+    if not callable(paper):
+        return Model(_name(thing), recipe or _recipe(thing), thing, thing, thing)
+    both = [getattr(thing, name, None) for name in ("encode_query", "encode_document")]
+    query, found = both if all(map(callable, both)) else (paper, paper)
+    return Model(_name(thing), recipe or _recipe(thing), paper, cast(Vectorise, query), cast(Vectorise, found))
+
+
+def _name(thing: Any) -> str:
+    own = (getattr(thing, key, None) for key in ("name", "__name__"))
+    return next((name for name in own if isinstance(name, str) and name), type(thing).__name__).strip("<>")
+
+
+def _recipe(thing: Any) -> Recipe:
+    own = getattr(thing, "recipe", None)
+    return own if isinstance(own, Recipe) else SENTENCES
+
+
+def by_callable(task: Task | FacetCollection, model: Model | Any, protocol: str = "paper") -> Vectors:
+    """Return id -> vector of a model of one's own (`as_model`) on a task.
+
+    Raises ConfigError for what is no model, DataError for a task without texts, and for an answer that is no row a text.
+    """
+    made = model if isinstance(model, Model) else as_model(model)
+    wanted = _wanted(task, made.recipe, protocol)
+    search = isinstance(task, Task) and bool(task.queries) and made.query is not made.paper
+    asked = [key for key, one in wanted.items() if search and one.format == "QRY"]
+    others = [key for key, one in wanted.items() if not (search and one.format == "QRY")]
+    found: Vectors = {}
+    for side, keys in ((made.query, asked), (made.found if search else made.paper, others)):
+        if keys:
+            rows = _rows(side([wanted[key].text for key in keys]), len(keys), made.name)
+            found |= dict(zip(keys, rows, strict=True))
+    return found
+
+
+def by_encoder(task: Task | FacetCollection, encoder: Encoder, protocol: str = "paper") -> Vectors:
+    """Return id -> vector of an encoder of this library on a task; of a faceted collection a vector a paper, format PRX."""
+    if isinstance(task, Task):
+        refuse_textless(task)
+        return inputs.vectors_of(task, encoder, protocol)
+    wanted = _wanted(task, encoder.recipe, protocol)
+    return dict(zip(wanted, encoder.encode([one.text for one in wanted.values()], "PRX"), strict=True))
+
+
+def _wanted(task: Task | FacetCollection, recipe: Recipe, protocol: str) -> dict[str, Input]:
+    if isinstance(task, Task):
+        refuse_textless(task)
+        return inputs.inputs(task, recipe, protocol)
+    return {key: Input(recipe.of_paper(paper), "PRX") for key, paper in task.papers.items()}
+
+
+def _rows(made: Any, texts: int, name: str) -> Any:
+    """Return what a model gave as an array. Raises DataError unless it is one row of numbers a text."""
+    try:
+        array = np.asarray(_plain(made))
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            name, None, f"{texts} texts gave no array ({error})", "Return one row of numbers per text"
+        ) from None
+    if array.ndim != 2 or len(array) != texts:
+        raise DataError(
+            name, None, f"{texts} texts gave an array of shape {array.shape}", "Return one row of numbers per text"
+        )
+    return array
+
+
+def _plain(made: Any) -> Any:
+    """Return tensors, of whatever device and number type, and sparse matrices as what numpy reads."""
+    if hasattr(made, "detach"):
+        made = made.detach().cpu()
+        return (made.float() if made.is_floating_point() else made).numpy()
+    if hasattr(made, "toarray"):
+        return made.toarray()
+    return [_plain(one) for one in made] if isinstance(made, list) and made and hasattr(made[0], "detach") else made
+
+
+def refuse_textless(task: Task) -> None:
+    """Raise DataError for a task whose source has no texts."""
+    if not task.queries and next(iter(task.texts()), None) is None:
+        raise DataError(task.name, None, f"{task.source} data have no texts to encode", "Give vectors by id instead")

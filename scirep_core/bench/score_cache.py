@@ -36,7 +36,7 @@ from scirep_core.results import Result, code_of, from_json
 
 CODE = (
     "kit/arrays.py", "kit/formats.py", "kit/records.py", "kit/store.py", "results/__init__.py", "results/differences.py",
-    "results/metrics.py", "results/statistics.py", "data/*.py", "data/readers", "encoders", "evaluators", "bench/benchmark.py",
+    "results/metrics.py", "results/statistics.py", "data/*.py", "data/readers", "encoders", "evaluators",
     "bench/given.py", "bench/scoring.py", "bench/systems.py",
 )  # fmt: skip
 """Left out: what brings or invents files (literature, manifests, download, unpack: the files' hash has it), what comes after
@@ -65,8 +65,8 @@ class Question(NamedTuple):
         return given
 
 
-def key_of(task: Task, fingerprint: str, recipe: Sequence[str], question: Question) -> Key:
-    """Return all that the rows of a task depend on, as JSON."""
+def key_of(task: Task, system: Sequence[str], question: Question) -> Key:
+    """Return all that the rows of a task depend on, as JSON; `system`: what computes, first, and how it reads."""
     judged = task.payload.splits if isinstance(task.payload, Triples) else task.payload  # a stream has no content yet
     return {
         "task": [
@@ -82,8 +82,8 @@ def key_of(task: Task, fingerprint: str, recipe: Sequence[str], question: Questi
         ],
         "judgements": sha256_bytes(repr(judged).encode()),
         "queries": stable_hash(dict(task.queries)),
-        "truth": sha256_file(task.oracle) if fingerprint == "oracle" and task.oracle else "",
-        "system": [fingerprint, *recipe],
+        "truth": sha256_file(task.oracle) if system[0] == "oracle" and task.oracle else "",
+        "system": list(system),
         "question": question.arguments(task),
         "code": code(),
     }

@@ -1,60 +1,75 @@
-"""Score vectors or rankings on a task: what `scirep score` and `scirep_core.evaluate` do.
+"""Score a system: vectors on one task (`scirep_core.evaluate`), or any system on many tasks, rows kept (`scirep_core.score`).
 
-Vectors are a mapping id -> vector, or (ids, array), or a file: `.npz` (`ids`, and `vectors` or `emb`), `.parquet` or
-`.jsonl` with `paper_id` or `doc_id` and `embedding`. An id twice, a NaN, rows of different length, a judged paper
-without a vector: each is an error that names it. `on_missing="drop"` scores what has vectors, as the published code of
-each task does, and says how much that is.
+    rows = scoring.evaluate(task, vectors)                  id -> vector, (ids, array), a model, a scorer of pairs, or a bound
+    rows = scoring.score("scirepeval", "minilm")            a suite, or names of tasks; an encoder by name
+    rows = scoring.score("scirepeval", Path("my.npz"))      or vectors: a file, a folder of `scirep encode`, a mapping
+    rows = scoring.score("scirepeval", model)               or anything with .encode(list of str), or a function
+    suites.averages(rows)                                   in-train, out-of-train, all, per format
 
-Two names stand for vectors too: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
-vectors). A model stands for the vectors it makes: an encoder of this library, any object with `.encode(list of str)`, any
-function from texts to an array; what it reads is said in bench/systems.py. Tasks that rank also take a
-`PairScorer`, a system without one vector a paper (BM25, sentence matching).
+Two names stand for vectors: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
+vectors). A model stands for the vectors it makes (bench/given.py). Tasks that rank also take a `PairScorer`, a system without
+one vector a paper (BM25, sentence matching). A judged paper without a vector is an error that names it;
+`on_missing="drop"` scores what has vectors, as the published code of each task does, and says how much that is.
+
+Of many tasks, rows that are there already are not computed again (bench/score_cache.py). What is missing is encoded in one
+go, then scored task by task; a task that fails does not lose the others.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.bench import systems
-from scirep_core.data import hub
+from scirep_core.bench import score_cache
+from scirep_core.bench.given import (
+    Given,
+    Vectors,
+    as_mapping,
+    as_model,
+    by_callable,
+    by_encoder,
+    content_hash,
+    doubts,
+    is_encoder,
+    read_vectors,
+)
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.suites import load_tasks
+from scirep_core.bench.systems import RANKING, System, as_system
 from scirep_core.data import task as schema
 from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.sources import PAPERS
 from scirep_core.data.task import Task
-from scirep_core.encoders import Encoder
-from scirep_core.encoders.vectors.folder import is_vector_folder, read_vector_folder
 from scirep_core.evaluators import EVALUATORS, facets
-from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.evaluators.rows import sentence
-from scirep_core.kit.arrays import read_arrays
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, ScirepError, nearest
 from scirep_core.kit.formats import PROTOCOLS, Protocol
 from scirep_core.results import Result
 from scirep_core.results.metrics import FACET_METRICS, check_metrics, parse
 
-Vectors = Mapping[str, NDArray[np.floating]]
-Given = Vectors | tuple[Sequence[str], Any] | PairScorer | str | Encoder | systems.Vectorise | Any
-"""What can be scored: id -> vector, (ids, array), a model, a scorer of pairs, or a name."""
 OnMissing = Literal["error", "drop"]
 RANDOM_DIM = 32
 """Dimensions of `random` vectors."""
-SUFFIXES = (".npz", ".parquet", ".jsonl")
-"""Of files of vectors."""
-LARGEST = 1e15
-"""Of a vector's numbers: squares of larger ones leave single precision, and every distance would be infinite."""
 PROBED = ("classification", "regression")
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, how much of it is done, of how much): first texts encoded, then tasks scored."""
+
+
+# ---- one task --------------------------------------------------------------------------------------------------------
 
 
 def evaluate(
     task: FacetCollection | Task,
-    vectors: Given,
+    vectors: Any,
     protocol: Protocol = "paper",
     on_missing: OnMissing = "error",
     *,
@@ -100,10 +115,10 @@ def evaluate(
         return [replace(row, provenance={**row.provenance, "reads": reads}) for row in rows]
     scorer = vectors if isinstance(vectors, PairScorer) else None
     name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
-    if scorer and not (isinstance(task, Task) and task.type in systems.RANKING):
+    if scorer and not (isinstance(task, Task) and task.type in RANKING):
         kind = task.type if isinstance(task, Task) else "faceted"
         raise ConfigError(
-            f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(systems.RANKING)}"
+            f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(RANKING)}"
         )
     if isinstance(task, Task):
         return _evaluate_task(task, vectors, protocol, on_missing, metrics, similarity, split, name, seed, intercept)
@@ -112,14 +127,14 @@ def evaluate(
     for metric in metrics:
         parse(metric)
     if isinstance(vectors, str):
-        system = System(name, named_rankings(task, vectors, seed))
+        system = facets.System(name, named_rankings(task, vectors, seed))
         return facets.evaluate(
             task, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
         )
     similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
     kept = restrict(task, table) if on_missing == "drop" else task
-    system = System(name, facets.rank_by_vectors(kept, table, similarity, name), content_hash(table), similarity)
+    system = facets.System(name, facets.rank_by_vectors(kept, table, similarity, name), content_hash(table), similarity)
     rows = facets.evaluate(
         kept, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
     )
@@ -129,15 +144,15 @@ def evaluate(
 
 def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
     """Return the vectors of a model, its name, and what it read."""
-    if systems.is_encoder(model):
-        return systems.by_encoder(task, model, protocol), model.name, model.recipe.reads
-    own = systems.as_model(model)
-    return systems.by_callable(task, own, protocol), own.name, own.recipe.reads
+    if is_encoder(model):
+        return by_encoder(task, model, protocol), model.name, model.recipe.reads
+    own = as_model(model)
+    return by_callable(task, own, protocol), own.name, own.recipe.reads
 
 
 def _evaluate_task(
     task: Task,
-    vectors: Given,
+    vectors: Any,
     protocol: Protocol,
     on_missing: OnMissing,
     metrics: Sequence[str] | None,
@@ -217,138 +232,207 @@ def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Resu
     return replace(row, pool=pool, coverage=scored / rated)
 
 
-def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floating]]:
-    """Return id -> vector of a mapping or of (ids, array).
+# ---- many tasks -------------------------------------------------------------------------------------------------------
 
-    Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id.
+
+class Outcome(NamedTuple):
+    """What scoring several tasks came to.
+
+    Attributes:
+        rows: of every task that could be scored, in the order of the tasks.
+        failed: task -> why; tasks of one name are told apart by a number.
+        unsuited: tasks the system cannot be asked (BM25 has no vectors to train a probe on).
+        computed: tasks scored now; the rows of the others were kept from before.
     """
-    if isinstance(vectors, tuple | list):
-        if len(vectors) != 2:
-            raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
-        try:
-            ids, array = [_id(i, name) for i in vectors[0]], np.asarray(vectors[1])
-        except (TypeError, ValueError) as error:
-            raise DataError(name, None, f"expected (ids, array): {error}") from None
-        _refuse_shape(array, len(ids), name)
-        _refuse_duplicates(ids, name)
-        table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
-    elif isinstance(vectors, Mapping):
-        _refuse_duplicates((_id(key, name) for key in vectors), name)
-        try:
-            table = {_id(key, name): np.asarray(value) for key, value in vectors.items()}
-        except (TypeError, ValueError) as error:
-            raise DataError(name, None, f"a vector is no row of numbers: {error}") from None
-    else:
-        raise DataError(name, None, f"expected a mapping id -> vector or (ids, array), found {type(vectors).__name__}")
-    if not table:
-        raise DataError(name, None, "no vectors")
-    _refuse_bad(table, name)
-    return table
+
+    rows: list[Result]
+    failed: dict[str, Exception]
+    unsuited: tuple[str, ...]
+    computed: tuple[str, ...]
 
 
-def doubts(table: Vectors, many: float = 0.1, block: int = 4096) -> str:
-    """Return what makes a score of such vectors worth little: all are equal, or `many` are zero; else nothing."""
-    rows = list(table.values())
-    if len(rows) < 2:
-        return ""
-    zero, equal = 0, True
-    for start in range(0, len(rows), block):
-        part = np.stack(rows[start : start + block])
-        zero += int(np.count_nonzero(~part.any(axis=1)))
-        equal = equal and bool((part == rows[0]).all())
-    if equal:
-        return f"all {len(rows)} vectors are equal: whatever is scored here is the order of ties"
-    return f"{zero} of {len(rows)} vectors are zero" if zero >= many * len(rows) else ""
+def attempt(
+    tasks: Sequence[str | Task] | str,
+    system: Any,
+    *,
+    source: str = "embedded",
+    papers: int = PAPERS,
+    data_seed: int = 0,
+    question: Question | None = None,
+    keep: bool = True,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Score a system on tasks; what fails is in the outcome, not an error.
 
+    Args:
+        tasks: a suite, a task, a task folder, several of the latter two, or tasks that are loaded already.
+        system: a name `load_system` knows, a file or a folder of vectors, a mapping id -> vector or (ids, array), an
+            encoder, any object with `.encode(list of str)`, any function from texts to an array, or a system.
+        source, papers, data_seed: where the tasks come from, see `load_task`.
+        question: protocol, on_missing, seed and so on.
+        keep: read rows that are kept, and keep new ones. With `again` the kept ones are computed and written anew. Tasks
+            without a data hash, made by hand, are never kept.
 
-def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
-    if array.ndim != 2:
-        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}",
-                        f"Give a 2-d array, a row of numbers per id, not {array.ndim}-d")  # fmt: skip
-    if ids != len(array):
-        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}", "Give one row per id")
-
-
-def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
-    """Raise DataError for ragged or non-numeric vectors, NumericError for NaN or huge numbers, naming the first such id."""
-    shape = next(iter(table.values())).shape
-    for key, value in table.items():
-        if value.ndim != 1 or value.shape != shape or not len(value):
-            raise DataError(name, None, f"the vector of {key} has shape {value.shape}, the first has {shape}")
-        if value.dtype.kind not in "fiu":
-            raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers",
-                            "Convert it with astype(float)")  # fmt: skip
-    keys, rows = list(table), list(table.values())
-    for start in range(0, len(rows), block):  # many at once: a call for each of 300,000 takes seconds
-        part = np.stack(rows[start : start + block]).astype(np.float64)
-        if not (fine := (np.abs(part) <= LARGEST).all(axis=1)).all():
-            at = int(np.argmin(fine))
-            what = (
-                f"a number beyond {LARGEST:g}; scale the vectors" if np.isfinite(part[at]).all() else "NaN or infinity"
-            )
-            raise NumericError(f"{name}: the vector of {keys[start + at]} holds {what}")
-
-
-def _id(key: object, name: str) -> str:
-    """Return an id as text; bytes, as numpy's `S` arrays hold them, are decoded. Raises DataError for what no file can hold."""
-    try:
-        text = key.decode("utf-8") if isinstance(key, bytes) else str(key)
-        text.encode("utf-8")
-    except UnicodeError:
-        raise DataError(name, None, f"id {key!r:.60} is not UTF-8") from None
-    return text
-
-
-def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
-    seen: set[str] = set()
-    for key in ids:
-        if key in seen:
-            raise DataError(name, None, f"id {key} is there twice", "Keep one vector per id")
-        seen.add(key)
-
-
-def content_hash(table: Vectors) -> str:
-    """Content hash of vectors, whatever their order and precision."""
-    digest = hashlib.sha256()
-    for key in sorted(table):
-        digest.update(key.encode() + b"\0" + np.ascontiguousarray(table[key], dtype=np.float64).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
-    """Read vectors from .npz, .parquet, .jsonl, or a folder that `scirep encode` wrote.
-
-    Raises DataError with file and, for jsonl, line.
+    Raises ConfigError for an unknown suite, task or system, or one that suits none of the tasks; for protocol sound
+    without intercept, which would be no other back end.
     """
-    if is_vector_folder(path):
-        ids, array = read_vector_folder(path)
-        return as_mapping((ids, array), str(path))
-    if not path.is_file():
-        raise DataError(path, None, "file not found")
-    if path.suffix not in SUFFIXES:
-        raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(SUFFIXES)}")
-    return as_mapping(_of_arrays(path) if path.suffix == ".npz" else _of_rows(path), str(path))
+    question = question or Question()
+    if not question.intercept and question.protocol != "paper":
+        raise ConfigError("no intercept is the back end of the published numbers: it goes with protocol paper alone")
+    scored = as_system(system)
+    loaded, failed = load_tasks(tasks, source, papers, data_seed)
+    suited = [task for task in loaded if scored.suits(task)]
+    if loaded and not suited:
+        raise ConfigError(f"{scored.name} cannot be scored on {', '.join(task.name for task in loaded[:5])}: "
+                          "it has no vectors, or no truth is known there")  # fmt: skip
+    keys: dict[int, score_cache.Key] = {}
+    rows: dict[int, list[Result]] = {}
+    waiting: deque[int] = deque()  # places in `suited`: two folders may hold tasks of one name
+    for at, task in enumerate(suited):
+        try:
+            keys[at] = score_cache.key_of(task, scored.key(task, question.protocol), question)
+            kept = score_cache.read(keys[at]) if keep and not again and task.data_hash else None
+        except Exception as error:  # whatever it is, the other tasks stand
+            _failed(failed, task, error)
+            continue
+        if kept is None:
+            waiting.append(at)
+        else:
+            rows[at] = kept
+    computed, passed = [], 0  # passed: tasks in a row that another process is computing; after a whole round, wait
+    _prepare(scored, [suited[at] for at in waiting], question.protocol, progress)
+    while waiting:
+        task = suited[at := waiting.popleft()]
+        if progress:
+            progress(task.name, len(suited) - len(waiting) - 1, len(suited))
+        try:
+            made = _one(scored, task, keys[at], question, keep, again, passed > len(waiting), progress)
+        except Exception as error:
+            _failed(failed, task, error)
+            passed = 0
+            continue
+        if made is None:
+            waiting.append(at)
+            passed += 1
+            continue
+        passed = 0
+        rows[at], anew = made
+        computed += [task.name] if anew else []
+    if progress and computed:
+        progress("", len(suited), len(suited))
+    size, reads = {"papers": papers, "data_seed": data_seed}, scored.reads
+    return Outcome(
+        [_placed(row, scored.name, question, task, size, reads) for at, task in enumerate(suited) for row in rows.get(at, ())],
+        failed, tuple(task.name for task in loaded if not scored.suits(task)), tuple(computed),
+    )  # fmt: skip
 
 
-def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
-    ids, array = read_arrays(path, ("ids",), ("vectors", "emb"))
-    if ids.ndim > 1:
-        raise DataError(path, None, f"ids have shape {ids.shape}", "Give one id per row")
-    return np.atleast_1d(ids).tolist(), array
+def _failed(failed: dict[str, Exception], task: Task, error: Exception) -> None:
+    """Note that a task failed, beside others of its name."""
+    label, number = task.name, 1
+    while label in failed:
+        number += 1
+        label = f"{task.name} ({number})"
+    failed[label] = error
 
 
-def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:
-    """Read `paper_id` (or `doc_id`) and `embedding` from rows of any form that `hub.rows` knows."""
-    found: dict[str, NDArray[np.float64]] = {}
-    first = 0
-    for _, line, row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):
-        name, values = str(row["paper_id"]), row["embedding"]
-        if name in found:
-            raise DataError(path, line, f"id {name} is there twice", "Keep one vector per id")
-        if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            raise DataError(path, line, f"embedding of {name} is not a list of numbers")
-        first = first or len(values)
-        if len(values) != first:
-            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {first}")
-        found[name] = np.array(values, dtype=np.float64)
-    return found
+def score(
+    tasks: Sequence[str | Task] | str,
+    system: Any,
+    *,
+    source: str = "embedded",
+    papers: int = PAPERS,
+    data_seed: int = 0,
+    protocol: str = "paper",
+    on_missing: str = "error",
+    seed: int = 0,
+    intercept: bool = True,
+    keep: bool = True,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return the rows of a system on tasks, with bootstrap values: kept ones first, what is missing is computed.
+
+    Tasks that do not suit the system (probes, of BM25) have no rows; `averages` will say so. The arguments are those of
+    `attempt` and of `scoring.evaluate`.
+
+    Raises ScirepError naming the tasks that failed and why, after the others have been scored and kept: the next call
+    computes these alone. ConfigError for unknown names.
+    """
+    question = Question(protocol, on_missing, seed, intercept)
+    outcome = attempt(tasks, system, source=source, papers=papers, data_seed=data_seed, question=question, keep=keep,
+                      again=again, progress=progress)  # fmt: skip
+    if outcome.failed:
+        raise ScirepError(failure(outcome)) from next(iter(outcome.failed.values()))
+    return outcome.rows
+
+
+def failure(outcome: Outcome) -> str:
+    """Return one line that names the tasks that failed, and why."""
+    said = "; ".join(f"{name}: {_why(error)}" for name, error in outcome.failed.items())
+    scored = len({row.task for row in outcome.rows})
+    others = ", the others are scored" if scored else ""
+    return f"{len(outcome.failed)} of {scored + len(outcome.failed)} tasks failed{others}: {said}"
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, ScirepError) else f"{type(error).__name__}: {error}"
+
+
+def _prepare(system: System | Given, tasks: list[Task], protocol: str, progress: Progress | None) -> None:
+    """Encode all texts of the tasks at once; what cannot be encoded is left to the turn of the task that holds it."""
+    with suppress(Exception):
+        if tasks:
+            system.prepare(tasks, protocol, _texts(progress))
+
+
+def _one(
+    system: System | Given,
+    task: Task,
+    key: score_cache.Key,
+    question: Question,
+    keep: bool,
+    again: bool,
+    wait: bool,
+    progress: Progress | None,
+) -> tuple[list[Result], bool] | None:
+    """Return a task's rows and whether they were computed now; None where another process is at it."""
+    if not (keep and task.data_hash):
+        return _evaluate(system, task, key, question, progress), True
+    with score_cache.held(key, wait) as mine:
+        if not mine:
+            return None
+        there = None if again else score_cache.read(key)  # its holder may just have finished
+        if there is not None:
+            return there, False
+        rows = _evaluate(system, task, key, question, progress)
+        score_cache.write(key, rows)
+        return rows, True
+
+
+def _evaluate(
+    system: System | Given, task: Task, key: score_cache.Key, question: Question, progress: Progress | None
+) -> list[Result]:
+    begun = time.perf_counter()
+    vectors: Any = system.on(task, question.protocol, progress=_texts(progress))
+    rows = evaluate(task, vectors, name=system.name, **question.arguments(task))
+    for row in rows:
+        if not np.isfinite(row.value):
+            raise NumericError(f"{task.name}, {row.split}, {row.metric}: the value is not a number")
+    spent = time.perf_counter() - begun
+    return [replace(row, fingerprint=key["system"][0], seconds=row.seconds or spent) for row in rows]
+
+
+def _texts(progress: Progress | None) -> Callable[[int, int], None] | None:
+    return functools.partial(progress, "texts") if progress else None
+
+
+def _placed(
+    row: Result, name: str, question: Question, task: Task, size: Mapping[str, Any], reads: Mapping[str, Any]
+) -> Result:
+    """Return a row under the system's name: the literature's size where it is of one, a probe's back end, what was read."""
+    where = size if task.source == "embedded" else {}
+    back_end = {"intercept": False} if not question.intercept and task.type in PROBED else {}
+    more = {**row.parameters, **where, **back_end}
+    return replace(row, encoder=name, parameters=more, provenance={**row.provenance, **reads})

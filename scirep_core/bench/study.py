@@ -32,7 +32,7 @@ from scirep_core.training.models import Made, Say, Watch, base, obtain
 from scirep_core.training.variants import BUDGETS, Budget, asked, variant
 
 if TYPE_CHECKING:
-    from scirep_core.bench.benchmark import Progress
+    from scirep_core.bench.scoring import Progress
     from scirep_core.bench.systems import System
     from scirep_core.data.task import Task
 
@@ -242,9 +242,9 @@ def _loaded(
     names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded"
 ) -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench import suites
 
-    tasks, failed = benchmark.load_tasks(names, source, papers, data_seed)
+    tasks, failed = suites.load_tasks(names, source, papers, data_seed)
     for error in failed.values():
         raise error
     return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
@@ -318,14 +318,14 @@ def _scored(
     of: Study, given: Budget, tasks: Sequence[Task], system: System | str, protocol: str, progress: Progress | None
 ) -> list[Result]:
     """Return a system's rows on a study's tasks. Raises ScirepError naming the tasks that failed."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench import score_cache, scoring
 
-    outcome = benchmark.attempt(
+    outcome = scoring.attempt(
         tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
-        question=benchmark.Question(protocol, split=of.split, similarity=of.similarity),
+        question=score_cache.Question(protocol, split=of.split, similarity=of.similarity),
     )  # fmt: skip
     if outcome.failed:
-        raise ScirepError(benchmark.failure(outcome)) from next(iter(outcome.failed.values()))
+        raise ScirepError(scoring.failure(outcome)) from next(iter(outcome.failed.values()))
     return outcome.rows
 
 
@@ -343,11 +343,11 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
 
 def _references(name: str, of: Study, given: Budget, protocol: str, progress: Progress | None) -> list[Result]:
     """Return the rows of floor, ceiling and words alone."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench import scoring
 
     rows: list[Result] = []
     for system in of.references:
-        scored = benchmark.score(_tasks(of, given), system, papers=given.papers, data_seed=given.data_seed,
+        scored = scoring.score(_tasks(of, given), system, papers=given.papers, data_seed=given.data_seed,
                                  protocol=protocol, progress=progress)  # fmt: skip
         rows += _placed(name, of, scored, {"variant": system, **_asked(given)})
     return rows

@@ -21,16 +21,22 @@ two metrics of one task share theirs, so their covariance is in the interval.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data import load_task, names
 from scirep_core.data.inventory import SCIMULT, SCIREPEVAL, TASKS
 from scirep_core.data.open.tasks import OPEN
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.kit.errors import ConfigError, UnknownName, nearest
+from scirep_core.data.sources import PAPERS, check_size
+from scirep_core.data.task import Task
+from scirep_core.kit.errors import ConfigError, ScirepError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -96,6 +102,50 @@ def suite(name: str) -> tuple[str, ...]:
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
     return SUITES[name]
+
+
+def load_tasks(
+    tasks: Sequence[str | Task] | str, source: str = "embedded", papers: int = PAPERS, data_seed: int = 0
+) -> tuple[list[Task], dict[str, Exception]]:
+    """Return the tasks that can be read, and of the others task -> why not.
+
+    Args:
+        tasks: a suite, a task, a task folder, or several of the latter two.
+        source, papers, data_seed: of `load_task`.
+
+    Raises ConfigError for a name that is neither, or a literature too small to hold every task.
+    """
+    if source == "embedded":
+        check_size(papers)
+    found: list[Task] = []
+    failed: dict[str, Exception] = {}
+    for name in SUITES.get(tasks, (tasks,)) if isinstance(tasks, str) else tasks:
+        if isinstance(name, Task):
+            found.append(name)
+            continue
+        known(name)
+        try:
+            task = load_task(name, source, papers, data_seed)
+            if isinstance(task, FacetCollection):
+                raise ConfigError("faceted queries are scored by `scirep_core.evaluate` and `scirep score csfcube`")
+            found.append(task)
+        except ScirepError as error:
+            failed[name] = error
+    return found, failed
+
+
+def known(name: str) -> None:
+    """Raise ConfigError unless a name is a suite, a task or an existing folder."""
+    path = Path(name).expanduser()
+    if name in SUITES or name in names() or name.startswith("sample/") or path.is_dir():
+        return
+    if path.exists():
+        raise ConfigError(f"{name}: this is a file. Give the folder that holds a task.json")
+    if name.endswith(("/", os.sep)) or name.startswith((".", "/", "~")):
+        raise ConfigError(f"{name}: no such folder. Give a task folder, a task or a suite by name")
+    raise ConfigError(
+        f"unknown suite or task {name!r}, and no folder of that name; {nearest(name, [*SUITES, *names()])}"
+    )
 
 
 class Unit(NamedTuple):

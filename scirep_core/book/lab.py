@@ -293,7 +293,8 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
     Args:
         functions: systems of one's own by name: texts in, one row of numbers each out.
     """
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.given import of_model
+    from scirep_core.bench.suites import load_tasks
     from scirep_core.bench.systems import load_system
     from scirep_core.exhibits import your_encoder, your_encoder_tables
     from scirep_core.kit.errors import ConfigError
@@ -302,14 +303,14 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
     own = dict(functions or {})
 
     def system(name: str) -> Any:
-        return benchmark.of_model(own[name], name, your_encoder.LETTERS) if name in own else load_system(name)
+        return of_model(own[name], name, your_encoder.LETTERS) if name in own else load_system(name)
 
     def make(systems: Sequence[str], more: str, tasks: Sequence[str], papers: int, seed: int) -> ScoreExplorer:
         names = list(dict.fromkeys([*systems, *filter(None, map(str.strip, more.split(",")))]))
         if len(names) < 2 or not tasks:
             raise ConfigError("systems, tasks: a comparison needs two systems and a task")
         chapter = _chapter("scirepeval/your_encoder", data="embedded", papers=papers, tasks=",".join(tasks), seed=seed)
-        loaded, absent = benchmark.load_tasks(tuple(tasks), "embedded", papers)
+        loaded, absent = load_tasks(tuple(tasks), "embedded", papers)
         if not loaded:
             raise ConfigError(f"tasks: none can be read. {next(iter(absent.values()), '')}")
         bench = your_encoder.Bench(tuple(loaded), {}, {name: system(name) for name in names})

@@ -13,7 +13,8 @@ from scirep_core.kit.errors import ConfigError, ScirepError, nearest
 from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
 
 if TYPE_CHECKING:
-    from scirep_core.bench.benchmark import Given, Outcome, Progress
+    from scirep_core.bench.given import Given
+    from scirep_core.bench.scoring import Outcome, Progress
     from scirep_core.bench.systems import System
     from scirep_core.results import Result
 
@@ -74,7 +75,8 @@ def score(
 
     Rows are kept: a second run computes only what is missing, and answers at once where nothing is.
     """
-    from scirep_core.bench.benchmark import SUITES, Question
+    from scirep_core.bench.score_cache import Question
+    from scirep_core.bench.suites import SUITES
     from scirep_core.data import PAPERS
     from scirep_core.data.sources import check_size
     from scirep_core.kit.formats import PROTOCOLS
@@ -128,15 +130,17 @@ def _one(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, again: bool
 ) -> list[Result]:
     """Find the data, then the system, then score every split asked for."""
-    from scirep_core.bench import benchmark, scoring
+    from scirep_core.bench import scoring
+    from scirep_core.bench.given import Given
+    from scirep_core.bench.suites import known
     from scirep_core.data import load_task
     from scirep_core.data.readers.csfcube import FacetCollection
 
-    benchmark.known(name)
+    known(name)
     system = _system(vectors, encoder)
     source, papers, data_seed = data
     task = load_task(name, "embedded" if source == "auto" else source, papers, data_seed)
-    if isinstance(system, benchmark.Given) and not _any(system, task):
+    if isinstance(system, Given) and not _any(system, task):
         task = _other(name, system, task, source)
     if isinstance(task, FacetCollection):
         rows = _facets(task, system, vectors, question)
@@ -144,7 +148,7 @@ def _one(
         if vectors == "oracle" and task.oracle is None:
             scoring.named_vectors(task, vectors, question.seed)  # says why not
         with _bar() as progress:
-            outcome = benchmark.attempt([task], system, source=task.source, papers=papers, data_seed=data_seed,
+            outcome = scoring.attempt([task], system, source=task.source, papers=papers, data_seed=data_seed,
                                         question=question, again=again, progress=progress)  # fmt: skip
         for error in outcome.failed.values():
             raise error
@@ -155,13 +159,13 @@ def _one(
 
 def _any(system: Given, task: Any) -> bool:
     """Return whether any id a task needs has a vector."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.given import coverage
     from scirep_core.data.readers.csfcube import FacetCollection
 
     table = system.tables(task, "paper")
     if isinstance(task, FacetCollection):
         return any(key in table for key in task.papers)
-    return benchmark.coverage(task, table).embedded > 0
+    return coverage(task, table).embedded > 0
 
 
 def _other(name: str, system: Given, task: Any, source: str) -> Any:
@@ -169,11 +173,11 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
 
     Raises ConfigError naming ids of both where these are not the real task's either, or that is not here.
     """
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.given import strangers
     from scirep_core.data import TASKS, load_task
 
     table = system.tables(task, "paper")
-    said = f"{system.name}: {benchmark.strangers(task, table)}"
+    said = f"{system.name}: {strangers(task, table)}"
     if source != "auto" or name not in TASKS or not table:
         raise ConfigError(f"{said}. Check the ids" + (", or --source" if name in TASKS else ""))
     if not _at_hand(name):
@@ -198,23 +202,24 @@ def _at_hand(name: str) -> bool:
 
 def _system(vectors: str | None, encoder: str | None) -> System | Given:
     """Return what is to be scored. Raises ScirepError for an unknown name or an unreadable file."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.systems import as_system
 
     if encoder is not None:
-        return benchmark.as_system(encoder)
+        return as_system(encoder)
     assert vectors is not None
-    return benchmark.as_system(vectors if vectors in NAMED else Path(vectors))
+    return as_system(vectors if vectors in NAMED else Path(vectors))
 
 
 def _facets(collection: Any, system: System | Given, vectors: str | None, question: Any) -> list[Result]:
     """Score vectors on faceted queries, test split last."""
-    from scirep_core.bench import benchmark, scoring
+    from scirep_core.bench import scoring
+    from scirep_core.bench.given import Given
 
-    if vectors not in NAMED and not isinstance(system, benchmark.Given):
+    if vectors not in NAMED and not isinstance(system, Given):
         raise ConfigError(
             f"{collection.name} asks for vectors or rankings a facet: see chapter csfcube/baselines, or give --vectors"
         )
-    given: Any = system.tables(collection, "paper") if isinstance(system, benchmark.Given) else vectors
+    given: Any = system.tables(collection, "paper") if isinstance(system, Given) else vectors
     splits = ("dev", "test") if question.split is None else (question.split,)
     how = {key: value for key, value in question._asdict().items() if key not in ("split", "intercept")}
     return [row for s in splits for row in scoring.evaluate(collection, given, split=s, name=system.name, **how)]
@@ -222,12 +227,12 @@ def _facets(collection: Any, system: System | Given, vectors: str | None, questi
 
 def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: Any) -> list[Result]:
     """Score official ranked-pool files of a faceted collection."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.suites import known
     from scirep_core.data import load_task
     from scirep_core.data.readers.csfcube import FacetCollection
     from scirep_core.evaluators import facets
 
-    benchmark.known(name)
+    known(name)
     source, papers, data_seed = data
     collection = load_task(name, "real" if source == "auto" else source, papers, data_seed)
     if not isinstance(collection, FacetCollection):
@@ -286,17 +291,19 @@ def _suite(
     again: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Score every task of a suite, print rows and averages; raise at the end where tasks failed."""
-    from scirep_core.bench import benchmark
+    from scirep_core.bench import scoring
+    from scirep_core.bench.given import Given
+    from scirep_core.bench.suites import load_tasks
 
     system = _system(vectors, encoder)
     source, papers, data_seed = data
     source = "embedded" if source == "auto" else source
-    tasks, unread = benchmark.load_tasks(name, source, papers, data_seed)
-    if isinstance(system, benchmark.Given) and tasks:
+    tasks, unread = load_tasks(name, source, papers, data_seed)
+    if isinstance(system, Given) and tasks:
         tasks, unreadable = _covered(system, tasks, source, question.on_missing == "drop", partial)
         unread |= unreadable
     with _bar() as progress:
-        outcome = benchmark.attempt(tasks, system, source=source, papers=papers, data_seed=data_seed,
+        outcome = scoring.attempt(tasks, system, source=source, papers=papers, data_seed=data_seed,
                                     question=question, again=again, progress=progress)  # fmt: skip
     outcome = outcome._replace(failed=unread | outcome.failed)
     _warn(outcome.rows)
@@ -314,7 +321,7 @@ def _suite(
             f"{system.name} cannot be scored on {len(outcome.unsuited)} of {len(tasks)} tasks: {', '.join(outcome.unsuited)}"
         )
     if outcome.failed:
-        raise ScirepError(benchmark.failure(outcome))
+        raise ScirepError(scoring.failure(outcome))
     if lacking:
         warn(lacking)
 
@@ -326,13 +333,13 @@ def _covered(
 
     Raises ConfigError unless all or some may be scored.
     """
-    from scirep_core.bench import benchmark
+    from scirep_core.bench.given import coverage
 
     unread: dict[str, Exception] = {}
     found, readable = [], []
     for task in tasks:
         try:
-            found.append(benchmark.coverage(task, system.tables(task, "paper")))
+            found.append(coverage(task, system.tables(task, "paper")))
             readable.append(task)
         except ScirepError as error:
             unread[task.name] = error

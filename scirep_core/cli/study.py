@@ -115,7 +115,7 @@ def _list(as_json: bool) -> None:
 
 def _changes(variants: str | None, bases: str | None, widths: str | None, tasks: str | None) -> dict[str, Any]:
     """Return the study's fields that are asked for otherwise. A comma may be part of a variant's name: longest names first."""
-    from scirep_core.bench.benchmark import SUITES
+    from scirep_core.bench.suites import SUITES
     from scirep_core.training.variants import VARIANTS
 
     found: dict[str, Any] = {}

@@ -78,6 +78,13 @@ class Ensemble:
         return np.asarray(total / len(vectors), dtype=np.float32)
 
 
+def members(encoder: Encoder) -> list[Encoder]:
+    """Return the encoders that an ensemble is made of, at any depth; of another, itself."""
+    if not isinstance(encoder, Ensemble):
+        return [encoder]
+    return [one for member in encoder.members for one in members(member)]
+
+
 class Held:
     """An encoder whose vectors under one task format serve every task; they are kept in the encoder's own store."""
 

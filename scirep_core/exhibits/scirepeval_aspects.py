@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.bench.benchmark import score
+from scirep_core.bench.scoring import score
 from scirep_core.bench.systems import is_sentence_matcher
 from scirep_core.data import TASKS
 from scirep_core.data.readers.csfcube import FacetCollection

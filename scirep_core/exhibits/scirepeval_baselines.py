@@ -17,8 +17,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from scirep_core.bench.benchmark import averages, units
-from scirep_core.bench.suites import SUITES, Unit
+from scirep_core.bench.suites import SUITES, Unit, averages, units
 from scirep_core.data import TASKS
 from scirep_core.exhibits import cell
 from scirep_core.exhibits.counting import SAMPLE, Gathered, names_in, title

@@ -15,8 +15,8 @@ from itertools import combinations
 
 import pandas as pd
 
-from scirep_core.bench.benchmark import Outcome, attempt
 from scirep_core.bench.score_cache import Question
+from scirep_core.bench.scoring import Outcome, attempt
 from scirep_core.data import TASKS, overlap
 from scirep_core.data.overlap import Overlap, Share
 from scirep_core.data.task import Labelled, Task

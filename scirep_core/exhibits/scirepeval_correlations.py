@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from scirep_core.bench.benchmark import Given, attempt
+from scirep_core.bench.given import Given
 from scirep_core.bench.leaderboard import main_metric
 from scirep_core.bench.score_cache import Question
+from scirep_core.bench.scoring import attempt
 from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task
 from scirep_core.encoders import SENTENCES, lexical, load_encoder

@@ -15,9 +15,11 @@ from dataclasses import replace
 
 import pandas as pd
 
-from scirep_core.bench import benchmark, study
+from scirep_core.bench import scoring, study
+from scirep_core.bench.score_cache import Question
 from scirep_core.bench.studied import main_metric, means
 from scirep_core.bench.study_tables import TABLE_3
+from scirep_core.bench.suites import load_tasks
 from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.task import Task
@@ -148,7 +150,7 @@ def train_one(chapter: Chapter) -> list[Result]:
     Tasks whose own code was not trained are scored under the trained one too.
     """
     chosen, given = chapter.parameters["format"], studies.live_budget(chapter)
-    tasks, failed = benchmark.load_tasks(TABLE_3, "embedded", given.papers, given.data_seed)
+    tasks, failed = load_tasks(TABLE_3, "embedded", given.papers, given.data_seed)
     for error in failed.values():
         raise error
     name = SUBSET_OF[chosen]
@@ -175,8 +177,8 @@ def trained(chosen: str) -> set[str]:
 def _scores(chapter: Chapter, system: System | str, tasks: Sequence[Task]) -> list[Result]:
     """Return the main number of each task, on the full data alone."""
     given, protocol = studies.live_budget(chapter), chapter.parameters["protocol"]
-    done = benchmark.attempt(tasks, system, papers=given.papers, data_seed=given.data_seed,
-                             question=benchmark.Question(protocol, split="test"))  # fmt: skip
+    done = scoring.attempt(tasks, system, papers=given.papers, data_seed=given.data_seed,
+                             question=Question(protocol, split="test"))  # fmt: skip
     for error in done.failed.values():
         raise error
     return [row for row in done.rows if main_metric(row)]

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from scipy.stats import binomtest
 
-from scirep_core.bench.benchmark import attempt
 from scirep_core.bench.score_cache import Question
+from scirep_core.bench.scoring import attempt
 from scirep_core.bench.systems import load_system
 from scirep_core.data import TASKS
 from scirep_core.data.readers.samples import SAMPLES

@@ -19,10 +19,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from scirep_core.bench import benchmark
-from scirep_core.bench.benchmark import Given, Question
+from scirep_core.bench import scoring
+from scirep_core.bench.given import Given, Vectorise, given, of_model
 from scirep_core.bench.leaderboard import main_metric
-from scirep_core.bench.systems import System, Vectorise, load_system
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.suites import SUITES, load_tasks
+from scirep_core.bench.systems import System, load_system
 from scirep_core.data import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import Task
@@ -85,7 +87,7 @@ def prepare(
     Raises ConfigError for unknown names, or where no task can be read.
     """
     data = chapter.parameters["data"]
-    loaded, absent = benchmark.load_tasks(names_of(tasks, data), data, chapter.parameters["papers"])
+    loaded, absent = load_tasks(names_of(tasks, data), data, chapter.parameters["papers"])
     if not loaded:
         raise ConfigError(f"tasks {tasks!r}: none can be read. {next(iter(absent.values()), '')}")
     systems: dict[str, System | Given] = {}
@@ -93,12 +95,12 @@ def prepare(
         system = load_system(name)
         systems[system.name] = system
     if vectors:
-        own = benchmark.given(Path(vectors))
+        own = given(Path(vectors))
         if own.name in (*systems, *(callables or ()), "oracle"):
             raise ConfigError(f"vectors {vectors!r}: {own.name!r} is the name of a system here. Rename the file")
         systems[own.name] = own
     for name, function in (callables or {}).items():
-        systems[name] = benchmark.of_model(function, name, LETTERS)
+        systems[name] = of_model(function, name, LETTERS)
     if any(task.oracle is not None for task in loaded):
         systems["oracle"] = load_system("oracle")
     return Bench(tuple(loaded), {name: str(why) for name, why in absent.items()}, systems)
@@ -107,8 +109,8 @@ def prepare(
 def names_of(tasks: str, data: str) -> tuple[str, ...]:
     """Return the names of the tasks meant by a parameter: on real data, `few` is the small real samples."""
     if tasks == "few":
-        return benchmark.SUITES["samples"] if data == "real" else FEW
-    return tuple(task for name in names_in(tasks) for task in benchmark.SUITES.get(name, (name,)))
+        return SUITES["samples"] if data == "real" else FEW
+    return tuple(task for name in names_in(tasks) for task in SUITES.get(name, (name,)))
 
 
 def measure(chapter: Chapter, bench: Bench) -> list[Result]:
@@ -122,7 +124,7 @@ def measure(chapter: Chapter, bench: Bench) -> list[Result]:
     for protocol in PROTOCOLS:
         for name, system in bench.systems.items():
             told = progress(f"{name}, {protocol}", "texts or tasks")
-            outcome = benchmark.attempt(
+            outcome = scoring.attempt(
                 [task for task in bench.tasks if name != "oracle" or task.oracle is not None], system,
                 source=chapter.parameters["data"], papers=chapter.parameters["papers"],
                 question=Question(protocol, seed=chapter.parameters["seed"]),

@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.bench import benchmark, scoring
-from scirep_core.bench.benchmark import SUITES
+from scirep_core.bench import scoring
+from scirep_core.bench.given import coverage
+from scirep_core.bench.suites import SUITES
 from scirep_core.data import TASKS
 from scirep_core.data.manifests import chosen, load_manifest
 from scirep_core.data.sources import real_parts
@@ -51,7 +52,7 @@ def three_lines(chapter: Chapter, rows: Sequence[Result], name: str) -> None:
 def gaps(chapter: Chapter, task: Task, vectors: Vectors, name: str) -> None:
     """Take every tenth id's vector away: show the coverage report, the refusal, and what dropping does to the number."""
     short = {key: vector for i, (key, vector) in enumerate(vectors.items()) if i % LOST}
-    found = benchmark.coverage(task, short)
+    found = coverage(task, short)
     refusal = ""
     try:
         scoring.evaluate(task, short, name=name)

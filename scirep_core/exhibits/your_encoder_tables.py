@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from scirep_core.bench import benchmark
-from scirep_core.bench.benchmark import SUITES
+from scirep_core.bench.suites import SUITES, averages
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.your_encoder import (  # fmt: skip
@@ -167,11 +166,11 @@ def final_number(chapter: Chapter, rows: Sequence[Result], bench: Bench, version
     for name in systems:
         own = [row for row in rows if (row.encoder, row.protocol) == (name, protocol)]
         try:
-            made[name] = benchmark.averages(own, version)
+            made[name] = averages(own, version)
         except ConfigError as error:
             refused = refused or str(error)
             try:
-                made[name] = benchmark.averages(own, version, partial=True)
+                made[name] = averages(own, version, partial=True)
             except ConfigError as why:
                 chapter.say(f"{html.escape(named(name))}: {html.escape(str(why))}.")
     if refused:

@@ -247,7 +247,7 @@ def _two_sided(drawn: Floats) -> float:
 
 
 def average_difference(first: Sequence[Result], second: Sequence[Result], split: str = "all") -> Difference:
-    """Return the difference of two systems' averages (rows of `benchmark.averages`), by default over all units.
+    """Return the difference of two systems' averages (rows of `suites.averages`), by default over all units.
 
     Raises ConfigError where an average is not there, or the two are over different units or data.
     """
