@@ -188,7 +188,8 @@ def test_every_check_relation_and_rule_is_used() -> None:
 
 
 @pytest.mark.parametrize(("relation", "true"), [
-    ("rho cuts found", True), ("rho rounds found", False), ("rho not rounds found", True), ("rho > 0.44", True), ("rho > 0.45", False),
+    ("rho cuts found", True), ("rho rounds found", False), ("rho not rounds found", True), ("rho > 0.44", True),
+    ("rho > 0.45", False),
     ("rho >= 0.45", True), ("rho < 0.45", False), ("rho <= 0.45", True), ("rho == 0.45", True), ("rho != 0.45", False),
     ("size within hub", True), ("rho within hub", False), ("text is nDCG", True), ("text is ndcg", False), ("text has DC", True),
     ("text not has DC", False),
