@@ -71,13 +71,16 @@ def card(
 
     Args:
         title: a template over the entry's numbers, what is to be seen in the table.
-        along: "row" or "column": what of a printed cell names its row of the card's table.
+        along: "row" or "column": what of a printed cell names its row of the card's table; of a column without its metric.
     """
     evidence = found[slip.id]
     if not evidence.holds:
         return
     there: dict[str, Mapping[str, Number]] = {
-        head: {getattr(p, along): p for p in cells(of)} if isinstance(of, str) else of for head, of in columns.items()
+        head: {(p.row if along == "row" else p.column.partition("/")[0]): p for p in cells(of)}
+        if isinstance(of, str)
+        else of
+        for head, of in columns.items()
     }
     body, classes = [], []
     for name in dict.fromkeys(name for of in there.values() for name in of):
