@@ -11,13 +11,13 @@ import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from string import Formatter
 
-from scirep_core.page import report
+from scirep_core.page import report, slip_codes, slip_rules
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
-from scirep_core.page.slip_rules import RULES
 from scirep_core.results.published import Printed
 from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, number
 
+RULES = slip_rules.RULES | slip_codes.RULES
 Found = Mapping[str, Evidence]
 Columns = Mapping[str, str | Mapping[str, Number]]
 """Head of a column -> the cells it shows (`exhibit | rows | columns`), or numbers by the name of their row."""

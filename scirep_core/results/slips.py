@@ -87,7 +87,7 @@ class Slip:
         holds = all(verdicts)
         if self.rule:
             more, own = rules[self.rule](printed, seed)
-            holds, made = holds and bool(more), made | own
+            holds, made = holds and bool(more), {**made, **own}
         return Evidence(holds, printed, made)
 
 
@@ -133,9 +133,12 @@ def cells(place: str) -> list[Printed]:
 def _chosen(pattern: str, names: Mapping[str, None]) -> list[str]:
     parts = pattern.split("; ")
     out, some = [part[1:] for part in parts if part[0] == "!"], [part for part in parts if part[0] != "!"] or ["*"]
-    fits = lambda part, name: re.fullmatch(".*".join(map(re.escape, part.split("*"))), name)  # noqa: E731
-    found = dict.fromkeys(name for part in some for name in names if fits(part, name))
-    return [name for name in found if not any(fits(part, name) for part in out)]
+    found = dict.fromkeys(name for part in some for name in names if _fits(part, name))
+    return [name for name in found if not any(_fits(part, name) for part in out)]
+
+
+def _fits(part: str, name: str) -> bool:
+    return bool(re.fullmatch(".*".join(map(re.escape, part.split("*"))), name))
 
 
 def _cell(place: str) -> Printed:
