@@ -13,13 +13,12 @@ import pytest
 from panel import Browser
 
 from scirep_core.evaluators.facets import System
-from scirep_core.evaluators.facets.facet_systems import Ranked
+from scirep_core.evaluators.facets.facet_systems import Ranked, Reason
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.widgets.facets import (
     METRICS,
     CandidateView,
     QueryView,
-    Reason,
     explore,
     facet_explorer,
     metrics,

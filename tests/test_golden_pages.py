@@ -323,3 +323,23 @@ def test_without_recorded_rows_overlap_says_nothing_of_real_papers(page, monkeyp
     lines = page("neighbours/overlap", **PAGES["neighbours/overlap"])
     assert not any("MiniLM" in line or line.startswith("Real papers say") for line in lines)
     assert any("keeps that order in 2 of 21 rows" in line for line in lines)
+
+
+def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch) -> None:
+    from scirep_core.results import slips
+
+    before = published.lookup
+    mended = {("SentBERT-NLI", "method/r@20"): "28.98", ("fabs_bm25", "all/r_precision_published"): "23.18"}
+
+    def lookup(exhibit: str) -> dict[tuple[str, str], published.Printed]:
+        new = mended if exhibit == "CS-T4" else {}
+        return {key: one._replace(value=new.get(key, one.value)) for key, one in before(exhibit).items()}
+
+    monkeypatch.setattr(slips, "lookup", lookup)
+    lines = page("beyond/slips")
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "84 statements" in paper and "80 of them do not hold" in paper  # BM25 is ahead of TF-IDF and SPECTER now
+    assert "printed 23.18 , is 23.18" in real and real.endswith("holds proof") and "does not" not in real[-20:]
+    assert any(line.endswith("cs-digit-lost, cs-bm25-tfidf, cs-specter-poor, cs-r-precision.") for line in lines)
+    assert not any(line.startswith(("A digit in the wrong place", "An R-Precision that is none")) for line in lines)

@@ -1,20 +1,16 @@
-"""Checks of the register of slips that no row of `results.slips.CHECKS` says: published rules run on examples, words of Table 7.
+"""Rules of the register of slips: what no row of `results.slips.CHECKS` says, and published rules run on examples.
 
 A rule gets the printed numbers of its entry and a seed, and returns whether the slip is there, and what it computed by name.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, category_by_rule, perturb
-from scirep_core.data.perturbations.changes import Parsed
-from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators import neighbourhoods
 from scirep_core.evaluators.probes import paper_probes
@@ -24,34 +20,11 @@ from scirep_core.results import Result, arithmetic, metrics, provenance, slips
 from scirep_core.results.comparison import anova_tukey, values_of
 from scirep_core.results.published import Printed, lookup
 
-RULES: dict[str, slips.Rule] = {}
 Made = Mapping[str, Result]
 Numbers = Mapping[str, Printed]
 ROUNDED = 0.1 + 1e-9
 """The largest distance that rounding can explain between an average and its parts of one decimal, in points."""
-TITLE = "Source Code Embeddings from Language Models"
-ABSTRACT = (
-    "Contextual embeddings are common in NLP. We introduce a representation for computer programs based on language models. "
-    "We train deep robust embeddings using pytorch."
-)
-"""The example of the textual neighbours' Table 7."""
-ADJECTIVES = ("Contextual", "common", "deep", "robust")
-"""Of the example, as the tagger that the paper names has them."""
-UNCHANGED = {
-    "T_ADelADV": "abstract",
-    "T_ADelNum": "abstract",
-    "TDelADJ_A": "title",
-    "TDelVB_A": "title",
-    "TDelDT_A": "title",
-}
-"""Rows of Table 7 whose code finds nothing to delete, and the field they print."""
-DRAWS, SHOTS = 10, 16
-
-
-def rule(function: Callable[[Numbers, int], tuple[bool, Made]]) -> Callable[[Numbers, int], tuple[bool, Made]]:
-    """Enter a function under its name."""
-    RULES[function.__name__] = function
-    return function
+SHOTS = 16
 
 
 def worked(exhibit: str, what: str, value: float, numbers: Iterable[Printed] = (), n: int | None = None) -> Result:
@@ -71,7 +44,6 @@ def counted(what: str, value: float, n: int = 1, seed: int | None = None) -> Res
 # ---- CSFCube ---------------------------------------------------------------------------------------------------------
 
 
-@rule
 def r_precision(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The published script's R-Precision is not precision at rank R."""
     ratings = np.array((3, 0, 2, 0, 1))
@@ -82,7 +54,6 @@ def r_precision(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-@rule
 def ndcg_form(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The printed NDCG leaves ranks 1 and 2 undiscounted."""
     ratings = np.array((0, 3, 1, 2))
@@ -98,7 +69,6 @@ def ndcg_form(printed: Numbers, seed: int) -> tuple[bool, Made]:
 # ---- SciRepEval ------------------------------------------------------------------------------------------------------
 
 
-@rule
 def no_weighting(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """No weights from 0 to 10 make v1's Table 7 follow from its parts."""
     parts = np.array(
@@ -111,26 +81,25 @@ def no_weighting(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return bool(gaps.min() > ROUNDED), made
 
 
-@rule
 def no_metric(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Table 1 names a metric that there is not."""
     known = {name.lower() for name in metrics.METRICS}
     return printed["metric"].value.lower() not in known and printed["other"].value.lower() in known, {}
 
 
-@rule
 def bold(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Bold marks of Table 10 stand beside higher numbers."""
     every = slips.cells("V2-T10 | * | *")
-    place = lambda p: (p.row, p.column.rpartition("/")[2])  # noqa: E731
-    top = {place(p): max(q.number for q in every if place(q) == place(p)) for p in every}
-    wrong = [p for p in every if (p.number == top[place(p)]) != ("bold" in p.note)]
+    top: dict[tuple[str, str], float] = {}
+    for p in every:
+        place = p.row, p.column.rpartition("/")[2]
+        top[place] = max(p.number, top.get(place, p.number))
+    wrong = [p for p in every if (p.number == top[p.row, p.column.rpartition("/")[2]]) != ("bold" in p.note)]
     return bool(wrong), {
         "wrong": worked("V2-T10", "cells whose mark is not the highest number’s", len(wrong), wrong, len(every))
     }
 
 
-@rule
 def released(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Sizes of Table 1 that the hub's rounding cannot explain."""
     sizes, hub, off = lookup("V2-T1"), lookup("SR-HUB"), []
@@ -146,7 +115,6 @@ def _shots(seed: int = 0) -> list[list[int]]:
     return [one.tolist() for one in paper_probes.shots(labels, FewShot(SHOTS, 5), seed, Counter())]
 
 
-@rule
 def k_shot(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """k shots are k papers in total, not k a class."""
     drawn = _shots()[0]
@@ -156,7 +124,6 @@ def k_shot(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-@rule
 def unshuffled(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Few-shot sets are cut from a file in its order."""
     drawn = _shots()
@@ -168,7 +135,6 @@ def unshuffled(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-@rule
 def uncut(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """What a random order of TREC-CoVID's size scores by nDCG, uncut and at 10."""
     per, rng = round(printed["pairs"].number / printed["queries"].number), np.random.default_rng(seed)
@@ -180,7 +146,6 @@ def uncut(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-@rule
 def underlines(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The underlines of Table 2 are Tukey's test on the printed means and deviations, but for what rounding decides."""
     right, every = 0, [(e, c) for e in ("V2-T2", "V1-T2") for c in dict.fromkeys(column for _, column in lookup(e))]
@@ -199,7 +164,6 @@ def underlines(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return right == len(every), {"all": made}
 
 
-@rule
 def ratios(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The ratios of Table 9 are A / B rounded."""
     table = np.array([[p.number for p in slips.cells(f"V2-T9 | * | {column}")] for column in (
@@ -209,12 +173,11 @@ def ratios(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return right == table.shape[1], {"all": made}
 
 
-@rule
 def domains(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The averages of Table 10 are those of its fields."""
     averages = slips.cells("V2-T10 | Avg | *")
     means = [np.mean([p.number for p in slips.cells(f"V2-T10 | !Avg | {one.column}")]) for one in averages]
-    right = sum(abs(one.number - mean) <= 0.1 for one, mean in zip(averages, means, strict=True))
+    right = int(sum(abs(one.number - mean) <= 0.1 for one, mean in zip(averages, means, strict=True)))
     made = worked("V2-T10", "averages over fields within rounding", right, lookup("V2-T10").values(), len(averages))
     return right == len(averages), {"all": made}
 
@@ -222,10 +185,10 @@ def domains(printed: Numbers, seed: int) -> tuple[bool, Made]:
 # ---- textual neighbours ----------------------------------------------------------------------------------------------
 
 
-@rule
 def beyond_noise(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """T100 rises from Task I to Task II by more than drawing other queries explains."""
-    queries, count, every = 1000, 0, []
+    queries, count = 1000, 0
+    every: list[Printed] = []
     for one, two in zip(
         *(slips.cells(f"TN-T3 | * | {task}/OAG-BERT/T100") for task in ("Task I", "Task II")), strict=True
     ):
@@ -237,7 +200,6 @@ def beyond_noise(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-@rule
 def normalised(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """L2 normalisation moves no rank under cosine."""
     vectors = unit(np.random.default_rng(seed).normal(size=(60, 8)) * np.linspace(0.2, 5, 60)[:, None])
@@ -246,7 +208,6 @@ def normalised(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return moved.value == 0, {"moved": moved}
 
 
-@rule
 def own_vector(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """AOP-10 of texts that are not altered, with a text's own vector counted and left out."""
     pool, own = np.random.default_rng(seed).normal(size=(60, 8)), np.arange(60)
@@ -258,163 +219,6 @@ def own_vector(printed: Numbers, seed: int) -> tuple[bool, Made]:
     }
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text.
-
-    >>> words("in NLP. We_train")
-    ['in', 'NLP', 'We', 'train']
-    """
-    return re.findall(r"[^\W_]+", text)
-
-
-def example(code: str, field: str) -> Printed:
-    """Return a field of Table 7."""
-    return lookup("TN-T7")[code, field]
-
-
-def of_example(what: str, value: float, *fields: Printed) -> Result:
-    """Return a number that follows from fields of Table 7."""
-    return worked("TN-T7", what, value, fields)
-
-
-@rule
-def adjectives_row(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """T_ADelADJ lacks its first sentence."""
-    row = example("T_ADelADJ", "abstract")
-    first, rest = ([w for w in words(part) if w not in ADJECTIVES] for part in ABSTRACT.split(". ", 1))
-    gone = of_example("words but adjectives of the first sentence", len(first), row)
-    return words(row.value) == rest and bool(first), {"gone": gone}
-
-
-@rule
-def nouns_row(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """T_ADelNonNNs lacks its first noun, by the capitals of T_ANNU."""
-    raised, alone = example("T_ANNU", "abstract"), example("T_ADelNonNNs", "abstract")
-    pairs = zip(words(ABSTRACT), words(raised.value), strict=True)
-    nouns = [old for old, new in pairs if new == old.upper() and len(new) > 1]
-    return words(alone.value) == nouns[1:], {
-        "due": of_example("nouns of the abstract, by T_ANNU", len(nouns), raised),
-        "there": of_example("words that T_ADelNonNNs prints", len(words(alone.value)), alone),
-    }
-
-
-@rule
-def models_row(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """TNNU_A loses a letter of its last noun."""
-    upper, last = words(example("TNNU_A", "title").value)[-1], words(TITLE)[-1].upper()
-    return upper != last and last.startswith(upper), {}
-
-
-@rule
-def letters(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """T_A_DelNNChar takes one or two letters, not two or three."""
-    fields = {"title": TITLE, "abstract": ABSTRACT}
-    shown = {field: example("T_A_DelNNChar", field) for field in fields}
-    pairs = [
-        pair for field, text in fields.items() for pair in zip(words(text), words(shown[field].value), strict=True)
-    ]
-    lost = Counter(len(old) - len(new) for old, new in pairs if old != new)
-    made = {
-        name: worked("TN-T7", f"nouns that lose {k}", lost[k], shown.values(), lost.total())
-        for name, k in (("one", 1), ("two", 2), ("three", 3))
-    }
-    return lost[1] > 0 and lost[3] == 0, made
-
-
-@rule
-def one_noun(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """TRepNNA_A adds more than the one noun of its description."""
-    row = example("TRepNNA_A", "title")
-    extra = (Counter(words(row.value)) - Counter(words(TITLE))).total()
-    return extra > 1 and " a " in f" {printed['said'].value} ", {
-        "added": of_example("words that TRepNNA_A adds", extra, row)
-    }
-
-
-@rule
-def thirty(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """T_ADelRand deletes fewer words than 30 %."""
-    row, whole = example("T_ADelRand", "abstract"), len(words(ABSTRACT))
-    gone, due = whole - len(words(row.value)), int(0.3 * whole)
-    more = int(0.3 * (whole + len(re.findall(r"[^\w\s]", ABSTRACT))))
-    counts = {"gone": ("words that T_ADelRand deletes", gone), "all": ("words of the abstract", whole),
-              "due": ("words that are 30 %", due), "more": ("tokens that are 30 %", more)}  # fmt: skip
-    return gone < due, {name: of_example(what, value, row) for name, (what, value) in counts.items()}
-
-
-@rule
-def half_spaces(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """T_A_WS widens fewer than half of the spaces."""
-    row = example("T_A_WS", "title and abstract")
-    runs = [len(run) for run in re.findall("_+", row.value)]
-    spaces = TITLE.count(" ") + ABSTRACT.count(" ")
-    del runs[TITLE.count(" ")]  # the one between title and abstract
-    wide = sum(run > 1 for run in runs)
-    counts = {
-        "wide": ("spaces that T_A_WS widens", wide),
-        "due": ("half of the spaces", spaces // 2),
-        "all": ("spaces", spaces),
-    }
-    made = {name: of_example(what, value, row) for name, (what, value) in counts.items()}
-    return len(runs) == spaces and wide < spaces // 2 - 1, made
-
-
-def _texts(code: str, variant: str, seed: int) -> list[list[str]]:
-    """Return the words of DRAWS changed examples."""
-    tools = find_tools("fallback")
-    title, abstract = Parsed(TITLE, tools), Parsed(ABSTRACT, tools)
-    made = [perturb("table 7", title, abstract, code, draw, None, variant) for draw in range(seed, seed + DRAWS)]
-    return [words(f"{one.title} {one.abstract}") for one in made]
-
-
-@rule
-def white_space(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """The public code of T_A_WS repeats text."""
-    whole = words(f"{TITLE} {ABSTRACT}")
-    literal, ours = (_texts("T_A_WS", variant, seed) for variant in ("literal", "default"))
-    intact, kept = (sum(text == whole for text in of) for of in (literal, ours))
-    length = float(np.mean([len(text) for text in literal])) / len(whole)
-    counts = {"intact": ("texts of T_A_WS with every word in place, public code, 10 draws", intact),
-              "ours": ("texts of T_A_WS with every word in place, positions in order", kept),
-              "length": ("words of T_A_WS for each of the original’s, public code", length)}  # fmt: skip
-    made = {name: counted(what, value, DRAWS, seed) for name, (what, value) in counts.items()}
-    return intact == 0 and kept == DRAWS, made
-
-
-@rule
-def fragments(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """The public code of T_ADelRand breaks words."""
-    whole = set(words(f"{TITLE} {ABSTRACT}"))
-    broken, clean = (
-        sum(bool({*text} - whole) for text in _texts("T_ADelRand", v, seed)) for v in ("literal", "default")
-    )
-    made = counted("texts of T_ADelRand with fragments of words, public code, 10 draws", broken, DRAWS, seed)
-    return broken > 0 and clean == 0 and "T_ADelRand" in LITERAL, {"broken": made}
-
-
-@rule
-def unchanged(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """Rows of Table 7 print a text for a code that has nothing to delete."""
-    before, tools = {"title": words(TITLE), "abstract": words(ABSTRACT)}, find_tools("fallback")
-    rows = [example(code, field) for code, field in UNCHANGED.items()]
-    same = sum(words(row.value) == before[field] for row, field in zip(rows, UNCHANGED.values(), strict=True))
-    idle = [
-        code
-        for code in UNCHANGED
-        if not perturb("x", Parsed("Of models", tools), Parsed("Models", tools), code).applies
-    ]
-    made = of_example("rows without anything to delete, printed unchanged", same, *rows)
-    return same == len(UNCHANGED) == len(idle), {"same": made}
-
-
-@rule
-def only_nouns(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """By no rule of section 3 is T_ADelNonNNs a DS neighbour."""
-    row = slips.recorded_row("neighbours/perturbations", "sample/acl_anth", "words_kept", split="T_ADelNonNNs")
-    return category_by_rule("T_ADelNonNNs", row.value / 100) is None, {}
-
-
-@rule
 def mrr_fits(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Every MRR can be of the same ranks as the T100 beside it."""
     every = [p for exhibit in ("TN-T3", "TN-T9") for p in slips.cells(f"{exhibit} | * | *MRR")]
@@ -427,24 +231,9 @@ def mrr_fits(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return right == len(every), {"all": made}
 
 
-@rule
-def codes_in_order(printed: Numbers, seed: int) -> tuple[bool, Made]:
-    """Table 1 lists the codes of the public code, in its order and with the fields they change."""
-    table = lookup("TN-T1")
-    names = list(dict.fromkeys(row for row, _ in table))
-    fields: list[bool] = [
-        (table[code, field].value == "Preserve") == (getattr(one, field) == "kept")
-        for code, one in PERTURBATIONS.items() for field in ("title", "abstract") if (code, field) in table
-    ]  # fmt: skip
-    return names == list(PERTURBATIONS) and all(fields), {
-        "all": worked("TN-T1", "codes in order", len(names), table.values())
-    }
-
-
 # ---- SciMult ---------------------------------------------------------------------------------------------------------
 
 
-@rule
 def decimals(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """SciNCL's average has two decimals, of cells with one; no order of Table 7 turns on it."""
     averages = sorted(slips.cells("SM-T7 | * | Average"), key=lambda p: p.number)
@@ -462,7 +251,6 @@ def decimals(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return printed["mean"].decimals == 2 and reach["SciNCL"] > 0.01 and steady, made
 
 
-@rule
 def averages_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """All averages of SciMult's tables are right to the last digit."""
     every = [
@@ -473,7 +261,6 @@ def averages_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return right == len(every), {"right": worked("SM-T3", "averages right to the last digit", right, every)}
 
 
-@rule
 def changes_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """All changes of Table 9 follow from the averages."""
     tables = {"Classification (Fine)": "SM-T3", "Classification (Coarse)": "SM-T4", "Link Prediction (Retrieval)": "SM-T5",
@@ -489,7 +276,6 @@ def changes_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     return right == len(quoted), {"right": worked("SM-T9", "changes right to the last digit", right, quoted)}
 
 
-@rule
 def linear(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """With a linear classifier the multi-task models are ahead of all others by the mean of both sets."""
     every = slips.cells("SM-T4 | * | MAG Fields/Linear; MeSH Diseases/Linear")
@@ -503,3 +289,10 @@ def linear(printed: Numbers, seed: int) -> tuple[bool, Made]:
         "least": worked("SM-T4", "lowest linear mean of a multi-task model", least, every, len(means)),
         "most": worked("SM-T4", "highest linear mean of the others", most, every, len(means)),
     }
+
+
+RULES: dict[str, slips.Rule] = {one.__name__: one for one in (
+    r_precision, ndcg_form, no_weighting, no_metric, bold, released, k_shot, unshuffled, uncut, underlines,
+    ratios, domains, beyond_noise, normalised, own_vector, mrr_fits, decimals, averages_to_the_digit,
+    changes_to_the_digit, linear,
+)}  # fmt: skip

@@ -11,13 +11,13 @@ import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from string import Formatter
 
-from scirep_core.page import report
+from scirep_core.page import report, slip_codes, slip_rules
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
-from scirep_core.page.slip_rules import RULES
 from scirep_core.results.published import Printed
 from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, number
 
+RULES = slip_rules.RULES | slip_codes.RULES
 Found = Mapping[str, Evidence]
 Columns = Mapping[str, str | Mapping[str, Number]]
 """Head of a column -> the cells it shows (`exhibit | rows | columns`), or numbers by the name of their row."""
@@ -71,13 +71,16 @@ def card(
 
     Args:
         title: a template over the entry's numbers, what is to be seen in the table.
-        along: "row" or "column": what of a printed cell names its row of the card's table.
+        along: "row" or "column": what of a printed cell names its row of the card's table; of a column without its metric.
     """
     evidence = found[slip.id]
     if not evidence.holds:
         return
     there: dict[str, Mapping[str, Number]] = {
-        head: {getattr(p, along): p for p in cells(of)} if isinstance(of, str) else of for head, of in columns.items()
+        head: {(p.row if along == "row" else p.column.partition("/")[0]): p for p in cells(of)}
+        if isinstance(of, str)
+        else of
+        for head, of in columns.items()
     }
     body, classes = [], []
     for name in dict.fromkeys(name for of in there.values() for name in of):

@@ -217,7 +217,9 @@ def stored() -> Iterator[tuple[Result, Path]]:
 @functools.cache
 def code_version() -> str:
     """Return a content hash of the library's source, the same on every machine that holds the same code."""
-    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".js", ".css", ".csv", ".json", ".txt"})
+    files = sorted(
+        p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".js", ".css", ".csv", ".json", ".toml", ".txt"}
+    )
     return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
 
 

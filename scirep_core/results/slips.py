@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import FOLDER, Printed, lookup
 
@@ -86,7 +87,7 @@ class Slip:
         holds = all(verdicts)
         if self.rule:
             more, own = rules[self.rule](printed, seed)
-            holds, made = holds and bool(more), made | own
+            holds, made = holds and bool(more), {**made, **own}
         return Evidence(holds, printed, made)
 
 
@@ -132,9 +133,12 @@ def cells(place: str) -> list[Printed]:
 def _chosen(pattern: str, names: Mapping[str, None]) -> list[str]:
     parts = pattern.split("; ")
     out, some = [part[1:] for part in parts if part[0] == "!"], [part for part in parts if part[0] != "!"] or ["*"]
-    fits = lambda part, name: re.fullmatch(".*".join(map(re.escape, part.split("*"))), name)  # noqa: E731
-    found = dict.fromkeys(name for part in some for name in names if fits(part, name))
-    return [name for name in found if not any(fits(part, name) for part in out)]
+    found = dict.fromkeys(name for part in some for name in names if _fits(part, name))
+    return [name for name in found if not any(_fits(part, name) for part in out)]
+
+
+def _fits(part: str, name: str) -> bool:
+    return bool(re.fullmatch(".*".join(map(re.escape, part.split("*"))), name))
 
 
 def _cell(place: str) -> Printed:
@@ -222,10 +226,13 @@ def make(how: Mapping[str, Any], values: Mapping[str, Value] | None = None) -> V
     a, b = (_operands(how[side], values) if side in how else [] for side in "ab")
     value, n = _measured(by, a, b, how, values)
     value = value * how.get("times", 1)
-    quoted = [one for one in (*a, *b) if isinstance(one, Printed)]
+    of = [*a, *b, *_operands(how.get("parts", []), values)]
+    quoted = [one for one in of if isinstance(one, Printed)]
     exhibit = how.get("of") or (quoted[0].exhibit if quoted else "")
-    what = how.get("what", "")
-    return arithmetic(exhibit, what, round(value, how["round"]) if "round" in how else value, how.get("n", n), quoted)
+    value = round(value, how["round"]) if "round" in how else value
+    row = arithmetic(exhibit, how.get("what", ""), value, how.get("n", n), quoted)
+    through = [one.data_hash for one in of if isinstance(one, Result)]
+    return replace(row, data_hash=stable_hash([row.data_hash, *through])) if through else row
 
 
 def _measured(

@@ -56,7 +56,7 @@ ROOMS: dict[str, Room] = {
     "api-evaluation": Room(
         "Evaluation",
         "One evaluator for each type of task, the benchmark that runs them all, the leaderboard.",
-        ("bench.scoring", "bench.benchmark", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
+        ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
          "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.retrieval", "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
          "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.perturbed",

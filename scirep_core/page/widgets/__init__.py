@@ -6,7 +6,8 @@ own: what all share is `common.py`, `common.js` and `common.css`, and `command.j
 
 from __future__ import annotations
 
-from scirep_core.page.widgets.facets import CandidateView, FacetExplorer, QueryView, Reason, facet_explorer
+from scirep_core.evaluators.facets.facet_systems import Reason
+from scirep_core.page.widgets.facets import CandidateView, FacetExplorer, QueryView, facet_explorer
 from scirep_core.page.widgets.formats import FormatExplorer, PaperView, format_data
 from scirep_core.page.widgets.own_paper import OwnPaperExplorer, own_paper_data
 from scirep_core.page.widgets.perturbations import PerturbationExplorer, perturbation_data
