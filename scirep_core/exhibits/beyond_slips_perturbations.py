@@ -14,6 +14,7 @@ import numpy as np
 from scirep_core.data.perturbations import LITERAL, category_by_rule, perturb
 from scirep_core.data.perturbations.changes import Parsed
 from scirep_core.data.perturbations.linguistics import find_tools
+from scirep_core.evaluators.changed.example import ABSTRACT, TITLE
 from scirep_core.exhibits.beyond_slips_base import (
     CODE,
     MISPRINT,
@@ -27,7 +28,6 @@ from scirep_core.exhibits.beyond_slips_base import (
     kept,
     worked,
 )
-from scirep_core.exhibits.neighbours_perturbations_example import ABSTRACT, TITLE
 from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup
 
