@@ -220,12 +220,29 @@ class Answering:
 
 
 def explore(chapter: Chapter, subjects: Sequence[Subject]) -> PerturbationExplorer | None:
-    """Return the explorer over the first collection that has papers; None without one, or without an encoder."""
+    """Return the explorer over the first collection that has papers; None without one, or without an encoder.
+
+    It opens on the change that leaves an original farthest down the list of papers nearest to the changed text.
+    """
     for subject in subjects:
         found = list(encoders(chapter, subject))
         if subject.chosen and found:
-            return explorer(chapter, subject, found)
+            made = explorer(chapter, subject, found)
+            made.selection = farthest(made)
+            return made
     return None
+
+
+def farthest(widget: PerturbationExplorer) -> dict[str, str]:
+    """Return the paper and the code whose original is farthest down with some encoder; of equals the first."""
+    ranks = {
+        (paper["id"], code): max(place[3] for place in change[3])
+        for paper in widget._view["papers"]
+        for code, change in zip(CODES, paper["codes"], strict=True)
+        if not isinstance(change, str) and change[3]
+    }
+    paper, code = max(ranks, key=lambda key: ranks[key])
+    return {"paper": paper, "code": code}
 
 
 def plain(widget: PerturbationExplorer | None) -> str:

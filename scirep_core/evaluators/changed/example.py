@@ -74,7 +74,7 @@ def judge(
         return "", "not printed"
     if not made.applies:
         before = {"title": title, "abstract": abstract}
-        repeats = all(_words(p.value) == _words(before[field].text) for field, p in printed.items())
+        repeats = all(words_of(p.value) == words_of(before[field].text) for field, p in printed.items())
         shown = "repeats the text" if repeats else "has another text"
         return ABSENT, f"{made.reason}; the public code leaves such a paper out, the print {shown}"
     if PERTURBATIONS[code].random:
@@ -88,13 +88,14 @@ def judge(
     )
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in order and as they are written."""
     return re.findall(r"\w+", text)
 
 
 def _difference(field: str, print_: str, ours: str) -> str:
     """Return in words which words are in one text alone."""
-    a, b = Counter(_words(print_)), Counter(_words(ours))
+    a, b = Counter(words_of(print_)), Counter(words_of(ours))
     parts = [
         f"{what} {listed([f'“{word}”' for word in extra.elements()])}"
         for what, extra in (("the print lacks", b - a), ("only the print has", a - b))
@@ -128,7 +129,7 @@ def possible(code: str, printed: Mapping[str, Printed], title: Parsed, abstract:
         return True, f"of the letters {told}, as the public code has it"
     if code == SPACES:
         return _widened(printed[BOTH].value)
-    extra = Counter(_words(printed["title"].value)) - Counter(_words(TITLE))
+    extra = Counter(words_of(printed["title"].value)) - Counter(words_of(TITLE))
     nouns = set(title.tagged(NOUN))
     return set(extra) <= nouns and extra.total() == 1, f"doubled: {listed([f'“{word}”' for word in extra])}"
 
@@ -151,7 +152,7 @@ def _lost(parsed: Parsed, text: str) -> list[int] | None:
 def _widened(text: str) -> tuple[bool, str]:
     """Return whether half of each field's spaces are widened in a text that shows spaces as underscores."""
     plain = re.sub("_+", " ", text)
-    words = _words(plain) == _words(TITLE) + _words(ABSTRACT)
+    words = words_of(plain) == words_of(TITLE) + words_of(ABSTRACT)
     runs = [len(run) for run in re.findall("_+", text)]
     in_title, after = runs[: TITLE.count(" ")], runs[TITLE.count(" ") + 1 :]
     wide = [sum(length > 1 for length in part) for part in (in_title, after)]
