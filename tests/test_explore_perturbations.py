@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from panel import Browser
 from test_altered import task
-from test_exhibits_perturbations import Letters, page
+from test_changed_texts import Letters
 
 from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.exhibits import neighbours_perturbations_explorer as exploring
@@ -79,12 +80,25 @@ ENCODERS = [Letters("minilm"), Letters("cased", lower=False)]
 
 @pytest.fixture(scope="module")
 def widget(subject: Subject) -> PerturbationExplorer:
-    return exploring.explorer(page(), subject, ENCODERS)
+    chapter: Any = SimpleNamespace(notebook="notebooks/neighbours/perturbations.ipynb")
+    return exploring.explorer(chapter, subject, ENCODERS)
 
 
 @pytest.fixture(scope="module")
 def view(widget: PerturbationExplorer) -> dict[str, Any]:
     return json.loads(widget.data)
+
+
+def test_it_opens_where_an_original_is_farthest_from_its_changed_text(widget, subject):
+    opened = exploring.farthest(widget)
+    spaces = exploring.spaces(subject, ENCODERS)
+    ranks = {
+        (key, change.code): max(placed.rank for placed in change.placed)
+        for key in exploring.chosen(subject)
+        for change in exploring.shown(subject, key, spaces).changed
+        if not change.reason
+    }
+    assert ranks[opened["paper"], opened["code"]] == max(ranks.values()) > 1
 
 
 # ---- edits -----------------------------------------------------------------------------------------------------------

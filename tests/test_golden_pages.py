@@ -34,6 +34,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
+    "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
 }
 """Chapters, and parameters that make them quick."""
@@ -214,6 +215,28 @@ def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_the
     assert "Our encoders find more papers by their titles than SPECTER does in print, in 9 of 12 comparisons" in lines
     assert "Style sets titles apart, not length" in lines
     assert any("12 of 14 printed values of standardised SPECTER" in line for line in lines)
+
+
+def test_changes_are_sorted_as_the_print_and_the_recorded_words_have_it(page, monkeypatch) -> None:
+    name = "neighbours/perturbations"
+    reprint(monkeypatch, TN_T1={("T_ADelADV", "category"): "LO-HS", ("T_ARot", "category"): "LO-DS"})
+
+    def change(row: Any) -> Any:
+        if row.metric == "words_kept" and row.split == "T_ADelVB":
+            return replace(row, value=60.0, low=59.0, high=61.0)
+        whole = row.metric == "intact" and row.split == "T_A_WS literal"
+        return replace(row, value=97.0, low=95.0, high=99.0) if whole else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "25 of 32 changes have their printed category" in paper and paper.endswith("does not hold proof")
+    assert "97.0 % of the texts keep every word" in real and real.endswith(" holds proof") and "not hold" not in real
+    assert any(line.startswith("By its own rules 7 of the paper’s 32 changes") for line in lines)
+    assert any(
+        "3 partially similar, lossless" in line and "Not as ours: T_ARot and T_ADelADV." in line for line in lines
+    )
 
 
 def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scirep_core.data.perturbations import perturb, top_phrases, words_kept
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.encoders import Encoder
+from scirep_core.encoders.vectors.embed import embed
+from scirep_core.evaluators.changed.tools import drawn
 from scirep_core.evaluators.rows import unit
-from scirep_core.exhibits.neighbours_perturbations import vectors_of
 from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
-from scirep_core.exhibits.neighbours_tools import drawn
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import View, clip
@@ -131,7 +131,7 @@ def shown(subject: Subject, key: str, found: Sequence[Space]) -> Shown:
         if key in altered.ids
     }
     texts = [Paper(key, *text) for text, _ in made.values()]
-    vectors = [vectors_of(subject, space.encoder, texts, "explorer") for space in found]
+    vectors = [embed(space.encoder, [space.encoder.recipe.of_paper(text) for text in texts], FORMAT) for space in found]
     reasons = {code: _reason(subject, paper, code) for code in CODES if code not in made}
     originals = [space.whole[own] for space in found]
     return _shown(
@@ -185,7 +185,10 @@ class Answering:
     def phrases(self) -> list[list[str]]:
         """Noun phrases of the altered papers' abstracts, at most of those looked at by `drawn`."""
         tools = self.subject.made.tools
-        return [Parsed(self.subject.task.papers[key].abstract, tools).phrases for key in drawn(self.subject)]
+        return [
+            Parsed(self.subject.task.papers[key].abstract, tools).phrases
+            for key in drawn(self.subject.chosen, self.subject.seed)
+        ]
 
     def __call__(self, title: str, abstract: str) -> View:
         """Return the data of a text, with titles and map places of papers near it."""
@@ -217,12 +220,29 @@ class Answering:
 
 
 def explore(chapter: Chapter, subjects: Sequence[Subject]) -> PerturbationExplorer | None:
-    """Return the explorer over the first collection that has papers; None without one, or without an encoder."""
+    """Return the explorer over the first collection that has papers; None without one, or without an encoder.
+
+    It opens on the change that leaves an original farthest down the list of papers nearest to the changed text.
+    """
     for subject in subjects:
         found = list(encoders(chapter, subject))
         if subject.chosen and found:
-            return explorer(chapter, subject, found)
+            made = explorer(chapter, subject, found)
+            made.selection = farthest(made)
+            return made
     return None
+
+
+def farthest(widget: PerturbationExplorer) -> dict[str, str]:
+    """Return the paper and the code whose original is farthest down with some encoder; of equals the first."""
+    ranks = {
+        (paper["id"], code): max(place[3] for place in change[3])
+        for paper in widget._view["papers"]
+        for code, change in zip(CODES, paper["codes"], strict=True)
+        if not isinstance(change, str) and change[3]
+    }
+    paper, code = max(ranks, key=lambda key: ranks[key])
+    return {"paper": paper, "code": code}
 
 
 def plain(widget: PerturbationExplorer | None) -> str:

@@ -10,29 +10,25 @@ their data are missing a fallback does the work, and what it does differently is
     identical                     by code, % of papers whose neighbours are equal with both tools
     words_in_common               by code, mean of 2 |A n B| / (|A| + |B|) over words, where both tools have a neighbour
 
-Intervals draw abstracts, or papers. Without NLTK's data nothing can be measured: a page then has the recorded numbers.
+Intervals draw abstracts, or papers. Without NLTK's data nothing can be measured.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
-from scirep_core.data.perturbations.altered import alter
+from scirep_core.data.perturbations.altered import Progress, alter
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
 from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
-from scirep_core.exhibits import counting
-from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 
@@ -40,18 +36,6 @@ TEXTS = 500
 """Papers looked at, drawn: NLTK reads some dozens of abstracts a second."""
 TAGS = (NOUN, VERB, ADJ, ADV, PRON, DET, NUM)
 """Tags that some code asks for."""
-ALIKE = 95.0
-"""From this share of identical neighbours on, the page calls a code alike."""
-PARTS = {
-    "same_sentences": "abstracts split into the same sentences, %",
-    "same_tokens": "abstracts with the same tokens, %",
-    "same_tags": "tokens with the same tag, %",
-    "phrase_precision": "noun phrases: precision, %",
-    "phrase_recall": "noun phrases: recall, %",
-    "phrase_f1": "noun phrases: F1, %",
-    "same_antonyms": "adjectives with the same opposite, or none, %",
-    "opposites_found": "adjectives that NLTK replaces, replaced, %",
-}
 _WORD = re.compile(r"\w+")
 Floats = NDArray[np.float64]
 
@@ -111,37 +95,28 @@ def words_in_common(one: Text, other: Text) -> float:
     return 2 * (a & b).total() / total if total else 1.0
 
 
-def drawn(subject: Subject) -> list[str]:
+def drawn(chosen: Sequence[str], seed: int) -> Sequence[str]:
     """Return the papers looked at: those that are altered, at most TEXTS of them."""
-    if len(subject.chosen) <= TEXTS:
-        return subject.chosen
-    picks = np.random.default_rng(subject.seed).choice(len(subject.chosen), TEXTS, replace=False)
-    return [subject.chosen[at] for at in np.sort(picks)]
+    if len(chosen) <= TEXTS:
+        return chosen
+    picks = np.random.default_rng(seed).choice(len(chosen), TEXTS, replace=False)
+    return [chosen[at] for at in np.sort(picks)]
 
 
-def measure_all(subjects: Sequence[Subject]) -> list[Result]:
-    """Return the agreement of the fallback tools with NLTK on every collection."""
-    return [row for subject in subjects for row in measure(subject)]
-
-
-def measure(subject: Subject) -> list[Result]:
-    """Return the agreement of the fallback tools with NLTK on a collection; [] without NLTK's data."""
+def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -> list[Result]:
+    """Return the agreement of the fallback tools with NLTK on altered papers of a collection; [] without NLTK's data."""
     nltk, _ = reference()
     if nltk is None:
         return []
-    asked, papers = subject.asked(), drawn(subject)
-    found = compare([subject.task.papers[key].abstract for key in papers], nltk, find_tools("fallback"))
+    papers = drawn(chosen, asked.seed)
+    found = compare([asked.task.papers[key].abstract for key in papers], nltk, find_tools("fallback"))
     rows = [
         _ratio(asked, metric, split, *shares)
         for (metric, split), shares in found.shares.items()
         if shares[1].sum()
     ]  # fmt: skip
-    name = f"{subject.task.name}: neighbours by both tools"
     made = [
-        alter(
-            subject.task, papers, seed=subject.seed, tools=tools, progress=progress(f"{name}, {tools}", "papers")
-        ).by_code
-        for tools in ("nltk", "fallback")
+        alter(asked.task, papers, seed=asked.seed, tools=tools, progress=tell).by_code for tools in ("nltk", "fallback")
     ]
     for code in PERTURBATIONS:
         one, other = (dict(zip(kind[code].ids, kind[code].texts, strict=True)) for kind in made)
@@ -203,89 +178,3 @@ def _row(
         note=note,
         **given,
     )
-
-
-# ---- showing ---------------------------------------------------------------------------------------------------------
-
-
-def cell(chapter: Chapter, row: Result | None, decimals: int = 1) -> str:
-    """Return a number with its interval, "" for none; an interval without width, of equal values, says nothing."""
-    if row is None:
-        return ""
-    wide = row.low is not None and row.high is not None and row.high - row.low > 1e-9
-    return f"{chapter.number(row, decimals)} {report.interval(row.low, row.high, decimals) if wide else ''}"
-
-
-def left(heading: str) -> str:
-    """Return the heading of a column of texts."""
-    return f'<span style="display: block; text-align: left">{heading}</span>'
-
-
-class Column(NamedTuple):
-    """One kind of number on one collection."""
-
-    kind: str
-    task: str
-    rows: list[Result]
-
-
-def ours(rows: Iterable[Result]) -> list[Result]:
-    """Return the rows of this file among those of a chapter."""
-    return [row for row in rows if row.encoder == "fallback"]
-
-
-def show(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Show the agreement, recorded and live, and in words which codes depend on the tools."""
-    kinds = [(kind, ours(of)) for kind, of in counting.kinds(chapter.name, ours(rows))]
-    columns = [
-        Column(kind, task, [r for r in of if r.task == task])
-        for kind, of in kinds
-        for task in dict.fromkeys(r.task for r in of)
-    ]
-    if not ours(rows):
-        why = reference()[1] or "There is no paper to look at"
-        rest = "The numbers below are our recorded run." if columns else "No run of ours was recorded yet."
-        chapter.note(f"Agreement cannot be measured in this run: {why.rstrip('.')}. {rest}")
-    if not columns:
-        return
-    parts = [(heading, [(metric, "all")]) for metric, heading in PARTS.items()]
-    _table(chapter, columns, "What", parts, ["agreement"], "The fallback tools against NLTK")
-    tags = [(tag, [("precision", tag), ("recall", tag)]) for tag in TAGS]
-    _table(chapter, columns, "Tag", tags, ["precision", "recall"], "Tags of the fallback on NLTK’s tokens, %")
-    codes = [(f"<code>{code}</code>", [("identical", code), ("words_in_common", code)]) for code in PERTURBATIONS]
-    caption = "By code: papers whose neighbours are identical with both tools, and words in common on average, %"
-    _table(chapter, columns, "Code", codes, ["identical", "words in common"], caption)
-    for column in columns:
-        chapter.say(*_verdict(chapter, column))
-
-
-def _table(
-    chapter: Chapter, columns: Sequence[Column], first: str, lines: Sequence[tuple[str, list[tuple[str, str]]]],
-    per: Sequence[str], caption: str,
-) -> None:  # fmt: skip
-    """Show lines (heading, [(metric, split) ...]), with the columns of `per` for each kind and collection."""
-    found = [{(r.metric, r.split): r for r in column.rows} for column in columns]
-    cells = [[heading, *(cell(chapter, at.get(key)) for at in found for key in keys)] for heading, keys in lines]
-    classes = [["", *(column.kind for column in columns for _ in per)]] * len(cells)
-    sizes = [f"{c.kind} n = {max(r.n for r in c.rows):,} papers of {counting.title(c.task)}" for c in columns]
-    groups = [f"{column.kind}: {counting.title(column.task)}" for column in columns]
-    told = f"{caption}; {', '.join(sizes)}; small: 95 % intervals over papers"
-    chapter.show(report.table([first, *(list(per) * len(columns))], cells, told, classes, groups))
-
-
-def _verdict(chapter: Chapter, column: Column) -> list[str]:
-    """Return in words how many codes come out alike, and which least."""
-    same = {r.split: r for r in column.rows if r.metric == "identical"}
-    common = {r.split: r for r in column.rows if r.metric == "words_in_common"}
-    if not same or not common:
-        return []
-    alike = sum(r.value >= ALIKE for r in same.values())
-    rarely = sum(r.value < 50 for r in same.values())
-    least = min(common, key=lambda code: common[code].value)
-    near = sum(r.value >= ALIKE for r in common.values())
-    return [
-        f"{column.kind.capitalize()}, {counting.title(column.task)}: {alike} of {len(same)} codes come out identical for at least "
-        f"{ALIKE:.0f} % of the papers, {rarely} for fewer than half.",
-        f"By words, {near} of {len(common)} are at least {ALIKE:.0f} % the same text; least is {least} with "
-        f"{chapter.number(common[least], 1)} % of the words in common.",
-    ]

@@ -1,6 +1,6 @@
-"""Chapter `neighbours/perturbations`: the 32 textual neighbours, what they really change, and whether the five categories hold.
+"""What the 32 changes do to texts, and whether the five categories hold (textual neighbours, sections 3 and 4, appendix B).
 
-Sections 3 and 4, Table 1, appendix B of the textual-neighbours paper. Measured on the altered papers of a collection, by code:
+Measured on the altered papers of a collection, by code:
 
     applies        papers that have such a neighbour; of the others, why not
     words_kept     mean % of the words of title and abstract that are still there, in any case and order
@@ -15,27 +15,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import LITERAL, PERTURBATIONS, VARIANTS, category_by_rule, perturb
-from scirep_core.data.perturbations.altered import Altered
+from scirep_core.data.perturbations.altered import Altered, Made
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.models.model_folder import clean
 from scirep_core.encoders.vectors.embed import embed
+from scirep_core.evaluators.changed.tools import drawn
 from scirep_core.evaluators.rows import Asked, spread_of
-from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, signed
-from scirep_core.exhibits.neighbours_tools import drawn
+from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, provenance
 
-CHAPTER = "neighbours/perturbations"
-CODES = tuple(PERTURBATIONS)
+FORMAT: Format = "PRX"
 LOSSLESS = tuple(code for code, known in PERTURBATIONS.items() if known.category == "LL-HS")
 """Case and white space: what an uncased encoder may not see at all."""
 SPACES, RANDOM, LETTERS, ADDED, PHRASES, ANTONYMS = (
@@ -48,52 +46,22 @@ OFTEN = 15
 LEFT_OUT, REPLACED = "left out: ", "replaced"
 _WORD = re.compile(r"\w+")
 Floats = NDArray[np.float64]
-At = Mapping[tuple[str, str, str], Result]
-"""(code or split, metric, encoder) -> row."""
-
-
-class Column(NamedTuple):
-    """One kind of number on one collection: what a group of columns shows."""
-
-    kind: str
-    task: str
-    at: At
-
-
-def columns(kinds: Iterable[tuple[str, Iterable[Result]]]) -> list[Column]:
-    """Return the columns of rows by kind, one for each collection."""
-    found = []
-    for kind, rows in kinds:
-        of = list(rows)
-        for task in dict.fromkeys(r.task for r in of if r.metric == "words_kept"):
-            found.append(Column(kind, task, {(r.split, r.metric, r.encoder): r for r in of if r.task == task}))
-    return found
 
 
 # ---- what each code does ---------------------------------------------------------------------------------------------
 
 
-def measure_all(chapter: Chapter, subjects: Sequence[Subject]) -> list[Result]:
-    """Return what is measured of every collection, and what every encoder of the chapter sees of its altered texts."""
-    rows = list[Result]()
-    for at, subject in enumerate(subjects):
-        rows += measure(subject)
-        for encoder in encoders(chapter, subject):
-            rows += signed(seen(subject, encoder, subject.whole(encoder)), encoder)
-            rows += facts(encoder) if not at else []
-    return rows
+def measure(asked: Asked, made: Made, chosen: Sequence[str]) -> list[Result]:
+    """Return, by code: how often it applies and why not, words kept, texts changed; and what `variants` looks at.
+
+    Args:
+        chosen: the papers that were altered.
+    """
+    rows = [row for code, altered in made.by_code.items() for row in _of_code(asked, len(chosen), code, altered)]
+    return rows + variants(asked, made, drawn(chosen, asked.seed))
 
 
-def measure(subject: Subject) -> list[Result]:
-    """Return, by code: how often it applies and why not, words kept, texts changed; and what `variants` looks at."""
-    asked, rows = subject.asked(), list[Result]()
-    for code, altered in subject.made.by_code.items():
-        rows += _of_code(asked, subject, code, altered)
-    return rows + variants(subject)
-
-
-def _of_code(asked: Asked, subject: Subject, code: str, altered: Altered) -> list[Result]:
-    papers = len(subject.chosen)
+def _of_code(asked: Asked, papers: int, code: str, altered: Altered) -> list[Result]:
     rows = [_count(asked, "applies", code, len(altered.ids), papers)]
     reasons: Counter[str] = Counter()
     for reason, count in altered.reasons.items():
@@ -101,7 +69,7 @@ def _of_code(asked: Asked, subject: Subject, code: str, altered: Altered) -> lis
     rows += [_count(asked, LEFT_OUT + reason, code, count, papers) for reason, count in reasons.most_common()]
     if not altered.ids:
         return rows
-    before = [Text(subject.task.papers[key].title, subject.task.papers[key].abstract) for key in altered.ids]
+    before = [Text(asked.task.papers[key].title, asked.task.papers[key].abstract) for key in altered.ids]
     shares = {
         "words_kept": altered.kept,
         "changed": [new != old for new, old in zip(altered.texts, before, strict=True)],
@@ -132,16 +100,16 @@ def _mean(asked: Asked, metric: str, split: str, values: Floats, note: str = "",
 # ---- where code and paper differ -------------------------------------------------------------------------------------
 
 
-def variants(subject: Subject) -> list[Result]:
-    """Return what the two readings of a code do to a text, and what is odd about four other codes."""
-    made, asked, rows = subject.made, subject.asked(), list[Result]()
-    papers = [subject.task.papers[key] for key in drawn(subject)]
+def variants(asked: Asked, made: Made, keys: Sequence[str]) -> list[Result]:
+    """Return what the two readings of a code do to the texts of papers, and what is odd about four other codes."""
+    rows = list[Result]()
+    papers = [asked.task.papers[key] for key in keys]
     if not papers:
         return rows
     parsed = {paper.paper_id: (Parsed(paper.title, made.tools), Parsed(paper.abstract, made.tools)) for paper in papers}
     for code in LITERAL:
         for variant in VARIANTS:
-            texts = literal(papers, parsed, code, subject.seed, variant)
+            texts = literal(papers, parsed, code, asked.seed, variant)
             if texts:
                 rows += _readings(asked, f"{code} {variant}", texts)
     changed = {code: dict(zip(found.ids, found.texts, strict=True)) for code, found in made.by_code.items()}
@@ -239,34 +207,30 @@ def _most(pairs: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
 # ---- what an encoder sees of it --------------------------------------------------------------------------------------
 
 
-def seen(subject: Subject, encoder: Encoder, whole: NDArray[np.float32]) -> list[Result]:
+def seen(asked: Asked, made: Made, encoder: Encoder, originals: Mapping[str, NDArray[np.floating]]) -> list[Result]:
     """Return by code of LOSSLESS how many neighbours an encoder reads as their original.
 
     Inputs are compared as token ids after cutting; of an encoder without a tokenizer, vectors are, to six digits.
+
+    Args:
+        originals: (dim,) vectors of title + abstract by paper.
     """
-    asked, rows = subject.asked(), list[Result]()
-    place = {key: at for at, key in enumerate(subject.ids)}
+    rows = list[Result]()
     for code in LOSSLESS:
-        altered = subject.made.by_code[code]
+        altered = made.by_code[code]
         if not altered.ids:
             continue
         papers = [Paper(key, *text) for key, text in zip(altered.ids, altered.texts, strict=True)]
         ids = inputs(encoder, papers)
         if ids is not None:
-            own = inputs(encoder, [subject.task.papers[key] for key in altered.ids])
+            own = inputs(encoder, [asked.task.papers[key] for key in altered.ids])
             same, how = [a == b for a, b in zip(ids, own or [], strict=True)], "token ids"
         else:
-            originals = whole[[place[key] for key in altered.ids]]
-            found = vectors_of(subject, encoder, papers, code)
-            same, how = np.all(np.abs(found - originals) < 1e-6, axis=1).tolist(), "vectors, to six digits"
+            before = np.stack([originals[key] for key in altered.ids])
+            after = embed(encoder, [encoder.recipe.of_paper(paper) for paper in papers], FORMAT)
+            same, how = np.all(np.abs(after - before) < 1e-6, axis=1).tolist(), "vectors, to six digits"
         rows.append(_mean(asked, "same_input", code, np.array(same, float), f"by {how}"))
     return rows
-
-
-def vectors_of(subject: Subject, encoder: Encoder, papers: Sequence[Paper], what: str) -> NDArray[np.float32]:
-    """Return (n, dim) vectors of altered papers, through the store."""
-    texts = [encoder.recipe.of_paper(paper) for paper in papers]
-    return embed(encoder, texts, FORMAT, progress(f"{subject.task.name}: {encoder.name}, {what}"))
 
 
 def inputs(encoder: Encoder, papers: Sequence[Paper]) -> list[list[int]] | None:
