@@ -175,7 +175,8 @@ def _forest(
                     ax.plot([low, high], [y + off] * 2, color=report.colour_of(look), linewidth=1.2)
                 rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
                              "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
-            ax.plot([*map(value_of, marks.values())], [y + off for y in marks], linestyle="none", label=kind, **look)
+            at = [y + off for y in marks]
+            ax.plot([*map(value_of, marks.values())], at, linestyle="none", clip_on=False, label=kind, **look)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
