@@ -131,9 +131,7 @@ def questions(corpus: str, part: Part | None) -> Searches:
 
 def drawn(name: str, query: str, pool: Sequence[str], most: int, but: Collection[str]) -> list[str]:
     """Return up to `most` members of a pool, but neither the query nor any of `but`; drawn by task and query."""
-    random_ = random.Random(f"{name}\n{query}")
-    left = len(pool) - len(set(but) | {query})
-    order = random_.sample(range(len(pool)), min(len(pool), most + len(but) + 1)) if left > 0 else []
+    order = random.Random(f"{name}\n{query}").sample(range(len(pool)), min(len(pool), most + len(but) + 1))
     return [pool[i] for i in order if pool[i] != query and pool[i] not in but][:most]
 
 

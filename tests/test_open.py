@@ -1,0 +1,256 @@
+"""The open literature: parts by hash, the leak rule, pairs and negatives, folders made once; counts where the mirror is.
+
+The rules are tested on invented papers (small_open.py); the last tests read the real compact files, or skip.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import small_open
+from small_open import ids
+
+import scirep_core
+from scirep_core.bench import suites
+from scirep_core.data.open import corpora, heldout, pairs, tasks, training
+from scirep_core.data.overlap import sought, title_key
+from scirep_core.data.task import Judged, Labelled, Pooled, Task, Triples
+from scirep_core.kit.errors import ConfigError, UnknownName
+from scirep_core.results import Result
+from scirep_core.training.data.opened import open_stream, open_tasks
+
+MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
+needs_mirror = pytest.mark.skipif(
+    not MIRROR or not (Path(MIRROR) / "open").is_dir(),
+    reason="needs SCIREP_DATA_MIRROR=DIR with the compact files of the open literature",
+)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch, tiny):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    small_open.settle(tmp_path / "compact", monkeypatch, tiny)
+    yield tmp_path / "compact"
+    small_open.forget()
+
+
+# --- parts and the leak rule ------------------------------------------------------------------------------------------
+
+
+def test_parts_are_fifths_by_the_hash_of_the_id():
+    drawn = Counter(corpora.part_of(f"vis:{i}", "vis") for i in range(5_000))
+    assert {part: round(count / 500) for part, count in drawn.items()} == {"test": 2, "dev": 2, "train": 6}
+    assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(
+        corpora.bucket("oa:W10002689", 5), "train"
+    )
+
+
+def test_a_corpus_published_without_its_first_fifth_tests_on_the_second():
+    there = [f"acl:{i}" for i in range(5_000) if corpora.bucket(f"acl:{i}", 5) != 0]
+    drawn = Counter(corpora.part_of(key, "acl") for key in there)
+    assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {
+        k for k in there if corpora.bucket(k, 5) == 1
+    }
+    assert 0.07 < drawn["dev"] / (drawn["dev"] + drawn["train"]) < 0.13
+
+
+def test_a_title_that_is_held_out_anywhere_leaves_train_and_dev(small):
+    first = ids("vis", "train", "vis")[0]
+    assert corpora.parts()[first] == "" and corpora.part_of(first, "vis") == "train"
+    assert all(corpora.parts()[key] == "train" for key in ids("vis", "train", "vis")[1:])
+
+
+def test_what_a_dev_claim_cites_is_test_and_the_rest_of_scifact_is_not(small):
+    cited = {doc for docs in corpora.claims().cited["dev"].values() for doc in docs}
+    found = {key for key in corpora.records("scifact") if corpora.parts()[key] == "test"}
+    assert found == cited and len(cited) == 15
+    assert not cited & {doc for part in ("train", "dev") for of in pairs.claimed(part).relevant.values() for doc in of}
+
+
+# --- pairs and negatives ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", [pairs.cited, pairs.same_author, pairs.coupled])
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+def test_a_pair_counts_only_within_a_part(small, relation, part):
+    papers = corpora.of_part("vis", part)
+    found = relation("vis", papers)
+    assert found and {key for query, others in found.items() for key in (query, *others)} <= papers.keys()
+    assert not any(query in others for query, others in found.items())
+
+
+def test_coupled_papers_share_five_references(small):
+    papers = corpora.records("vis")
+    found = pairs.coupled("vis", papers)
+    assert "vis:7" not in found and set(found["vis:1"]) == {
+        f"vis:{i}" for i in range(8, small_open.PAPERS, 7)
+    }  # topic 0 has four
+
+
+def test_negatives_are_neither_relevant_nor_the_query_and_depend_on_the_query_alone():
+    pool = [f"p{i}" for i in range(60)]
+    related = {"p0": [f"p{i}" for i in range(1, 9)], "p10": ["p11"]}
+    rows = list(pairs.qrels("t", related, pool))
+    by = {query: [row for row in rows if row.query_id == query] for query in related}
+    assert [sum(row.score for row in by[query]) for query in related] == [pairs.POSITIVES, 1]
+    assert all(sum(not row.score for row in of) == pairs.NEGATIVES for of in by.values())
+    for query, of in by.items():
+        assert not {row.cand_id for row in of if not row.score} & {query, *related[query]}
+        assert len({row.cand_id for row in of}) == len(of)
+    assert list(pairs.qrels("t", {"p10": ["p11"]}, pool)) == by["p10"]
+    assert list(pairs.qrels("u", {"p10": ["p11"]}, pool)) != by["p10"]
+    assert pairs.drawn("t", "p0", pool[:3], 25, ["p1"]) == ["p2"] and pairs.drawn("t", "p0", ["p0"], 5, ()) == []
+
+
+def test_strata_keep_negatives_to_the_query_s_own(small):
+    made = heldout.synergy_reviews()
+    review = {key: record.row["reviews"][0] for key, record in corpora.records("synergy").items()}
+    assert isinstance(made.payload, Judged)
+    negatives = [row for row in made.payload.rows if not row.score]
+    assert negatives and all(review[row.query_id] == review[row.cand_id] for row in negatives)
+
+
+def test_two_in_five_triplets_have_a_hard_negative_that_the_query_does_not_cite(small):
+    papers = corpora.of_part("vis", "train")
+    cited, far = pairs.cited("vis", papers), pairs.cited_by_cited("vis", "train")
+    rows = list(training.cite_triplets("vis", "train"))
+    assert len(rows) == sum(map(len, cited.values()))
+    for row in rows:
+        assert row.positive in cited[row.query] and row.negative not in {*cited[row.query], row.query} and row.negative
+    with_hard = [query for query, ones in cited.items() if far[query] - set(ones) - {query}]
+    hard = Counter(row.query for row in rows if row.negative in far[row.query])
+    assert with_hard and all(hard[query] >= 1 for query in with_hard)
+    many = list(pairs.triples("t", {"q": [f"p{i}" for i in range(10)]}, [f"n{i}" for i in range(40)],
+                              {"q": [f"h{i}" for i in range(40)]}, None))  # fmt: skip
+    assert [row.negative[0] for row in many] == list("hhnnnhhnnn")
+
+
+def test_a_citation_count_that_is_unknown_is_left_out(small):
+    made = training.citations()
+    assert isinstance(made.payload, Labelled)
+    labels = {one.paper_id: one.label for of in made.payload.splits.values() for one in of}
+    assert "ml:0" not in labels and "vis:3" not in labels and labels["ml:5"] == pytest.approx(math.log1p(4))
+
+
+def test_phrases_have_two_words_and_the_unseen_ones_are_in_no_paper_that_trains(small):
+    train, made = pairs.phrases("train"), heldout.phrases() if len(pairs.phrases("test").texts) else None
+    assert {"phrase:graph layout"} <= train.texts.keys() and not any("alone" in key for key in train.texts)
+    seen = training.search().payload
+    assert isinstance(seen, Pooled) and "phrase:graph layout" in seen.relevant
+    assert made is None or not made.queries.keys() & train.texts.keys()
+
+
+def test_reviewers_who_gave_one_grade_are_left_out_and_quarters_are_grades(small):
+    made = heldout.reviewer_match()
+    assert isinstance(made.payload, Judged)
+    assert {row.cand_id: row.score for row in made.payload.rows} == {"s2:30": 0, "s2:31": 9}
+    assert len({row.query_id for row in made.payload.rows}) == heldout.PROFILE and "s2:0" not in made.queries
+
+
+# --- tasks and folders --------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_made_once_and_made_again_where_its_folder_was_altered(small, monkeypatch):
+    task = scirep_core.load_task("open/cite", source="open")
+    assert isinstance(task, Task) and (task.name, task.source, task.related) == ("open/cite", "open", "in-train")
+    assert {row.group for row in task.payload.rows} == {"acl", "vis", "synergy"}
+    made = []
+    monkeypatch.setattr(tasks, "_task", lambda name, make=tasks._task: made.append(name) or make(name))
+    assert scirep_core.load_task("open/cite").data_hash == task.data_hash and not made
+    file = next(Path(os.environ["SCIREP_HOME"]).glob("open/*/cite/qrels.jsonl"))
+    file.write_text(file.read_text().replace('"score": 0', '"score": 1', 1))
+    assert scirep_core.load_task("open/cite").data_hash == task.data_hash and made == ["open/cite"]
+
+
+def test_other_compact_files_are_another_folder(small):
+    scirep_core.load_task("open/year")
+    (small / "biomimicry" / "more.jsonl.gz").write_bytes(b"")
+    small_open.forget()
+    scirep_core.load_task("open/year")
+    assert len(list(Path(os.environ["SCIREP_HOME"]).glob("open/*/year/task.json"))) == 2
+
+
+def test_an_unknown_task_names_the_nearest():
+    with pytest.raises(UnknownName, match="open/same_author"):
+        scirep_core.load_task("open/same_authors")
+
+
+class Words:
+    """A tokenizer of our own: a word a number."""
+
+    def ids(self, texts, most):
+        return [[101, *(len(word) for word in text.split()[: most - 2]), 102] for text in texts]
+
+
+def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
+    monkeypatch.setitem(tasks.ROWS, "open/arxiv_categories", tasks.ROWS["open/arxiv_categories"]._replace(
+        make=lambda: training.categories("categories", "arxiv", 20)))  # fmt: skip
+    monkeypatch.setitem(tasks.ROWS, "open/mesh", tasks.ROWS["open/mesh"]._replace(
+        make=lambda: training.categories("mesh_major", "synergy", 5)))  # fmt: skip
+    for split in ("train", "validation"):
+        made = open_tasks(Words(), split=split, max_length=16)
+        assert [one.name for one in made] == list(tasks.TRAINED)
+        assert [one.kind for one in made] == ["multi_label"] * 2 + ["regression"] * 2 + ["triplet"] * 4
+    assert (made[-1].query_format, made[-1].format) == ("QRY", "PRX")
+    stream = open_stream("open/year")
+    years = [row.target for row in stream.rows()]
+    assert stream.mean == pytest.approx(sum(years) / len(years))
+    with pytest.raises(ConfigError, match="is not trained on"):
+        open_tasks(Words(), ["open/cite"])
+
+
+# --- the average --------------------------------------------------------------------------------------------------------
+
+
+def rows_of_all() -> list[Result]:
+    return [Result(unit.task, split, metric, "paper", float(i), 10, encoder="e", source="open", data_hash="d", fingerprint="f")
+            for i, unit in enumerate(suites.units("open")) for split, metric in unit.members]  # fmt: skip
+
+
+def test_the_average_is_over_units_and_refuses_a_silent_subset():
+    rows, count = rows_of_all(), len(suites.units("open"))
+    made = {row.split: row for row in suites.averages(rows, "open")}
+    assert count == 26 and made["all"].value == pytest.approx((count - 1) / 2) and made["all"].task == "open/average"
+    assert (made["in-train"].n, made["out-of-train"].n) == (8, 18)
+    assert {split: made[split].n for split in ("CLF", "RGN", "PRX", "QRY")} == {"CLF": 7, "RGN": 4, "PRX": 9, "QRY": 6}
+    with pytest.raises(ConfigError, match=r"1 missing: drsm \(24-shot\)"):
+        suites.averages([row for row in rows if (row.task, row.split) != ("open/drsm", "24-shot")], "open")
+
+
+# --- the real papers ----------------------------------------------------------------------------------------------------
+
+
+@needs_mirror
+@pytest.mark.parametrize("name", tasks.ROWS)
+def test_every_task_has_the_counts_that_are_pinned(name, own_home):
+    task, spec = scirep_core.load_task(name), tasks.OPEN[name]
+    counts = task.payload.counts()
+    assert {key: counts[key] for key in spec.expect} == dict(spec.expect)
+    assert (task.type, task.format, task.metrics) == (spec.type, spec.format, spec.metrics)
+    assert getattr(task.payload, "few_shot", ()) == spec.few_shot and bool(task.queries) == spec.text_query
+
+
+@needs_mirror
+def test_no_paper_and_no_title_that_is_tested_trains(own_home):
+    """Of SciFact's pool what a dev claim cites; the rest has no judgement, and other claims train on part of it."""
+    trained: dict[str, str] = {}
+    for name in tasks.TRAINED:
+        task = scirep_core.load_task(name)
+        if isinstance(task.payload, Triples):
+            keys = {key for split in task.payload.splits for row in task.payload.rows(split) for key in row}
+        else:
+            keys = {one.paper_id for split in ("train", "validation") for one in task.payload.splits[split]}
+        trained |= {key: title_key(task.papers[key].title) for key in keys if key in task.papers}
+    titles = set(trained.values()) - {""}
+    assert len(trained) == 52_373
+    for name, spec in tasks.OPEN.items():
+        if spec.relation == "train-only":
+            continue
+        seen = sought(scirep_core.load_task(name))
+        judged = {cand for _, cand, _ in seen.pairs} if name == "open/scifact" else seen.titles.keys()
+        shared = [key for key in judged if key in trained or title_key(seen.titles[key]) in titles]
+        assert not shared, f"{name}: {shared[:3]}"
