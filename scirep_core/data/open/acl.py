@@ -40,7 +40,8 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     papers = [paper for path in sorted((repository / "xml").glob("*.xml")) for paper in _papers(path, canonical)]
     for paper in sorted(papers, key=lambda paper: (paper["year"], paper["paper_id"])):
         title = title_key(paper["title"])
-        if len(paper["abstract"]) >= 100 and is_english(paper["abstract"]) and title not in titles:
+        whole = len(paper["title"]) >= 5 and len(paper["abstract"]) >= 100
+        if whole and is_english(paper["abstract"]) and title not in titles:
             titles.add(title)
             if held_out or fifth(paper["paper_id"]):
                 corpus[paper["paper_id"]] = paper
@@ -53,22 +54,22 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     return {"papers.jsonl.gz": rows}
 
 
-def _canonical_names(path: Path) -> dict[tuple[str, str], str]:
-    """Return (first, last) of every variant of a name -> the person's id, or canonical name where there is none."""
+def _canonical_names(path: Path) -> dict[str, str]:
+    """Return every variant of a name -> the person's id, or canonical name where there is none; as `_name` writes them."""
     people = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    names = {}
-    for person in people:
-        key = person.get("id") or _name(person["canonical"])
-        for name in (person["canonical"], *person.get("variants", ())):
-            names[name.get("first", ""), name.get("last", "")] = key
-    return names
+    return {
+        _name(name): person.get("id") or _name(person["canonical"])
+        for person in people
+        for name in (person["canonical"], *person.get("variants", ()))
+    }
 
 
 def _name(parts: Mapping[str, str]) -> str:
-    return f"{parts.get('first', '')} {parts.get('last', '')}".strip()
+    """Return a name as the Anthology writes it in the addresses of its author pages: without accents, in lower case, hyphens."""
+    return title_key(f"{parts.get('first', '')} {parts.get('last', '')}").replace(" ", "-")
 
 
-def _papers(path: Path, canonical: Mapping[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
+def _papers(path: Path, canonical: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     collection = ElementTree.parse(path).getroot()
     name = collection.attrib["id"]
     old = bool(_OLD.fullmatch(name))
@@ -94,9 +95,9 @@ def _key(collection: str, volume: str, paper: str) -> str:
     return f"{collection}-{int(volume)}{int(paper):03d}"
 
 
-def _person(author: ElementTree.Element, canonical: Mapping[tuple[str, str], str]) -> str:
-    name = {part: author.findtext(part) or "" for part in ("first", "last")}
-    return author.get("id") or canonical.get((name["first"], name["last"])) or _name(name)
+def _person(author: ElementTree.Element, canonical: Mapping[str, str]) -> str:
+    name = _name({part: author.findtext(part) or "" for part in ("first", "last")})
+    return author.get("id") or canonical.get(name, name)
 
 
 def _text(element: ElementTree.Element | None) -> str:

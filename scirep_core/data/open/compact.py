@@ -25,7 +25,7 @@ def clean(text: str | None) -> str:
     return _EMAIL.sub("[email]", " ".join((text or "").split()))
 
 
-_ENGLISH = frozenset("the of and in to a is for with that on by as are this from we be an our".split())
+_ENGLISH = frozenset("the of and in to a is for with that on by as are this from we be an our which".split())
 
 
 def is_english(text: str) -> bool:
@@ -35,8 +35,9 @@ def is_english(text: str) -> bool:
 
 
 def title_key(title: str) -> str:
-    """Return what equal titles have in common: letters a to z and digits, in lower case."""
-    return " ".join(re.findall("[a-z0-9]+", unicodedata.normalize("NFKD", title).lower()))
+    """Return what equal titles have in common: letters a to z and digits, in lower case, without accents."""
+    letters = (c for c in unicodedata.normalize("NFKD", title.lower()) if not unicodedata.combining(c))
+    return " ".join(re.findall("[a-z0-9]+", "".join(letters)))
 
 
 def fifth(paper_id: str) -> int:
