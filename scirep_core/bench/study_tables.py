@@ -67,7 +67,7 @@ TABLE_3 = tuple(
 """One in-train and one out-of-train task a format (v2 section 7, footnote 8)."""
 OPEN_TABLE_3 = (
     "open/arxiv_categories", "open/citations", "open/same_author", "open/search",
-    "open/drsm", "open/peer_review_score", "open/reviewer_matching", "open/scifact",
+    "open/drsm", "open/review_score", "open/reviewer_match", "open/scifact",
 )  # fmt: skip
 """The same of the open literature."""
 TABLE_2 = ("Base", "MTL CLS", "MTL CTRL", "Adapters", "PALs", "Fusion", "Adapters + MTL CTRL")
