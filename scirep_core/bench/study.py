@@ -107,8 +107,9 @@ def run(
     curves: list[Result] = []
     failed: list[str] = []
     made, used, left = there, set[str](), Counter(job.place[0] for job in jobs)
-    began, spent = time.monotonic(), 0
-    for unit in _parallel(jobs, workers, say) if workers > 1 else (_unit(job, say, watch, progress) for job in jobs):
+    began = time.monotonic()
+    units = _parallel(jobs, workers, say) if workers > 1 else (_unit(job, say, watch, progress) for job in jobs)
+    for spent, unit in enumerate(units, start=1):
         rows[unit.place] = unit.rows
         curves += unit.curves
         failed += unit.failed
@@ -124,7 +125,6 @@ def run(
         if not left[unit.place[0]]:
             for fingerprint in () if keep_vectors else used:
                 shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
-        spent += 1
         if say and len(jobs) > 1:
             hours = (time.monotonic() - began) / spent * (len(jobs) - spent) / 3600
             say(f"study {name}: {spent} of {len(jobs)} units are done; the others take about {hours:.1f} hours")
@@ -239,9 +239,7 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(
-    names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded"
-) -> list[Task]:
+def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded") -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
     from scirep_core.bench import benchmark
 
@@ -251,9 +249,7 @@ def _loaded(
     return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
 
 
-def as_system(
-    label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32"
-) -> System:
+def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32") -> System:
     """Return models as what is scored: several joined, or one code's vectors for every format."""
     from scirep_core.bench.systems import System
     from scirep_core.encoders import load_encoder

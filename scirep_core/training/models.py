@@ -194,7 +194,9 @@ def _examples(
         root = root_of(TRAINING[0], source, papers, seed)
         stamp = _stamp(root / "scirepeval")
         make = lambda file: train_tasks(TRAINING, root, tokens, seed=seed, file=file, **how)  # noqa: E731
-    key = stable_hash([stamp, of.fingerprint, list(of.recipe), cap, max_length, seed, hard, split, code("training/data")])
+    key = stable_hash(
+        [stamp, of.fingerprint, list(of.recipe), cap, max_length, seed, hard, split, code("training/data")]
+    )
     return tokens, mapped(home() / "tokens" / key[:16], make)
 
 
