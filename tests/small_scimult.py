@@ -124,7 +124,8 @@ def small_training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained
     """A tiny Vanilla model as it starts, with the sources of a small literature."""
     from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.training.models import base, examples
+    from scirep_core.training.models import base
+    from scirep_core.training.sets import examples
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCIREP_HOME", str(tmp_path_factory.mktemp("home")))

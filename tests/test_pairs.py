@@ -14,7 +14,7 @@ from scirep_core.data.text import Recipe
 from scirep_core.encoders.models.model_store import load_model
 from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.training import models
+from scirep_core.training import models, sets
 from scirep_core.training.base import wordpieces
 from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
@@ -176,7 +176,7 @@ def test_prefix_leaves_vanilla_as_it_is(made):
 
 def test_scimult_has_no_real_samples():
     with pytest.raises(ConfigError, match="SciMult's training pairs are embedded ones"):
-        models.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
+        sets.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
                         VARIANTS["SciMult Vanilla"])  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from scirep_core.training.data import samples as training_samples
 from scirep_core.training.data.mapped import mapped
 from scirep_core.training.data.published import published_tasks, read_tasks_config
 from scirep_core.training.data.samples import TRAINED, held_out, sample_tasks
-from scirep_core.training.models import hash_of
+from scirep_core.training.sets import hash_of
 
 WORDS = ["alpha", "beta", "gamma", "on", "the", "of", "bees", "ants", "moss", "fern", "law", "2019", ".", "0", "find",
          "journal"]  # fmt: skip

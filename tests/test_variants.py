@@ -13,6 +13,7 @@ from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
+from scirep_core.training import sets
 from scirep_core.training.data.pairs import SOURCES
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import (
@@ -141,9 +142,9 @@ def test_fusion_goes_on_from_its_adapters(base: str):
 
 def test_a_partition_trains_every_task_under_its_own_code(base: str):
     codes = VARIANTS[PARTITIONS[0]].codes
-    found = trained._tasks(VARIANTS[PARTITIONS[0]], trained.examples(trained.base(base, TINY), TINY)[1])
+    found = sets.of_variant(VARIANTS[PARTITIONS[0]], sets.examples(trained.base(base, TINY), TINY)[1])
     assert {task.name: (task.format, task.query_format) for task in found} == {n: (c, c) for n, c in codes.items()}
-    only = trained._tasks(VARIANTS["MTL CTRL on RGN"], trained.examples(trained.base(base, TINY), TINY)[1])
+    only = sets.of_variant(VARIANTS["MTL CTRL on RGN"], sets.examples(trained.base(base, TINY), TINY)[1])
     assert [task.name for task in only] == list(of_formats(["RGN"]))
 
 

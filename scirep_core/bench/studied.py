@@ -22,6 +22,7 @@ import numpy as np
 
 from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
+from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.store import write_bytes
 from scirep_core.results import Result, read_results
@@ -187,7 +188,7 @@ def main_metric(row: Result) -> str | None:
     A sample's citation triplets have no test split in their file: what was held out of them bears the file's name for it, train.
     """
     sample = SAMPLES.get(row.task)
-    spec = TASKS.get(sample.like if sample else row.task)
+    spec = {**TASKS, **OPEN}.get(sample.like if sample else row.task)
     metric = None if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
     whole = "train" if sample and spec and spec.type == "triplets" else "test"
     return row.task.rpartition("/")[2] if row.split == whole and row.metric == metric else None

@@ -94,10 +94,11 @@ def run(
         for job in _units(name, of, seed, given, only, protocol)
         if not done.issuperset(cell.label(of) for cell in job.cells)
     ]
-    references = only != "train" and not done.issuperset(of.references)
+    if only != "train" and not done.issuperset(of.references):
+        jobs.append(_Job((-1, 0), name, of, (), given, only, protocol))
     if say:
         data = f"{given.papers:,} papers" if given.source == "embedded" else WORDS[given.source]
-        planned = sum(len(job.cells) for job in jobs) + len(of.references) * references
+        planned = sum(len(job.cells) or len(of.references) for job in jobs)
         say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
@@ -105,11 +106,10 @@ def run(
     rows: dict[tuple[int, int], list[Result]] = {}
     curves: list[Result] = []
     failed: list[str] = []
-    if references:
-        rows[-1, 0] = _references(name, of, given, protocol, progress)
     made, used, left = there, set[str](), Counter(job.place[0] for job in jobs)
-    began, spent = time.monotonic(), 0
-    for unit in _parallel(jobs, workers, say) if workers > 1 else (_unit(job, say, watch, progress) for job in jobs):
+    began = time.monotonic()
+    units = _parallel(jobs, workers, say) if workers > 1 else (_unit(job, say, watch, progress) for job in jobs)
+    for spent, unit in enumerate(units, start=1):
         rows[unit.place] = unit.rows
         curves += unit.curves
         failed += unit.failed
@@ -125,7 +125,6 @@ def run(
         if not left[unit.place[0]]:
             for fingerprint in () if keep_vectors else used:
                 shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
-        spent += 1
         if say and len(jobs) > 1:
             hours = (time.monotonic() - began) / spent * (len(jobs) - spent) / 3600
             say(f"study {name}: {spent} of {len(jobs)} units are done; the others take about {hours:.1f} hours")
@@ -162,7 +161,7 @@ def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Job(NamedTuple):
-    """A unit of work: a variant on a base, one seed; its place among the seed's."""
+    """A unit of work: a variant on a base, one seed, its place among the seed's; or, without cells, what is not trained."""
 
     place: tuple[int, int]
     name: str
@@ -193,6 +192,8 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
     """Train and score a unit's cells; a cell that fails does not lose the others."""
     done = _Done(job.place, [], [], [], set())
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
+    if not job.cells:
+        done.rows.extend(_references(job, tasks, progress))
     for cell in job.cells:
         label, known = cell.label(job.study), variant(cell.variant)
         try:
@@ -238,9 +239,7 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(
-    names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded"
-) -> list[Task]:
+def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded") -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
     from scirep_core.bench import suites
 
@@ -250,9 +249,7 @@ def _loaded(
     return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
 
 
-def as_system(
-    label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32"
-) -> System:
+def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32") -> System:
     """Return models as what is scored: several joined, or one code's vectors for every format."""
     from scirep_core.bench.systems import System
     from scirep_core.encoders import load_encoder
@@ -341,15 +338,15 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
             "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
 
 
-def _references(name: str, of: Study, given: Budget, protocol: str, progress: Progress | None) -> list[Result]:
+def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list[Result]:
     """Return the rows of floor, ceiling and words alone."""
     from scirep_core.bench import scoring
 
     rows: list[Result] = []
-    for system in of.references:
-        scored = scoring.score(_tasks(of, given), system, papers=given.papers, data_seed=given.data_seed,
-                                 protocol=protocol, progress=progress)  # fmt: skip
-        rows += _placed(name, of, scored, {"variant": system, **_asked(given)})
+    for system in job.study.references:
+        scored = scoring.score(tasks, system, papers=job.given.papers, data_seed=job.given.data_seed,
+                                 protocol=job.protocol, progress=progress)  # fmt: skip
+        rows += _placed(job.name, job.study, scored, {"variant": system, **_asked(job.given)})
     return rows
 
 

@@ -32,14 +32,19 @@ def study(
     seed: Annotated[int | None, typer.Option(help="Only the training with this seed.", min=0)] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."),
+        typer.Option(
+            help="tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the budget, as name=value: papers=1000, steps=100.")
     ] = None,
     variants: Annotated[str | None, typer.Option(help="Only these, comma-separated; names as in the table.")] = None,
     source: Annotated[
-        str, typer.Option(help="embedded (invented papers), open (real ones under open terms), real (the published collections).")
+        str,
+        typer.Option(
+            help="embedded (invented papers), open (real ones under open terms), real (the published collections)."
+        ),
     ] = "embedded",
     base: Annotated[
         str | None, typer.Option(help="What every training starts from: minilm, specter2_base, a folder ...")

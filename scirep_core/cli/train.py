@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.config import TrainFile
-    from scirep_core.training.data import TrainTask
     from scirep_core.training.loop import Told
     from scirep_core.training.models import Base
 
@@ -28,8 +27,6 @@ EXAMPLES = (
     "scirep train --config ctrl.toml --set train.seed=1 --out models/ctrl-1;  "
     "torchrun --nproc-per-node 8 --no-python scirep train --config ctrl.toml"
 )
-
-SOURCES = ("embedded", "samples", "real")
 
 
 def train(
@@ -92,14 +89,16 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     """Train, save, and return what is told; in the first process of several."""
     from scirep_core.encoders.models.model_store import describe, finished, refuse, working
     from scirep_core.encoders.settings import pick_device
-    from scirep_core.training import models, variants
+    from scirep_core.training import models, sets, variants
     from scirep_core.training.processes import local_device, processes, wait
 
     settings = asdict(asked) | {"out": ""}
     settings["data"]["tasks"] = list(asked.data.tasks)
     source = asked.data.source
-    if source not in SOURCES and not Path(source).expanduser().is_dir():
-        raise ConfigError(f"data.source = {source!r}: {nearest(source, SOURCES)}, or a folder of training collections")
+    if source not in sets.KNOWN and not Path(source).expanduser().is_dir():
+        raise ConfigError(
+            f"data.source = {source!r}: {nearest(source, sets.KNOWN)}, or a folder of training collections"
+        )
     rank, world = processes()
     if finished(folder):
         made = describe(folder).made
@@ -122,8 +121,9 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
         if rank == 0:
             say(f"reading what is trained on: {asked.data.tasks_config or source}")
         tokens, model = _model(asked, base)
-        tasks = _tasks(asked, base, tokens, model, "train")
-        looked = _tasks(asked, base, tokens, model, "validation") if asked.train.validate_every else []
+        room = model.conditioning.added()
+        tasks = sets.read(asked.data, base, room)[1]
+        looked = sets.read(asked.data, base, room, "validation")[1] if asked.train.validate_every else []
         sizes = {task.name: len(task) for task in tasks}
         if rank == 0:
             rows = ", ".join(f"{name.split('/')[-1]} {size:,}" for name, size in sizes.items())
@@ -169,45 +169,6 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
     tokens = read_tokens(base.folder)
     options |= of_tokens(kind, options, tokens)
     return tokens, untrained(kind, base, options, asked.train.seed, asked.model.pooling, after=kind == "fusion")
-
-
-def _tasks(asked: TrainFile, base: Base, tokens: Tokens, model: Conditioned, split: str) -> list[TrainTask]:
-    """Return what is trained on, or looked at."""
-    from scirep_core.data.inventory import TRAINING
-    from scirep_core.data.sources import root_of
-    from scirep_core.training.data import train_tasks
-    from scirep_core.training.data.pairs import SOURCES as PAIRS
-    from scirep_core.training.data.pairs import pair_tasks
-    from scirep_core.training.data.published import published_tasks
-    from scirep_core.training.data.samples import TRAINED, sample_tasks
-
-    data = asked.data
-    how: dict[str, Any] = {"max_length": data.max_length - model.conditioning.added(), "seed": data.seed,
-                           "titles_only": data.titles_only, "recipe": base.recipe}  # fmt: skip
-    if data.source == "samples" and not data.tasks_config:
-        if split != "train":
-            raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
-        return sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)
-
-    def root(name: str) -> Path:
-        if data.source == "samples":
-            raise ConfigError(
-                f"{data.tasks_config}: names {name}, of which there is no sample. Set data.source otherwise"
-            )
-        return root_of(name, data.source, data.papers, data.seed)
-
-    if data.tasks_config:
-        path = Path(data.tasks_config).expanduser()
-        return published_tasks(path, tokens, root, split=split, cap=data.cap or None, **how)
-    names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
-    if pairs := [name for name in names if name in PAIRS]:
-        if others := [name for name in names if name not in PAIRS]:
-            raise ConfigError(
-                f"data.tasks: {pairs[0]} is of SciMult and {others[0]} is not. Train on one paper's sets at a time"
-            )
-        known = {key: how[key] for key in ("max_length", "recipe")}
-        return pair_tasks(names, root(names[0]), tokens, split=split, caps=data.cap or None, **known)
-    return train_tasks(names, root(TRAINING[0]), tokens, split=split, caps=data.cap or None, **how)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
 from scirep_core.training.data import TrainTask
-from scirep_core.training.models import hash_of
+from scirep_core.training.sets import hash_of
 from scirep_core.training.variants import ALONE
 
 DRAWS = 12

@@ -32,8 +32,9 @@ from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import Printed, lookup, table
 from scirep_core.training.config import TrainConfig, from_params
-from scirep_core.training.models import base, examples
+from scirep_core.training.models import base
 from scirep_core.training.optimisation import make_optimizer
+from scirep_core.training.sets import examples
 from scirep_core.training.variants import CONTRASTIVE, Budget, config, variant
 
 MHA = "SciMult MHAExpert"

@@ -33,7 +33,8 @@ from scirep_core.training.config import TrainConfig
 from scirep_core.training.contrast import Ints, belongs, triplet_loss
 from scirep_core.training.data import TrainTask
 from scirep_core.training.loop import gather, known_of, taken
-from scirep_core.training.models import base, examples, hash_of, obtain
+from scirep_core.training.models import base, obtain
+from scirep_core.training.sets import examples, hash_of
 from scirep_core.training.variants import budget, config, variant
 
 COARSE = "scimult/pretrain_coarse"

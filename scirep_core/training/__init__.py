@@ -6,5 +6,6 @@ batching      which rows of which task a step sees                              
 losses, balance, contrast                                  what is minimised             SciRepEval 4.2; SciMult 3.4
 optimisation, processes, checkpoint                        the loop's optimiser, torchrun, and stopping and going on
 base          the small base of the embedded literature: word pieces, PPMI vectors, citation triplets
+sets          what a file or a variant trains on, by source
 variants      the rows of the papers' tables as data                   models      the trained model of each, made once
 """

@@ -304,7 +304,7 @@ def cut(folder: Path, lines: int) -> None:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a log's lines: {step, losses, rate, documents, tokens, flops, seconds}, and {step, validation, measures, loss} of looks."""
+    """Yield a log's lines: {step, losses, rate, documents, tokens, flops, seconds}; of looks {step, validation, measures, loss}."""
     for _, row in read_jsonl(folder / LOG):
         yield row
 

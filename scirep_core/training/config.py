@@ -171,8 +171,8 @@ class DataConfig:
     """What it is trained on.
 
     Attributes:
-        source: embedded, samples (the real samples through the mirror), real (SciRepEval's whole training collections, through
-            their manifest), or a folder of them.
+        source: embedded, samples (the real samples through the mirror), open (real papers under open terms), real (SciRepEval's
+            whole training collections, through their manifest), or a folder of them.
         papers, seed: of the embedded literature.
         tasks: training sets by name; none: all.
         tasks_config: file in the published tasks_config.json shape, instead of `tasks`.
@@ -298,7 +298,7 @@ base = "embedded"                  # a small one of the embedded literature, tra
 conditioning = "control_codes"     # plain, control_codes, bottleneck, pals, one_pass, ...
 
 [data]
-source = "embedded"                # embedded, samples, real, or a folder
+source = "embedded"                # embedded, samples, open, real, or a folder
 papers = 3000
 max_length = 256
 

@@ -16,19 +16,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.kit.store import home, sha256_bytes, stable_hash
+from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data.pairs import SOURCES, pair_tasks
-from scirep_core.training.variants import AGAIN, TRIAL, Budget, Source, Variant, at_rate, config, pilot, plain, variant
+from scirep_core.training.sets import examples, hash_of, spread
+from scirep_core.training.variants import AGAIN, TRIAL, Budget, Variant, at_rate, config, pilot, plain, variant
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
@@ -138,80 +136,6 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
     return Conditioned(trunk, told, own)
 
 
-ROOM = 4
-"""Tokens a conditioning adds at most."""
-
-
-def examples(
-    of: Base, given: Budget, chosen: Variant | None = None, split: str = "train"
-) -> tuple[Tokens, list[TrainTask]]:
-    """Return a base's tokenizer and all training sets in its token ids: tokenised once (`training/data/mapped.py`).
-
-    Args:
-        chosen: a variant of SciMult has that paper's sources, others have SciRepEval's training sets.
-        split: train or validation.
-
-    Raises ConfigError for SciMult on real samples or the open literature: there are none of its pairs; for a dev part of samples.
-    """
-    pairs = chosen is not None and chosen.tasks[0] in SOURCES
-    if pairs and given.source in ("samples", "open"):
-        raise ConfigError(
-            f"{chosen.text if chosen else ''}: SciMult's training pairs are embedded ones, or your own by `scirep train`"
-        )
-    hard = chosen.hard if chosen and pairs else None
-    return _examples(of, given.source, given.papers, given.data_seed, given.cap, given.max_length - ROOM, hard, split)
-
-
-@functools.lru_cache(maxsize=4)
-def _examples(
-    of: Base, source: Source, papers: int, seed: int, cap: int, max_length: int, hard: bool | None, split: str
-) -> tuple[Tokens, list[TrainTask]]:
-    from scirep_core.data import load_task
-    from scirep_core.data.sources import root_of
-    from scirep_core.encoders.trunk.tokens import read_tokens
-    from scirep_core.training.data import train_tasks
-    from scirep_core.training.data.mapped import mapped
-    from scirep_core.training.data.opened import TRAINED, open_tasks
-    from scirep_core.training.data.samples import sample_tasks
-
-    tokens = read_tokens(of.folder)
-    how: dict[str, Any] = {"max_length": max_length, "recipe": of.recipe}
-    if source == "samples":
-        if split != "train":
-            raise ConfigError("the real samples have no dev part. Set looks = 0")
-        return tokens, sample_tasks(tokens, cap=cap or None, seed=seed, **how)
-    how |= {"split": split, "caps": cap or None}
-    make: Callable[[Path], list[TrainTask]]
-    if source == "open":
-        stamp = stable_hash([load_task(name).data_hash for name in TRAINED])  # type: ignore[union-attr]
-        make = lambda file: open_tasks(tokens, seed=seed, file=file, **how)  # noqa: E731
-    elif hard is not None:
-        root = root_of(next(iter(SOURCES)), source, papers, seed)
-        stamp = _stamp(root / "scimult" / "pretraining")
-        make = lambda file: pair_tasks(tuple(SOURCES), root, tokens, hard=hard, file=file, **how)  # noqa: E731
-    else:
-        root = root_of(TRAINING[0], source, papers, seed)
-        stamp = _stamp(root / "scirepeval")
-        make = lambda file: train_tasks(TRAINING, root, tokens, seed=seed, file=file, **how)  # noqa: E731
-    key = stable_hash([stamp, of.fingerprint, list(of.recipe), cap, max_length, seed, hard, split, code("training/data")])
-    return tokens, mapped(home() / "tokens" / key[:16], make)
-
-
-def _stamp(folder: Path) -> str:
-    """Return what tells a folder's files from others: names, sizes and times; their bytes may be many gigabytes."""
-    files = ((path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file())
-    return stable_hash([[str(path), told.st_size, told.st_mtime_ns] for path, told in files])
-
-
-def hash_of(tasks: Sequence[TrainTask]) -> str:
-    """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
-    said: list[Any] = [[sha256_bytes(part.tobytes()) for part in task.documents] for task in tasks[:1]]
-    for task in tasks:
-        arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
-        said.append([task.name, task.format, task.query_format, task.kind, [sha256_bytes(a.tobytes()) for a in arrays]])
-    return stable_hash(said)[:16]
-
-
 # ------------------------------------------------------------------------------------------------------------ training
 
 
@@ -267,10 +191,9 @@ def obtain(
         return [_as_it_is(start) if given.source in ("embedded", "samples") else _cut(start, given)]
     given = at_best_rate(chosen, given, on, say, watch, make)
     before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
-    tokens, known = examples(start, given, chosen)
-    tasks = _tasks(chosen, known)
+    tokens, tasks = examples(start, given, chosen)
     settings = config(name, seed, given, tasks)
-    looked = _spread(_tasks(chosen, examples(start, given, chosen, "validation")[1]), settings) if given.looks else []
+    looked = spread(examples(start, given, chosen, "validation")[1], settings.validation_rows) if given.looks else []
     options = {} if chosen.kind == "fusion" else options_of(chosen, given)
     options |= of_tokens(chosen.kind, options, tokens)
     recipe = {
@@ -362,40 +285,6 @@ def _cut(start: Base, given: Budget) -> Made:
             model, made = untrained("plain", start, {}, 0), {"base": start.name, "base_fingerprint": start.fingerprint}
             save_model(model, read_tokens(start.folder), folder, start.recipe, given.max_length, made, start.normalised)
     return Made(str(folder), folder, key)
-
-
-def _tasks(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
-    """Return a variant's tasks, under its own codes where it has some."""
-    named = {name.rpartition("/")[2] for name in chosen.tasks}
-    found = [task for task in tasks if _like(task) in named]
-    codes = {name.rpartition("/")[2]: code for name, code in chosen.codes.items()}
-    if not found:
-        raise ConfigError(f"{chosen.text}: none of its training sets is there")
-    if not codes:
-        return found
-    return [replace(task, format=(own := codes[_like(task)]), query_format=own) for task in found]
-
-
-def _spread(tasks: Sequence[TrainTask], settings: TrainConfig) -> list[TrainTask]:
-    """Return the rows of each dev part that are looked at, evenly over it: corpora follow each other there."""
-    found = []
-    for task in tasks:
-        places = np.linspace(0, len(task) - 1, min(len(task), settings.validation_rows)).astype(int)
-        targets = None if task.targets is None else task.targets[places]
-        found.append(replace(task, rows=task.rows[places], targets=targets))
-    return found
-
-
-OPEN_LIKE = {
-    "open/arxiv_categories": "fos", "open/mesh": "mesh_descriptors", "open/citations": "cite_count", "open/year": "pub_year",
-    "open/cite_triplets": "cite_prediction", "open/same_author_triplets": "same_author",
-    "open/coupling_triplets": "high_influence_cite", "open/search_triplets": "search",
-}  # fmt: skip
-"""Training task of the open literature -> the training set of SciRepEval in whose place it stands in every variant."""
-
-
-def _like(task: TrainTask) -> str:
-    return OPEN_LIKE.get(task.name, task.name.rpartition("/")[2])
 
 
 def untrained(

@@ -378,6 +378,8 @@ def config(name: str, seed: int, given: Budget, tasks: Sequence[TrainTask] = ())
 def steps_of_documents(documents: int, tasks: Sequence[TrainTask], mixing: Mixing, settings: Mapping[str, Any]) -> int:
     """Return the steps in which about so many documents are encoded: three a triplet, one a labelled paper."""
     sizes = [1 if mixing in ("equal", "homogeneous") else len(task) for task in tasks]
-    each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(sizes)
+    each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(
+        sizes
+    )
     rows = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
     return max(1, round(documents / (rows * each)))

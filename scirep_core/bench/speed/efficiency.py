@@ -36,7 +36,8 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, provenance
-from scirep_core.training.models import Base, Say, base, examples, options_of, untrained
+from scirep_core.training.models import Base, Say, base, options_of, untrained
+from scirep_core.training.sets import examples
 from scirep_core.training.variants import Budget, budget, config, variant
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0
     Raises ConfigError for more tokens than it has places, those that a conditioning adds included.
     """
     from scirep_core.training.data import Documents, TrainTask
-    from scirep_core.training.models import ROOM
+    from scirep_core.training.sets import ROOM
 
     shape, random = SHAPES[name], np.random.default_rng(seed)
     if not 2 < tokens <= shape.max_position_embeddings:

@@ -47,7 +47,9 @@ def _write(folder: Path, tasks: Sequence[TrainTask]) -> None:
         for name, array in (("rows", task.rows), ("targets", task.targets)):
             if array is not None:
                 np.save(folder / f"{i}.{name}.npy", array)
-    write_json(folder / TASKS, [[task.name, task.format, task.query_format, task.kind, list(task.classes)] for task in tasks])
+    write_json(
+        folder / TASKS, [[task.name, task.format, task.query_format, task.kind, list(task.classes)] for task in tasks]
+    )
 
 
 def _read(folder: Path) -> list[TrainTask]:
@@ -59,7 +61,9 @@ def _read(folder: Path) -> list[TrainTask]:
         starts = array(STARTS)
         documents = Documents(np.memmap(folder / IDS, np.int32, "r", shape=(int(starts[-1]),)), starts)
         return [
-            TrainTask(name, format, query, kind, documents, array(f"{i}.rows.npy"), array(f"{i}.targets.npy"), tuple(classes))
+            TrainTask(
+                name, format, query, kind, documents, array(f"{i}.rows.npy"), array(f"{i}.targets.npy"), tuple(classes)
+            )
             for i, (name, format, query, kind, classes) in enumerate(read_json(folder / TASKS))
         ]
     except (OSError, ValueError, TypeError) as error:

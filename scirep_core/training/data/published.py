@@ -101,6 +101,7 @@ def published_tasks(
     seed: int = 0,
     titles_only: float = 0.05,
     recipe: Recipe = PLAIN,
+    file: Path | None = None,
 ) -> list[TrainTask]:
     """Return the tasks of a tasks_config.json as tasks to train on, under its own names.
 
@@ -109,6 +110,7 @@ def published_tasks(
         split: train or validation (which the configuration calls dev).
         cap: most examples of a task, where its own sample_size is larger or not there.
         max_length, seed, titles_only, recipe: see `training.data.Reading`.
+        file: where token ids go, see `Shelf`.
 
     Raises DataError for what is malformed or not there.
     """
@@ -117,7 +119,7 @@ def published_tasks(
         sizes = [size for size in (task.sample_size.get(split), cap) if size]
         streams.append(replace(_stream(task, root_of, split), name=task.name, most=min(sizes, default=None)))
     share = titles_only if split == "train" else 0.0
-    return build(streams, tokens, Reading(recipe, max_length, share, respect_grades=False, seed=seed))
+    return build(streams, tokens, Reading(recipe, max_length, share, respect_grades=False, seed=seed), file)
 
 
 # --- reading an entry -------------------------------------------------------------------------------------------------

@@ -1,0 +1,189 @@
+"""What a training reads, by name of its source: the one way from a file's section `data`, or from a variant, to token ids.
+
+    embedded, real, a folder    SciRepEval's eight training sets, or SciMult's five sources of pairs
+    samples                     a few hundred real papers
+    open                        the open literature's eight
+    tasks_config                what a published tasks_config.json names, from any of them
+
+Texts are tokenised once for all trainings and processes that read the same (`training/data/mapped.py`), in SCIREP_HOME/tokens.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scirep_core.data.inventory import TRAINING
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.store import home, sha256_bytes, stable_hash
+from scirep_core.results import code_of
+from scirep_core.training.config import DataConfig
+from scirep_core.training.data.pairs import SOURCES, pair_tasks
+from scirep_core.training.variants import Budget, Variant
+
+if TYPE_CHECKING:
+    from scirep_core.encoders.trunk.tokens import Tokens
+    from scirep_core.training.data import TrainTask
+    from scirep_core.training.models import Base
+
+KNOWN = ("embedded", "samples", "open", "real")
+"""Sources by name; another one is a folder of training collections."""
+ROOM = 4
+"""Tokens a conditioning adds at most."""
+Make = Callable[[Path], list["TrainTask"]]
+
+
+@functools.lru_cache(maxsize=4)
+def read(
+    data: DataConfig, of: Base, room: int = ROOM, split: str = "train", hard: bool = True
+) -> tuple[Tokens, list[TrainTask]]:
+    """Return a base's tokenizer, and training sets in its token ids.
+
+    Args:
+        room: tokens of `max_length` that are left to the conditioning.
+        split: train or validation.
+        hard: whether SciMult's pairs of papers and labels have hard negatives.
+
+    Raises ConfigError for an unknown source or set, sets of two papers, a dev part where there is none.
+    """
+    from scirep_core.encoders.trunk.tokens import read_tokens
+    from scirep_core.training.data.mapped import mapped
+    from scirep_core.training.data.samples import TRAINED, sample_tasks
+
+    if data.source not in KNOWN and not Path(data.source).expanduser().is_dir():
+        raise ConfigError(
+            f"data.source = {data.source!r}: {nearest(data.source, KNOWN)}, or a folder of training collections"
+        )
+    tokens = read_tokens(of.folder)
+    how = {
+        "max_length": data.max_length - room,
+        "recipe": of.recipe,
+        "seed": data.seed,
+        "titles_only": data.titles_only,
+    }
+    if any(name in SOURCES for name in data.tasks) and data.source in ("samples", "open"):
+        raise ConfigError(f"{data.tasks[0]}: SciMult's training pairs are embedded ones, or your own by `scirep train`")
+    if data.source == "samples" and not data.tasks_config:
+        if split != "train":
+            raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
+        return tokens, sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)  # type: ignore[arg-type]
+    stamp, make = _source(data, tokens, split, hard, how)
+    code = code_of(("training/data",))
+    key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, how["max_length"], data.seed, data.titles_only, hard,
+                       split, list(data.tasks), code])  # fmt: skip
+    return tokens, mapped(home() / "tokens" / key[:16], make)
+
+
+def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mapping[str, Any]) -> tuple[Any, Make]:
+    """Return what tells a source's rows from others, and what reads them."""
+    from scirep_core.data import load_task
+    from scirep_core.data.sources import root_of
+    from scirep_core.training.data import train_tasks
+    from scirep_core.training.data.opened import TRAINED, open_tasks
+    from scirep_core.training.data.published import published_tasks, read_tasks_config
+
+    def root(name: str) -> Path:
+        if data.source in ("samples", "open"):
+            raise ConfigError(
+                f"{data.tasks_config}: names {name}, which is not of {data.source}. Set data.source otherwise"
+            )
+        return root_of(name, data.source, data.papers, data.seed)
+
+    caps = data.cap or None
+    if data.tasks_config:
+        path = Path(data.tasks_config).expanduser()
+        named = read_tasks_config(path)
+        folders = {root(task.set) / "scirepeval" for task in named if task.set}
+        files = [file for task in named for file in (*task.files.values(), task.labels) if file]
+        return [_stamp(path, *files, *sorted(folders))], lambda file: published_tasks(
+            path, tokens, root, split=split, cap=caps, file=file, **how
+        )
+    if data.source == "open":
+        names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
+        known = [load_task(name).data_hash for name in TRAINED]  # type: ignore[union-attr]
+        return known, lambda file: open_tasks(tokens, names, split=split, caps=caps, file=file, **how)
+    names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
+    if pairs := [name for name in names if name in SOURCES]:
+        if others := [name for name in names if name not in SOURCES]:
+            raise ConfigError(
+                f"data.tasks: {pairs[0]} is of SciMult and {others[0]} is not. Train on one paper's sets at a time"
+            )
+        where, own = root(names[0]), {key: how[key] for key in ("max_length", "recipe")}
+        return _stamp(where / "scimult" / "pretraining"), lambda file: pair_tasks(
+            names, where, tokens, split=split, caps=caps, hard=hard, file=file, **own
+        )
+    where = root(TRAINING[0])
+    return _stamp(where / "scirepeval"), lambda file: train_tasks(
+        names, where, tokens, split=split, caps=caps, file=file, **how
+    )
+
+
+def _stamp(*places: Path) -> str:
+    """Return what tells files, and those of folders, from others: names, sizes and times; their bytes may be many gigabytes."""
+    files = sorted(
+        file for place in places for file in ([place] if place.is_file() else place.rglob("*")) if file.is_file()
+    )
+    return stable_hash([[str(file), (told := file.stat()).st_size, told.st_mtime_ns] for file in files])
+
+
+# ---- of a variant ----------------------------------------------------------------------------------------------------
+
+
+OPEN_LIKE = {
+    "open/arxiv_categories": "fos", "open/mesh": "mesh_descriptors", "open/citations": "cite_count", "open/year": "pub_year",
+    "open/cite_triplets": "cite_prediction", "open/same_author_triplets": "same_author",
+    "open/coupling_triplets": "high_influence_cite", "open/search_triplets": "search",
+}  # fmt: skip
+"""Training task of the open literature -> the training set of SciRepEval in whose place it stands in every variant."""
+
+
+def examples(
+    of: Base, given: Budget, chosen: Variant | None = None, split: str = "train"
+) -> tuple[Tokens, list[TrainTask]]:
+    """Return a base's tokenizer, and what a variant trains on, under its own codes where it has some; all sets without one."""
+    pairs = chosen is not None and chosen.tasks[0] in SOURCES
+    data = DataConfig(
+        given.source, given.papers, given.data_seed, tuple(SOURCES) if pairs else (), "", given.cap, given.max_length
+    )
+    tokens, tasks = read(data, of, ROOM, split, chosen.hard if chosen and pairs else True)
+    return tokens, of_variant(chosen, tasks) if chosen else tasks
+
+
+def of_variant(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
+    """Return those of the tasks that a variant trains on. Raises ConfigError where there is none."""
+
+    def short(name: str) -> str:
+        return OPEN_LIKE.get(name, name.rpartition("/")[2])
+
+    named = {short(name) for name in chosen.tasks}
+    found = [task for task in tasks if short(task.name) in named]
+    codes = {short(name): code for name, code in chosen.codes.items()}
+    if not found:
+        raise ConfigError(f"{chosen.text}: none of its training sets is there")
+    if not codes:
+        return found
+    return [replace(task, format=(own := codes[short(task.name)]), query_format=own) for task in found]
+
+
+def spread(tasks: Sequence[TrainTask], most: int) -> list[TrainTask]:
+    """Return at most so many rows of each task, evenly over it: corpora follow each other there."""
+    found = []
+    for task in tasks:
+        places = np.linspace(0, len(task) - 1, min(len(task), most)).astype(int)
+        targets = None if task.targets is None else task.targets[places]
+        found.append(replace(task, rows=task.rows[places], targets=targets))
+    return found
+
+
+def hash_of(tasks: Sequence[TrainTask]) -> str:
+    """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
+    said: list[Any] = [[sha256_bytes(part.tobytes()) for part in task.documents] for task in tasks[:1]]
+    for task in tasks:
+        arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
+        said.append([task.name, task.format, task.query_format, task.kind, [sha256_bytes(a.tobytes()) for a in arrays]])
+    return stable_hash(said)[:16]
