@@ -15,13 +15,12 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 

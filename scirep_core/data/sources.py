@@ -176,7 +176,7 @@ def scored_parts(collections: Collection[str]) -> dict[str, tuple[str, ...]]:
 
     Training sets, by far the larger part, are left out, and so are tasks whose files were never published.
     """
-    parts = {name: () for name in collections if name in manifests.list_manifests()}
+    parts: dict[str, tuple[str, ...]] = {name: () for name in collections if name in manifests.list_manifests()}
     tasks = {name: spec for name, spec in TASKS.items() if spec.manifest in parts and spec.type != "triplets"}
     for manifest in {spec.manifest for spec in tasks.values()}:
         parts.pop(manifest)
