@@ -4,6 +4,9 @@ The site stays as it is; `print_page` reads it and returns HTML whose styles, pi
 own files, by their addresses on this machine. What only a screen can use is left out (`LEFT_OUT`): folded code, data tables
 below figures, lists of origins. An explorer is printed as its plain tables. Ids of different pages may be equal, so each
 gets its article's number before it, and each link follows: to another chapter, or to nothing where its target is left out.
+
+Not Jupyter Book's singlehtml: it builds every chapter a second time, leaves ids that two chapters share, and knows nothing of
+an explorer's plain tables.
 """
 
 from __future__ import annotations

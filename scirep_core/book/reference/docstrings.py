@@ -74,8 +74,13 @@ def _skipped(app: Any, kind: str, name: str, thing: Any, skip: bool, options: An
     return True if type(thing).__name__ == "_tuplegetter" else None  # a field of a NamedTuple: the signature has it
 
 
+def _signature(app: Any, kind: str, name: str, thing: Any, options: Any, given: str | None, returned: Any) -> Any:
+    return given and re.sub(r"<[^<>]+>", "...", given), returned  # a default that is made at each call is no Python
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Connect to autodoc, before napoleon does."""
     app.connect("autodoc-process-docstring", _docstring, priority=400)
+    app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     return {"parallel_read_safe": True}
