@@ -18,6 +18,7 @@ from scirep_core.evaluators.probes import paper_probes
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import slip_codes, slip_rules
 from scirep_core.page import slips as on_page
+from scirep_core.page.blocks import fold
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.slips import RULES
 from scirep_core.results import Result, published, slips
@@ -497,3 +498,37 @@ def test_every_slip_can_be_searched_and_links_its_numbers(chapter: tuple[Chapter
     drawn = [row for row in page.shown.values() if isinstance(row, Result) and row.kind == "live"]
     assert {row.seed for row in drawn if row.seed is not None} == {3}
     assert "50 < AOP-20 < 70" in text_of(shown)
+
+
+@pytest.mark.site
+def test_slips_are_searched_and_filtered_and_a_link_opens_the_fold(
+    chapter: tuple[Chapter, list[str]], tmp_path: Path
+) -> None:
+    import chromium
+
+    page, _ = chapter
+    static = published.FOLDER.parents[2] / "book" / "_static"
+    body = fold("all", on_page.searchable(page, SLIPS, on_page.check(page, SLIPS, 0)))
+    path = tmp_path / "slips.html"
+    path.write_text(
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><script>{(static / "coverage.js").read_text()}</script></head>'
+        f"<body><section>{body}</section></body></html>"
+    )
+    with chromium.browser() as started, chromium.tab(started, path.as_uri()) as tab:
+        assert tab.open("#slip-tn-letters") == []
+        browser = tab.page
+
+        def seen() -> int:
+            return browser.evaluate(
+                "[...document.querySelectorAll('tbody tr')].filter((row) => row.checkVisibility()).length"
+            )
+
+        assert seen() == len(SLIPS) and browser.inner_text("form output") == f"{len(SLIPS)} of {len(SLIPS)} slips"
+        browser.locator("select[name=paper]").select_option("scimult")
+        assert seen() == sum(slip.paper == "scimult" for slip in SLIPS)
+        browser.locator("select[name=kind]").select_option(label="not stated")
+        assert seen() == sum(slip.paper == "scimult" and slip.kind == "not stated" for slip in SLIPS)
+        browser.get_by_label("Search").fill("no such word")
+        assert seen() == 0 and browser.get_by_label("Search").is_visible()  # the box is not hidden with its rows
+        browser.get_by_role("button", name="Show all").click()
+        assert seen() == len(SLIPS) and tab.problems == []
