@@ -27,9 +27,11 @@ from scirep_core.data.task import (
     Triple,
     Triples,
 )
-from scirep_core.exhibits import counting, distributions, neighbours_collections, scimult_tasks, scirepeval_domains
+from scirep_core.evaluators.changed import collection
+from scirep_core.exhibits import counting, distributions, scimult_tasks, scirepeval_domains
 from scirep_core.exhibits import scirepeval_tasks as tasks
 from scirep_core.exhibits.counting import Gathered
+from scirep_core.exhibits.neighbours_shared import COLLECTIONS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
@@ -264,14 +266,14 @@ def test_every_fourth_of_the_first_two_thousand_texts_is_measured():
     [("", 0), ("One.", 1), ("One. Two? Three!", 3), ("We use e.g. stacks. 3 of them.", 2), ("No end", 1)],
 )
 def test_sentences(text, count):
-    assert neighbours_collections.sentences(text) == count
+    assert collection.sentences(text) == count
 
 
 def test_facts_of_a_collection():
-    facts = {name: value for name, value, _ in neighbours_collections.facts(COLLECTION)}
+    facts = {row.metric: row.value for row in collection.measure(COLLECTION)}
     assert facts["papers"] == 4
     assert facts["without an abstract"] == 1
-    assert facts[neighbours_collections.SAME_TEXT] == facts[neighbours_collections.SAME_TITLE] == 2
+    assert facts[collection.SAME_TEXT] == facts[collection.SAME_TITLE] == 2
     assert facts["abstracts under 3 sentences, %"] == pytest.approx(200 / 3)
     assert facts["sentences, mean"] == pytest.approx(5 / 3)
 
@@ -373,7 +375,7 @@ def test_inputs_are_the_printed_formats_on_a_record(chapter):
 
 
 def test_nothing_at_hand_is_said_and_breaks_nothing(chapter, monkeypatch):
-    for module in (counting, tasks, scimult_tasks, neighbours_collections):
+    for module in (counting, tasks, scimult_tasks):
         monkeypatch.setattr(module, "recorded", lambda name: [])
     nothing = Gathered(
         {}, {"scirepeval/fos": "67 of 67 files are not here", "scirepeval/drsm": "67 of 67 files are not here"}
@@ -384,30 +386,11 @@ def test_nothing_at_hand_is_said_and_breaks_nothing(chapter, monkeypatch):
     scimult_tasks.sizes(chapter, [])
     scimult_tasks.matching(chapter, [])
     scimult_tasks.draw_labels(chapter, [])
-    neighbours_collections.table2(chapter, [])
-    neighbours_collections.show_facts(chapter, [])
-    neighbours_collections.draw(chapter, [])
     for draw in (distributions.draw_lengths, distributions.draw_labels, distributions.draw_scores):
         draw(chapter, [])
     said = text_of(chapter)
     assert "2 tasks are not at hand; 0 are" in said
     assert said.count("67 of 67 files") == 1  # one line for one reason
-    assert "No real collection was at hand" in said
-    assert "nothing to count" in said
-    assert "81,959" in said
-
-
-def test_collections_are_compared_in_words_from_what_was_counted(chapter):
-    rows = chapter.record(neighbours_collections.measure(Gathered({COLLECTION.name: COLLECTION}, {})))
-    neighbours_collections.show_facts(chapter, rows)
-    neighbours_collections.draw(chapter, rows)
-    assert "ACL-ANTH most: 2 of 4" in text_of(chapter)
-    chapter.page.clear()
-    clean = task("neighbours/iclr", Collection(("1", "4")), papers=(PAPERS[0], PAPERS[3]))
-    neighbours_collections.show_facts(
-        chapter, chapter.record(neighbours_collections.measure(Gathered({clean.name: clean}, {})))
-    )
-    assert "a first place needs no tie" in text_of(chapter)
 
 
 def test_labels_of_scimult_are_shown_beside_their_matches(chapter):
@@ -430,12 +413,12 @@ def test_a_folder_without_a_collection_leaves_it_out_but_damage_is_an_error(chap
     good = {"paper_id": "1", "title": "Stacks", "abstract": "We push."}
     (folder / "iclr" / "iclr.jsonl").write_text(json.dumps(good) + "\n")
     chapter.parameters["data"] = str(folder)
-    gathered = counting.gather(chapter, neighbours_collections.WANTED)
+    gathered = counting.gather(chapter, COLLECTIONS)
     assert list(gathered.tasks) == ["neighbours/iclr"]
     assert len(gathered.absent) == 6
     (folder / "iclr" / "iclr.jsonl").write_text('{"paper_id": "1"}\n')
     with pytest.raises(DataError, match=r"iclr.jsonl:1: .*title"):
-        counting.gather(chapter, neighbours_collections.WANTED)
+        counting.gather(chapter, COLLECTIONS)
 
 
 def test_real_reads_what_is_at_hand_and_fetches_nothing_large(chapter, monkeypatch, tmp_path):
@@ -450,13 +433,11 @@ def test_real_reads_what_is_at_hand_and_fetches_nothing_large(chapter, monkeypat
 
 def test_real_samples_are_counted(real_folder, chapter):
     chapter.parameters["data"] = "real"
-    gathered = counting.gather(chapter, neighbours_collections.WANTED)
-    rows = counting.by_count(neighbours_collections.measure(gathered))
+    gathered = counting.gather(chapter, COLLECTIONS)
+    rows = counting.by_count(row for task in gathered.tasks.values() for row in collection.measure(task))
     assert rows["sample/acl_anth", "papers"].value == 9_639
     assert rows["sample/iclr", "papers"].value == 3_519
-    assert rows["sample/iclr", neighbours_collections.SAME_TITLE].value == 0
-    neighbours_collections.table2(chapter, list(rows.values()))
-    assert "ACL-ANTH 9,639 of 35,482" in text_of(chapter)
+    assert rows["sample/iclr", collection.SAME_TITLE].value == 0
 
 
 def test_figures_are_drawn_once_where_both_runs_are_of_the_same_data(monkeypatch):

@@ -34,6 +34,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
+    "neighbours/collections": {"papers": 300},
     "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
 }
@@ -237,6 +238,21 @@ def test_changes_are_sorted_as_the_print_and_the_recorded_words_have_it(page, mo
     assert any(
         "3 partially similar, lossless" in line and "Not as ours: T_ARot and T_ADelADV." in line for line in lines
     )
+
+
+def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
+    name = "neighbours/collections"
+    reprint(monkeypatch, TN_T2={("ICLR", "#Papers"): "3519"})
+    changed(
+        monkeypatch,
+        lambda row: replace(row, value=2.0) if row.metric == "papers with another's title and abstract" else row,
+    )
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "80446 papers" in paper
+    assert "4 have the text of another, so some first places are ties" in real and real.endswith("does not hold proof")
+    assert "2 of 7 collections are at hand in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
 
 
 def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
