@@ -382,3 +382,50 @@ def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch)
     assert "printed 23.18 , is 23.18" in real and real.endswith("holds proof") and "does not" not in real[-20:]
     assert any(line.endswith("cs-digit-lost, cs-bm25-tfidf, cs-specter-poor, cs-r-precision.") for line in lines)
     assert not any(line.startswith(("A digit in the wrong place", "An R-Precision that is none")) for line in lines)
+
+
+@pytest.mark.parametrize("exclude_self", [False, True])
+def test_both_readings_of_nearest_are_measured_and_differ_one_way(exclude_self, page, tmp_path) -> None:
+    lines = page("neighbours/overlap", **PAGES["neighbours/overlap"] | {"exclude_self": exclude_self})
+    assert any("MiniLM" in line for line in lines) != exclude_self  # what is recorded is of the other reading
+    rows = read_results(tmp_path / "chapter" / "rows.jsonl")
+    assert len({row.id for row in rows}) == len(rows) > 200
+    by = {(row.metric, row.split): row for row in rows if row.encoder == "lsa"}
+    chosen, other = by["aop@10", "LL-PS"], by[f"aop@10_{'with_self' if exclude_self else 'without_self'}", "LL-PS"]
+    assert (chosen.value, other.value) == (
+        (90, 100) if exclude_self else (100, 90)
+    )  # counted words keep their neighbours
+    costs = [row.value for (metric, _), row in by.items() if metric.endswith("without_self and with_self")]
+    assert len(costs) == 10 and max(costs) < 0
+    whole, fifth = (by["difference of aop@10", f"{split}, literal - {split}"] for split in ("LL-HS", "T_A_WS"))
+    assert fifth.value < 0 and whole.value == pytest.approx(fifth.value / 5)
+
+
+def test_the_embedding_space_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(page, monkeypatch) -> None:
+    name = "neighbours/embedding_space"
+    reprint(monkeypatch, TN_C4={("all models", "mean similarity above"): "0.2"})
+
+    def change(row: Any) -> Any:
+        if row.encoder != "minilm:bfloat16":
+            return row
+        if row.metric == "share moved by squeezing":
+            return replace(row, value=7.0)
+        near = row.metric == "difference of inter_mean" and row.split == "T_ARot - T+A"
+        return replace(row, value=0.3, low=0.29, high=0.31) if near else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says Where")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert paper.endswith("open proof") and real.endswith("holds proof") and not real.endswith("not hold proof")
+    assert "above the 0.2 of the printed models" in real and "closer together under 7 of 32 changes" in real
+    assert any(
+        line.startswith("Altered in the same way") and "by up to 0.30 (“abstract: second half" in line for line in lines
+    )
+    assert any("the share moves by +7.00 points" in line for line in lines)
+
+
+def test_without_recorded_rows_the_embedding_space_says_nothing_of_real_papers(page, monkeypatch) -> None:
+    changed(monkeypatch, lambda row: None)
+    lines = page("neighbours/embedding_space", **PAGES["neighbours/embedding_space"])
+    assert not any("MiniLM" in line or line.startswith("Real papers say") or "holds" in line for line in lines)

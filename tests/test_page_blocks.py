@@ -214,6 +214,7 @@ def test_what_is_best_may_be_said_of_a_line_and_a_number(chapter, parts):
     assert re.findall(r"<strong>.*?>([\d.]+)<", parts[0]) == ["0.1"]
 
 
+@pytest.mark.filterwarnings("error")  # a mark that is not there must not spoil the layout
 def test_columns_of_which_only_one_kind_has_numbers_have_it_below_their_name(chapter, parts):
     shown = Exhibit(
         {("background", "SPECTER"): lookup("CS-T2")["background", "pre/spearman"]},

@@ -176,7 +176,7 @@ def _forest(
                 rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
                              "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
             at = [y + off for y in marks]
-            ax.plot([*map(value_of, marks.values())], at, linestyle="none", clip_on=False, label=kind, **look)
+            ax.plot([*map(value_of, marks.values())], at, linestyle="none", clip_on=not at, label=kind, **look)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
