@@ -18,7 +18,8 @@ import scirep_core
 from scirep_core.bench import suites
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
 from scirep_core.data.overlap import sought, title_key
-from scirep_core.data.task import Judged, Labelled, Pooled, Task, Triples
+from scirep_core.data.task import Judged, Labelled, Pooled, Reviewers, Task, Triples
+from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result
 from scirep_core.training.data.opened import open_stream, open_tasks
@@ -144,11 +145,29 @@ def test_phrases_have_two_words_and_the_unseen_ones_are_in_no_paper_that_trains(
     assert made is None or not made.queries.keys() & train.texts.keys()
 
 
-def test_reviewers_who_gave_one_grade_are_left_out_and_quarters_are_grades(small):
+def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
     made = heldout.reviewer_match()
-    assert isinstance(made.payload, Judged)
-    assert {row.cand_id: row.score for row in made.payload.rows} == {"s2:30": 0, "s2:31": 9}
-    assert len({row.query_id for row in made.payload.rows}) == heldout.PROFILE and "s2:0" not in made.queries
+    assert isinstance(made.payload, Reviewers)
+    assert [(row.query_id, row.score) for row in made.payload.hard] == [
+        ("s2:30", 0),
+        ("s2:31", 9),
+        ("s2:32", 4),
+        ("s2:33", 4),
+    ]
+    assert (
+        "s2:0" not in made.payload.reviewers["p0"] and "s2:2" in made.payload.reviewers["p0"]
+    )  # no abstract, no paper
+    qrels = {("", row.query_id): {row.cand_id: row.score} for row in made.payload.hard}
+    right = {
+        ("", "s2:30"): {"p0": 0.1},
+        ("", "s2:31"): {"p0": 0.2},
+        ("", "s2:32"): {"p1": 0.3},
+        ("", "s2:33"): {"p1": 0.1},
+    }
+    assert pairs_ordered(qrels, right) == {"p0": 1.0}  # p1 gave one grade: there is no order
+    assert pairs_ordered(qrels, {**right, ("", "s2:30"): {"p0": 0.2}}) == {"p0": 0.5}
+    graded = {("", "a"): {"r": 4}, ("", "b"): {"r": 1}, ("", "c"): {"r": 0}}
+    assert pairs_ordered(graded, {("", "a"): {"r": 0.0}, ("", "b"): {"r": 2.0}, ("", "c"): {"r": 1.0}})["r"] == 1 / 8
 
 
 # --- tasks and folders --------------------------------------------------------------------------------------------------

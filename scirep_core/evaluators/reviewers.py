@@ -4,7 +4,11 @@ The score of a reviewer for a submission is the mean of the three highest cosine
 scores) between the submission and the reviewer's papers; of fewer papers, the mean of all. Relevant: expertise 3 (hard),
 2 or 3 (soft). P@k divides by k even where fewer reviewers are judged. One run, over the pairs of the hard judgements,
 serves both; `mean_of_four` is the mean of P@5 and P@10, hard and soft, the number SciRepEval's tables print (its code
-prints the four). Ties: trec_eval (`paper`) or a hash of both ids (`sound`).
+prints the four). `pairs_ordered` asks the reverse, which suits ratings that each reviewer gave to a few submissions: of a
+reviewer's pairs of submissions with different grades, the share in the right order, each pair weighted by the difference (one
+minus the loss of Stelmakh, Wieting, Neubig and Shah 2023; 50 is chance, equal scores count half); a mean over reviewers.
+
+Ties: trec_eval (`paper`) or a hash of both ids (`sound`).
 """
 
 from __future__ import annotations
@@ -17,13 +21,14 @@ import numpy as np
 
 from scirep_core.data.task import Reviewers
 from scirep_core.evaluators.pairs import evaluator, own, scores
-from scirep_core.evaluators.ranking import TIES, judgements, score_run
+from scirep_core.evaluators.ranking import TIES, Key, Qrels, judgements, score_run
 from scirep_core.evaluators.rows import Asked, Floats, counted, draws, mean_row, sentence
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 
 FOUR = ("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10")
+ORDERED = "pairs_ordered"
 TOP = 3
 
 
@@ -55,7 +60,7 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
     if not run:
         raise DataError("vectors", None, f"no submission of {asked.task.name} has a vector and a reviewer with one")
     table: dict[str, dict[str, float]] = {}
-    cuts = {name.split("_", 1)[1] for name in (*FOUR, *asked.metrics) if name != "mean_of_four"}
+    cuts = {name.split("_", 1)[1] for name in (*FOUR, *asked.metrics) if name not in ("mean_of_four", ORDERED)}
     for kind, judged_by in (("hard", qrels), ("soft", soft)):
         # precision is 0 where nothing is relevant; under `sound` that submission says nothing and is left out
         values = score_run(judged_by, run, sorted(cuts), asked.protocol)
@@ -63,6 +68,8 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
             table[f"{kind}_{cut}"] = {query: float(v[i]) for (_, query), v in values.items()}
     both = [query for query in table[FOUR[0]] if query in table[FOUR[2]]]
     table["mean_of_four"] = {query: float(np.mean([table[name][query] for name in FOUR])) for query in both}
+    if ORDERED in asked.metrics:
+        table[ORDERED] = pairs_ordered(qrels, run)
     pairs, ranked = sum(map(len, qrels.values())), sum(map(len, run.values()))
     short = sum(len(found) < 10 for found in run.values())
     shared: dict[str, Any] = {
@@ -76,7 +83,9 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
         note = sentence(
             counted(twice, "pairs judged twice, the first row counts"),
             counted(short, "submissions with fewer than 10 judged reviewers"),
-            counted(len(run) - len(table[name]), "submissions with nothing relevant left out"),
+            counted(
+                len(run) - len(table[name]) if name != ORDERED else 0, "submissions with nothing relevant left out"
+            ),
         )
         row = mean_row(asked, name, table[name], **shared, note=note)
         if name == "mean_of_four":  # of the four numbers: under `sound` they may stand on different submissions
@@ -85,6 +94,27 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
             row = replace(row, value=value, low=float(low), high=float(high), replicates=spread.astype(np.float32))
         rows.append(row)
     return rows
+
+
+def pairs_ordered(qrels: Qrels, run: Mapping[Key, Mapping[str, float]]) -> dict[str, float]:
+    """Return the weighted share of each reviewer's pairs of submissions that are in the right order, in [0, 1].
+
+    Reviewers without two submissions of different grade have none. Raises DataError where no reviewer has.
+    """
+    rated: dict[str, list[tuple[int, float]]] = {}
+    for key, scored in run.items():
+        for reviewer, score in scored.items():
+            rated.setdefault(reviewer, []).append((qrels[key][reviewer], score))
+    shares = {}
+    for reviewer, of_one in rated.items():
+        grade, score = np.array(of_one).T
+        weight = np.maximum(np.subtract.outer(grade, grade), 0)
+        if weight.any():
+            right = (np.sign(np.subtract.outer(score, score)) + 1) / 2
+            shares[reviewer] = float(np.sum(weight * right) / np.sum(weight))
+    if not shares:
+        raise DataError("reviewers", None, "no reviewer has two submissions of different grade")
+    return shares
 
 
 def mean_of_four(

@@ -261,7 +261,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "adhoc_search": _RANKED,
     "retrieval": _RANKED,
     "label_ranking": (*_RANKED, *(f"{name}_name_match" for name in _RANKED), "f1_macro", "f1_micro", "accuracy"),
-    "reviewer_matching": ("hard_p@k", "soft_p@k", "mean_of_four"),
+    "reviewer_matching": ("hard_p@k", "soft_p@k", "mean_of_four", "pairs_ordered"),
     "author_disambiguation": ("b3_f1", "b3_p", "b3_r"),
     "alternative_self": ("mrr", "median_rank", "t100"),
     "triplets": ("accuracy",),

@@ -156,6 +156,7 @@ MEASURES: dict[str, str] = {
     "hard_p@k": "precision of the first k reviewers, of whom expertise 3 is right",
     "soft_p@k": "the same where 2 is right as well",
     "mean_of_four": "mean of hard and soft P@5 and P@10",
+    "pairs_ordered": "pairs of a reviewer's submissions in the right order, weighted by the difference of their grades",
     "b3_f1": "B-cubed F1 of the clusters; `_metadata` and `_vectors` rows show each kind of feature alone",
     "b3_p": "B-cubed precision",
     "b3_r": "B-cubed recall",

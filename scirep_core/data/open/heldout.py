@@ -12,7 +12,7 @@ A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from scirep_core.data.open import folder, pairs
 from scirep_core.data.open.corpora import Record, bucket, faceted, of_part, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
 from scirep_core.data.open.training import Made, labelled, pooled
-from scirep_core.data.task import Example, FewShot, Judged, Label, Labelled, Qrel, Triples
+from scirep_core.data.task import Example, FewShot, Judged, Label, Labelled, Qrel, Reviewers, Triples
 from scirep_core.kit.records import read_jsonl
 
 TRACKS = ("ACL2020", "EMNLP2021")
@@ -38,8 +38,6 @@ LAST_CONFERENCE = 2020
 """From 2021 on all of VIS is one conference."""
 EXPERTISE = 4
 """Grades of a point of expertise: reviewers rate by quarters, from 1."""
-PROFILE = 5
-"""Papers of a reviewer's own that ask, at most."""
 
 
 # --- classification, regression ---------------------------------------------------------------------------------------
@@ -125,20 +123,16 @@ def csfcube() -> Made:
 
 
 def reviewer_match() -> Made:
-    """Return the papers a reviewer has rated, graded by the reviewer's own expertise, as the reviewer's papers rank them."""
+    """Return submissions with the expertise a reviewer stated, in quarters from 1, and each reviewer's own papers."""
     source, there = folder("reviewer_match"), records("reviewer_match")
-    rated: dict[str, dict[str, int]] = defaultdict(dict)
-    for reviewer, paper, expertise in tsv(source / "ratings.tsv.gz"):
-        rated[reviewer][paper] = round((float(expertise) - 1) * EXPERTISE)
-    rows = []
-    for _, row in read_jsonl(source / "profiles.jsonl.gz"):
-        reviewer, judged = row["participant"], rated[row["participant"]]
-        if len(set(judged.values())) < 2:  # whoever gave one grade alone orders nothing
-            continue
-        own = [key for key in row["papers"] if key in there and key not in judged]
-        for query in drawn("open/reviewer_match", reviewer, own, PROFILE, ()):
-            rows += [Qrel(query, key, grade, "") for key, grade in judged.items() if key in there]
-    return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), "reviewer_match"))
+    profiles = {row["participant"]: tuple(key for key in row["papers"] if key in there)
+                for _, row in read_jsonl(source / "profiles.jsonl.gz")}  # fmt: skip
+    rows = tuple(Qrel(paper, reviewer, round((float(expertise) - 1) * EXPERTISE))
+                 for reviewer, paper, expertise in tsv(source / "ratings.tsv.gz")
+                 if paper in there and profiles.get(reviewer))  # fmt: skip
+    profiles = {reviewer: papers for reviewer, papers in profiles.items() if papers}
+    wanted = [key for papers in profiles.values() for key in papers]
+    return Made(Reviewers(rows, rows, profiles), texts((*wanted, *(row.query_id for row in rows)), "reviewer_match"))
 
 
 def specter() -> Made:
