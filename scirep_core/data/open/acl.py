@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import yaml
 
-from scirep_core.data.open.compact import Files, clean, fifth, is_english, opaque, title_key
-from scirep_core.kit.records import read_csv
+from scirep_core.data.open.compact import Files, by_hash, clean, fifth, is_english, opaque, title_key
+from scirep_core.kit.records import raw_lines, read_csv
 
 _OLD = re.compile(r"[A-Z]\d\d")  # a collection of before 2020: one letter, two digits of the year
 _VENUES = {
@@ -50,8 +51,20 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     for key, paper in sorted(corpus.items()):
         source, area = areas.get(key[4:], ("", ""))
         track = {"area_source": source, "area": area} if area else {}
-        rows.append(paper | {"author_ids": [authors[name] for name in paper["author_ids"]]} | track)
-    return {"papers.jsonl.gz": rows}
+        described = {name: value for name, value in paper.items() if name != "surnames"}
+        rows.append(described | {"author_ids": [authors[name] for name in paper["author_ids"]]} | track)
+    citing = _references(raw / "coastalcph/acl-citations/data", papers)
+    within = {key: sorted(f"acl:{name}" for name in names if f"acl:{name}" in corpus) for key, names in citing.items()}
+    edges = {(one, key) for key, names in within.items() if key in corpus for one in names if one != key}
+    shared = by_hash(key for key, names in within.items() if len(names) > 1)
+    return {
+        "papers.jsonl.gz": rows,
+        "citations.tsv.gz": [("citing", "cited"), *sorted(edges)],
+        "shared_references.tsv.gz": [
+            ("reference", "n_citing_total", "citing"),
+            *((f"r{n:05d}", len(citing[key]), " ".join(within[key])) for n, key in enumerate(shared)),
+        ],
+    }
 
 
 def _canonical_names(path: Path) -> dict[str, str]:
@@ -76,14 +89,21 @@ def _papers(path: Path, canonical: Mapping[str, str]) -> Iterator[dict[str, Any]
     for volume in collection.iter("volume"):
         for paper in volume.iter("paper"):
             key = _key(name, volume.attrib["id"], paper.attrib["id"])
-            people = [_person(author, canonical) for author in paper.iter("author")]
             yield {
                 "paper_id": f"acl:{key}", "title": _text(paper.find("title")), "abstract": _text(paper.find("abstract")),
-                "year": int(volume.findtext("meta/year") or paper.findtext("year") or 0),
+                "year": int(volume.findtext("meta/year") or _year(name)),
                 "venue": _VENUES.get(name[0], name[0]) if old else name.split(".")[1].upper(),
                 "volume": key[: 6 if key[0] == "W" else 5] if old else key.rpartition(".")[0],
-                "author_ids": people,
+                "author_ids": [_person(author, canonical) for author in paper.iter("author")],
+                "surnames": {word for a in paper.iter("author") for word in title_key(a.findtext("last") or "").split()[-1:]},
             }  # fmt: skip
+
+
+def _year(collection: str) -> int:
+    """Return the year in a collection's name: 2020.acl, J03, W95."""
+    if not _OLD.fullmatch(collection):
+        return int(collection[:4])
+    return (1900 if collection[1:] >= "60" else 2000) + int(collection[1:])
 
 
 def _key(collection: str, volume: str, paper: str) -> str:
@@ -102,3 +122,39 @@ def _person(author: ElementTree.Element, canonical: Mapping[str, str]) -> str:
 
 def _text(element: ElementTree.Element | None) -> str:
     return clean("".join(element.itertext())) if element is not None else ""
+
+
+# --- citations --------------------------------------------------------------------------------------------------------
+
+
+def _references(folder: Path, papers: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Return reference -> identifiers of the papers that cite it, over the three published lists.
+
+    A reference is the Anthology's paper that it is matched to, else the first 120 characters of its title.
+    """
+    titles: dict[str, list[Mapping[str, Any]]] = {}
+    for paper in papers:
+        titles.setdefault(title_key(paper["title"]), []).append(paper)
+    citing: dict[str, set[str]] = {}
+    for path in sorted(folder.glob("*.matched.tsv")):
+        for _, raw in islice(raw_lines(path), 1, None):  # no csv: quotes stand for themselves
+            _, _, years, authors, title, names = raw.decode("utf-8").split("\t")
+            words = title_key(title).split()
+            key = _matched(words, [int(year) for year in years.split("/")], set(title_key(authors).split()), titles)
+            citing.setdefault(key or f"t:{' '.join(words)[:120]}", set()).update(names.split(","))
+    return citing
+
+
+def _matched(
+    words: Sequence[str], years: Sequence[int], authors: set[str], titles: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> str | None:
+    """Return the paper of the longest title that a reference begins with: 4 words or more, a year apart at most, a surname shared."""
+    for length in range(len(words), 3, -1):
+        near = [
+            (apart, paper["paper_id"])
+            for paper in titles.get(" ".join(words[:length]), ())
+            if (apart := min(abs(paper["year"] - year) for year in years)) <= 1 and paper["surnames"] & authors
+        ]
+        if near:
+            return str(min(near)[1])
+    return None

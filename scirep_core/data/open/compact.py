@@ -45,6 +45,11 @@ def fifth(paper_id: str) -> int:
     return int(sha256_bytes(paper_id.encode())[:8], 16) % 5
 
 
+def by_hash(keys: Iterable[str]) -> list[str]:
+    """Return keys in the order of their SHA-256, which says nothing of them."""
+    return sorted(keys, key=lambda key: sha256_bytes(key.encode()))
+
+
 def opaque(names: Iterable[str], prefix: str, numbers: Sequence[int]) -> dict[str, str]:
     """Return name -> prefix and running number, of equal width.
 
@@ -69,7 +74,7 @@ def shared_references(cited: Mapping[str, Iterable[str]], papers: Mapping[str, s
     for paper, references in cited.items():
         for reference in {r for r in references if papers.get(r) != paper}:
             citing.setdefault(reference, []).append(paper)
-    shared = sorted((r for r, by in citing.items() if len(by) > 1), key=lambda r: sha256_bytes(r.encode()))
+    shared = by_hash(r for r, by in citing.items() if len(by) > 1)
     rows = ((f"r{n:05d}", papers.get(r, "-"), " ".join(sorted(citing[r]))) for n, r in enumerate(shared))
     return [("reference", "in_corpus", "citing"), *rows]
 
