@@ -689,6 +689,18 @@ def test_an_ensemble_of_encoders_with_other_recipes_is_scored(home):
     assert scoring.attempt(tasks, System("nested", nested.fingerprint, nested)).failed == {}
 
 
+def test_rows_are_kept_under_the_recipe_of_every_member_and_say_it():
+    """Its fingerprint need not know how texts are made; given vectors are kept under themselves."""
+    (task,) = small("proximity")
+    keys = [tuple(words(*separators).key(task, "paper")) for separators in ((" ",), ("; ",), (" ", "; "), ("; ", " "))]
+    assert len({key[1:] for key in keys}) == 4
+    assert words(" ", "; ").reads["reads"] == Words("; ").recipe.reads  # of two members of one name
+    assert words("; ").reads == {"reads": Words("; ").recipe.reads}
+    assert [
+        given.given(part).key(task, "paper") for part in (vectors(), {**vectors(), "elsewhere": vectors()["p1"]})
+    ] == 2 * [[given.content_hash(given.given(vectors()).on(task))]]
+
+
 def test_one_bad_text_costs_one_task(home):
     good, bad = small("proximity", "groups")
     bad = replace(bad, texts=lambda: (paper._replace(title="unreadable") for paper in good.texts()))

@@ -379,7 +379,7 @@ def by_callable(task: Task | FacetCollection, model: Model | Any, protocol: str 
     search = isinstance(task, Task) and bool(task.queries) and made.query is not made.paper
     asked = [key for key, one in wanted.items() if search and one.format == "QRY"]
     others = [key for key, one in wanted.items() if not (search and one.format == "QRY")]
-    found: Vectors = {}
+    found: dict[str, NDArray[np.floating]] = {}
     for side, keys in ((made.query, asked), (made.found if search else made.paper, others)):
         if keys:
             rows = _rows(side([wanted[key].text for key in keys]), len(keys), made.name)

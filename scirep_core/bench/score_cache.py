@@ -19,7 +19,6 @@ compute the same rows at the same time: who comes second goes on with the next t
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -32,7 +31,7 @@ from scirep_core.data.task import Task, Triples
 from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, DataError
 from scirep_core.kit.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
-from scirep_core.results import Result, code_of, from_json
+from scirep_core.results import Result, code_of, from_json, version
 
 CODE = (
     "kit/arrays.py", "kit/formats.py", "kit/records.py", "kit/store.py", "results/__init__.py", "results/differences.py",
@@ -92,14 +91,7 @@ def key_of(task: Task, system: Sequence[str], question: Question) -> Key:
 @functools.cache
 def code() -> str:
     """Return a hash of the code that turns files and vectors into rows, and of the versions of what it calls."""
-    return stable_hash([code_of(CODE), {name: _version(name) for name in LIBRARIES}])
-
-
-def _version(library: str) -> str:
-    try:
-        return importlib.metadata.version(library)
-    except importlib.metadata.PackageNotFoundError:
-        return "none"
+    return stable_hash([code_of(CODE), {name: version(name) or "none" for name in LIBRARIES}])
 
 
 def folder() -> Path:

@@ -34,8 +34,8 @@ from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format, load_encoder
 from scirep_core.encoders.hub import TOKENS_PER_BATCH, TransformersEncoder
 from scirep_core.encoders.models.model_folder import clean
-from scirep_core.encoders.settings import token_batches
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.encoders.settings import finished, token_batches
+from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
@@ -170,11 +170,7 @@ class SentenceEncoder:
                     for row, place in places[i]:
                         if place < len(plans[i].spans):
                             vectors[row] = states[slice(*plans[i].spans[place])].mean(0).numpy()
-        if self.base.normalised:
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        if not np.isfinite(vectors).all():
-            raise NumericError(f"{self.name}: a sentence vector is not finite")
-        return vectors
+        return finished(self.name, vectors, texts, self.base.normalised)
 
     def _hidden(self, ids: list[list[int]]) -> Any:
         padded = self.base.tokenizer.pad({"input_ids": ids}, return_tensors="pt")

@@ -30,8 +30,8 @@ from scirep_core.encoders import MINILM, check_format
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_folder import BIN, PATTERNS, STATED, allow_bin, clean
 from scirep_core.encoders.models.screening import library_config
-from scirep_core.encoders.settings import Settings, checked, pick_device, token_batches
-from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.encoders.settings import Settings, checked, finished, pick_device, token_batches
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
 
@@ -229,12 +229,7 @@ class TransformersEncoder:
         with torch.inference_mode(), products_in(self.settings.dtype):
             for batch, found in in_turn(computed(), ahead):
                 vectors[batch] = found
-        if self.normalised:
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        if not np.isfinite(vectors).all():
-            bad = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-            raise NumericError(f"{self.name}: the vector of text {texts[bad][:60]!r} is not finite")
-        return vectors
+        return finished(self.name, vectors, texts, self.normalised)
 
 
 def quiet_transformers() -> Any:

@@ -6,7 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from scirep_core.kit.errors import ConfigError
+import numpy as np
+from numpy.typing import NDArray
+
+from scirep_core.kit.errors import ConfigError, NumericError
 
 DTYPES = ("float32", "tf32", "bfloat16", "float16")
 
@@ -57,6 +60,19 @@ def checked(input_ids: Any, attention_mask: Any, words: int, most: int) -> tuple
     if len(wrong):
         raise ConfigError(f"input_ids: the model has no token {int(wrong[0])}; its ids are 0 to {words - 1}")
     return ids, seen
+
+
+def finished(name: str, vectors: NDArray[np.float32], texts: Sequence[str], normalised: bool) -> NDArray[np.float32]:
+    """Return an encoder's (n, ..., dim) vectors, scaled in place to length 1 where it is `normalised`.
+
+    Raises NumericError naming the text whose vector is not finite.
+    """
+    if normalised:
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    finite = np.isfinite(vectors).all(axis=tuple(range(1, vectors.ndim)))
+    if not finite.all():
+        raise NumericError(f"{name}: the vector of text {texts[int(np.argmin(finite))][:60]!r} is not finite")
+    return vectors
 
 
 def pick_device(wanted: str | None = None) -> str:

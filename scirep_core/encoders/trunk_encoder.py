@@ -26,13 +26,13 @@ from torch import Tensor
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import check_format
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-from scirep_core.encoders.settings import Settings, checked, pick_device, token_batches
+from scirep_core.encoders.settings import Settings, checked, finished, pick_device, token_batches
 from scirep_core.encoders.trunk.number_types import number_type, products_in
 from scirep_core.encoders.trunk.packing import in_turn, pack
 from scirep_core.encoders.trunk.prepacked import prepack
 from scirep_core.encoders.trunk.speed import Speed, flops, now
 from scirep_core.encoders.trunk.tokens import Tokens
-from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 
 BUDGET, GPU_BUDGET = 4096, 65536
@@ -147,22 +147,13 @@ class TrunkEncoder:
         self.seconds = now(self.device) - began
         work = flops(model.trunk.shape, lengths, model.pooling == "cls")
         self.speed = self.speed.plus(Speed(len(texts), sum(lengths), self.seconds, work))
-        return self._checked(vectors, texts)
+        return finished(self.name, vectors, texts, self.about.normalised)
 
     def _budget(self, inner: int) -> int:
         """Return the tokens of a batch, where a layer's widest product has `inner` numbers a token."""
         if self.device.startswith("cuda"):
             return GPU_BUDGET
         return min(BUDGET, HELD // (inner * number_type(self.settings.dtype).itemsize))
-
-    def _checked(self, vectors: NDArray[np.float32], texts: list[str]) -> NDArray[np.float32]:
-        if self.about.normalised:
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-        finite = np.isfinite(vectors).reshape(len(vectors), -1).all(axis=1)
-        if not finite.all():
-            bad = texts[int(np.flatnonzero(~finite)[0])]
-            raise NumericError(f"{self.name}: the vector of text {bad[:60]!r} is not finite")
-        return vectors
 
     def hidden(self, input_ids: Any, attention_mask: Any = None, route: str | None = None) -> Tensor:
         """Return (n, length, dim) float32 last hidden states of padded token ids; zeros where the mask is 0.

@@ -283,10 +283,13 @@ def _device() -> str:
 
 @functools.cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("python", platform.python_version())]
-    for name in VERSIONED:
-        try:
-            found.append((name, importlib.metadata.version(name)))
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return tuple(found)
+    installed = [(name, found) for name in VERSIONED if (found := version(name))]
+    return ("python", platform.python_version()), *installed
+
+
+def version(library: str) -> str:
+    """Return an installed library's version, "" where it is not there."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -22,8 +22,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -86,13 +85,15 @@ def measure(
 
     Raises ConfigError for fewer than one of papers, steps and rounds, or a variant of other than one training or a mean.
     """
+    from scirep_core.encoders.trunk.speed import at_threads
+
     if min(papers, steps, rounds) < 1:
         raise ConfigError(f"papers = {papers}, steps = {steps}, rounds = {rounds}: give one or more of each")
     single = list(dict.fromkeys([REFERENCE, *(one for name in names for one in members(name))]))
     if wrong := [name for name in single if not variant(name).kind]:
         raise ConfigError(f"{wrong[0]!r} is not trained, so its training takes no time")
     start = drawn(on, given, tokens) if on in SHAPES else _known(on, given, say)
-    with _one_thread():
+    with at_threads(1):  # so that CPU time is what the work takes, and no waiting of threads for each other
         return _measured(start, given, names, single, (papers, steps, rounds), say)
 
 
@@ -218,19 +219,6 @@ def clock(device: str) -> float:
     from scirep_core.encoders.trunk.speed import now
 
     return time.process_time() if device == "cpu" else now(device)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Have torch use one thread, so that CPU time is what the work takes and no waiting of threads for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, float]:

@@ -33,7 +33,7 @@ from scirep_core.encoders import ENCODERS, load_encoder
 from scirep_core.encoders.trunk.shapes import SHAPES, blank, filled
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.store import stable_hash
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, provenance, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -243,6 +243,7 @@ def race(
     import torch
 
     from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.speed import at_threads
 
     where = pick_device(device)
     wanted = list(names) or known(where)
@@ -253,13 +254,11 @@ def race(
             raise ConfigError(f"{name}: {LANES[name].needs or LANES[name].where} is not there")
     if not texts or rounds < 1:
         raise ConfigError(f"{len(texts)} texts, rounds = {rounds}: give one or more of each")
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads if where == "cpu" else before)
-    try:
-        with started(model, max_length, where) as runner:
-            return _raced(runner, wanted, list(texts), source, rounds, model, progress)
-    finally:
-        torch.set_num_threads(before)
+    with (
+        at_threads(threads if where == "cpu" else torch.get_num_threads()),
+        started(model, max_length, where) as runner,
+    ):
+        return _raced(runner, wanted, list(texts), source, rounds, model, progress)
 
 
 def _raced(
@@ -329,17 +328,6 @@ def apart(a: Vectors, b: Vectors) -> float:
     """Return the greatest 1 - cosine of two encodings of the same texts, at least 0."""
     one, two = (x.astype(np.float64) / np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True) for x in (a, b))
     return max(0.0, float((1 - (one * two).sum(1)).max()))
-
-
-def version(name: str) -> str:
-    """Return an installed library's version, "" where it is not there."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed(name)
-    except PackageNotFoundError:
-        return ""
 
 
 # ---------------------------------------------------------------------------------------------------- models and texts
