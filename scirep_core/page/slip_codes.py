@@ -143,13 +143,13 @@ def white_space(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The public code of T_A_WS repeats text."""
     whole = words(f"{TITLE} {ABSTRACT}")
     literal, ours = (_texts("T_A_WS", variant, seed) for variant in ("literal", "default"))
-    intact, kept = (sum(text == whole for text in of) for of in (literal, ours))
+    intact, whole_ours = (sum(text == whole for text in of) for of in (literal, ours))
     length = float(np.mean([len(text) for text in literal])) / len(whole)
     counts = {"intact": ("texts of T_A_WS with every word in place, public code, 10 draws", intact),
-              "ours": ("texts of T_A_WS with every word in place, positions in order", kept),
+              "ours": ("texts of T_A_WS with every word in place, positions in order", whole_ours),
               "length": ("words of T_A_WS for each of the original’s, public code", length)}  # fmt: skip
     made = {name: counted(what, value, DRAWS, seed) for name, (what, value) in counts.items()}
-    return intact == 0 and kept == DRAWS, made
+    return intact == 0 and whole_ours == DRAWS, made
 
 
 def fragments(printed: Numbers, seed: int) -> tuple[bool, Made]:

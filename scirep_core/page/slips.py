@@ -1,8 +1,8 @@
 """The register of slips on a page: an entry as a card with its printed table, all entries as a table that can be searched.
 
-found = check(chapter, entries)               evidence by id, with what was computed recorded
-card(chapter, slip, found, title, columns)    the printed table, the odd cells circled, the computation
-searchable(chapter, slips, found)             a row an entry, a search box over them
+evidence = check(chapter, entries, seed)         by id, with what was computed recorded
+card(chapter, slip, evidence, title, columns)    the printed table, the odd cells circled, the computation
+searchable(chapter, slips, evidence)             a row an entry, a search box over them
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scirep_core.results.published import Printed
 from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, number
 
 RULES = slip_rules.RULES | slip_codes.RULES
-Found = Mapping[str, Evidence]
+Evidences = Mapping[str, Evidence]
 Columns = Mapping[str, str | Mapping[str, Number]]
 """Head of a column -> the cells it shows (`exhibit | rows | columns`), or numbers by the name of their row."""
 Circled = Callable[[Mapping[str, float]], Collection[str]]
@@ -55,17 +55,17 @@ def filled(chapter: Chapter, template: str, evidence: Evidence) -> str:
 
 def check(chapter: Chapter, entries: Sequence[Slip], seed: int) -> dict[str, Evidence]:
     """Run the check of every entry, record what it computed, and return the evidence by id."""
-    found = {}
+    evidence = {}
     for entry in entries:
-        evidence = entry.check(RULES, seed)
-        mine = {name: row for name, row in evidence.made.items() if row.kind != "recorded"}
+        one = entry.check(RULES, seed)
+        mine = {name: row for name, row in one.made.items() if row.kind != "recorded"}
         made = dict(zip(mine, chapter.record(mine.values()), strict=True))
-        found[entry.id] = evidence._replace(made={**evidence.made, **made})
-    return found
+        evidence[entry.id] = one._replace(made={**one.made, **made})
+    return evidence
 
 
 def card(
-    chapter: Chapter, slip: Slip, found: Found, title: str, columns: Columns, circled: Circled, along: str = "row"
+    chapter: Chapter, slip: Slip, evidence: Evidences, title: str, columns: Columns, circled: Circled, along: str = "row"
 ) -> None:  # fmt: skip
     """Show an entry as a card, nothing where its check does not find it.
 
@@ -73,8 +73,8 @@ def card(
         title: a template over the entry's numbers, what is to be seen in the table.
         along: "row" or "column": what of a printed cell names its row of the card's table; of a column without its metric.
     """
-    evidence = found[slip.id]
-    if not evidence.holds:
+    mine = evidence[slip.id]
+    if not mine.holds:
         return
     there: dict[str, Mapping[str, Number]] = {
         head: {(p.row if along == "row" else p.column.partition("/")[0]): p for p in cells(of)}
@@ -93,24 +93,26 @@ def card(
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
     heads = ["", *(html.escape(head).replace("\n", "<br>") for head in there)]
     texts = [
-        (head, filled(chapter, text, evidence))
+        (head, filled(chapter, text, mine))
         for head, text in (("Printed.", slip.says), ("Computed.", slip.shows), ("Does it matter?", slip.matters))
     ]
-    said = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
+    body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
     where = f"{PAPERS[slip.paper]}, {slip.where}"
     chapter.show(
-        f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, evidence)}</p>'
-        f"{report.table(heads, body, html.escape(where), classes)}<div>{said}</div></div>"
+        f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, mine)}</p>'
+        f"{report.table(heads, body, html.escape(where), classes)}<div>{body_text}</div></div>"
     )
 
 
-def searchable(chapter: Chapter, slips: Sequence[Slip], found: Found) -> str:
+def searchable(chapter: Chapter, slips: Sequence[Slip], evidence: Evidences) -> str:
     """Return entries as a table with a search box and filters by paper and kind (`book/_static/coverage.js`)."""
     papers = "".join(f'<option value="{key}">{html.escape(name)}</option>' for key, name in PAPERS.items())
     kinds = "".join(f'<option value="{i}">{kind}</option>' for i, kind in enumerate(KINDS))
     body = []
     for slip in slips:
-        says, shows, matters = (filled(chapter, text, found[slip.id]) for text in (slip.says, slip.shows, slip.matters))
+        says, shows, matters = (
+            filled(chapter, text, evidence[slip.id]) for text in (slip.says, slip.shows, slip.matters)
+        )
         where = f"{html.escape(PAPERS[slip.paper])}<br>{html.escape(slip.where)}<br><small>{slip.kind}</small>"
         body.append(
             f'<tr data-paper="{slip.paper}" data-kind="{KINDS.index(slip.kind)}"><th scope="row" id="slip-{slip.id}">{where}</th>'

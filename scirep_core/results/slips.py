@@ -133,8 +133,8 @@ def cells(place: str) -> list[Printed]:
 def _chosen(pattern: str, names: Mapping[str, None]) -> list[str]:
     parts = pattern.split("; ")
     out, some = [part[1:] for part in parts if part[0] == "!"], [part for part in parts if part[0] != "!"] or ["*"]
-    found = dict.fromkeys(name for part in some for name in names if _fits(part, name))
-    return [name for name in found if not any(_fits(part, name) for part in out)]
+    chosen = dict.fromkeys(name for part in some for name in names if _fits(part, name))
+    return [name for name in chosen if not any(_fits(part, name) for part in out)]
 
 
 def _fits(part: str, name: str) -> bool:
@@ -143,10 +143,10 @@ def _fits(part: str, name: str) -> bool:
 
 def _cell(place: str) -> Printed:
     """Return one printed number, of several with "highest of" in front the highest."""
-    found = cells(place.removeprefix("highest of "))
-    if not found or (len(found) > 1 and not place.startswith("highest of ")):
-        raise ConfigError(f"slips: {place!r} is {len(found)} printed numbers, not one")
-    return max(found, key=number) if len(found) > 1 else found[0]
+    there = cells(place.removeprefix("highest of "))
+    if not there or (len(there) > 1 and not place.startswith("highest of ")):
+        raise ConfigError(f"slips: {place!r} is {len(there)} printed numbers, not one")
+    return max(there, key=number)
 
 
 def number(value: Value) -> float:
