@@ -259,6 +259,18 @@ def test_a_forest_opens_with_its_conclusion_and_carries_its_numbers(chapter, par
     assert (tmp_path / "chapter" / "figures" / "stages-invented.csv").is_file() and folded.startswith("<details")
 
 
+def test_what_is_folded_has_invented_papers_folded_once_more(chapter, parts):
+    both, alone = exhibit([row(source="embedded", n=7)], [row()]), exhibit([row(source="embedded", n=7)], printed=())
+    for shown in (both, alone):
+        chapter.table("T", shown, summary="All")
+        chapter.forest("f", shown, title="t", axis="a", alt="b", summary="Drawn")
+    heads = [re.findall(r'<details class="scirep-fold"><summary>(.*?)</summary>', part) for part in parts]
+    assert heads == [
+        ["All", INVENTED], ["Drawn", f"The figure of {INVENTED}"], [f"All; {INVENTED}"], [f"Drawn; {INVENTED}"],
+    ]  # fmt: skip
+    assert all(part.startswith("<details") for part in parts)
+
+
 def test_a_caption_counts_what_is_drawn(chapter, parts):
     shown = exhibit([row(), row(facet="method", n=7), row("post/spearman", n=9)], printed=())
     chapter.forest("f", shown, ["background"], ["pre/spearman"], title="t", axis="a", alt="b")

@@ -61,6 +61,7 @@ def table(
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     words = {key: label(labels, key) for key in (*lines, *columns)}
+    opened = invented = ""
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
         there = [
             (c, kind) for c in columns for kind, found in kinds.items() if any((line, c) in found for line in lines)
@@ -79,8 +80,17 @@ def table(
         text = f"{caption} ({of[0]})" if len(of) == 1 else caption
         shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
                              [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
-        head = f"{summary}{'; ' if summary else ''}{INVENTED}" if folded else summary
-        chapter.show(fold(head, shown) if head else shown)
+        opened, invented = (opened, shown) if folded else (shown, invented)
+    _show(chapter, opened, invented, summary, INVENTED)
+
+
+def _show(chapter: Chapter, opened: str, invented: str, summary: str, head: str) -> None:
+    """Show what is open, and what is of invented papers folded under `head`; with `summary` both are folded under it."""
+    if summary and not opened:
+        opened, invented, summary = invented, "", f"{summary}; {INVENTED}"
+    parts = [part for part in (opened, fold(head, invented) if invented else "") if part]
+    for part in [fold(summary, "".join(parts))] if summary and parts else parts:
+        chapter.show(part)
 
 
 def fold(summary: str, content: str) -> str:
@@ -121,6 +131,7 @@ def forest(
         summary: what is clicked to see the drawing; "" for an open one.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
+    opened = invented = ""
     for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
         there = [line for line in lines if any((line, c) in found for c in columns for found in kinds.values())]
         if not there:
@@ -136,8 +147,8 @@ def forest(
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )
-        head = f"{summary or 'The figure'} of {INVENTED}" if folded else summary
-        chapter.show(fold(head, drawn) if head else drawn)
+        opened, invented = (opened, drawn) if folded else (drawn, invented)
+    _show(chapter, opened, invented, summary, f"The figure of {INVENTED}")
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
