@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scirep_core.kit.errors import ConfigError, ScirepError, nearest
+from scirep_core.kit.records import to_jsonl
+from scirep_core.kit.store import write_text
 from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ def score(
         str,
         typer.Argument(
             help="A task's name, such as csfcube/method, a task folder, or a suite: scirepeval (23 tasks and their "
-            "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all."
+            "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all, open (26 tasks of real papers)."
         ),
     ],
     vectors: Annotated[
@@ -68,6 +73,10 @@ def score(
     again: Annotated[
         bool, typer.Option("--again", help="Compute rows that are kept from an earlier run, too.")
     ] = False,
+    rows_file: Annotated[
+        Path | None,
+        typer.Option("--rows", help="Record the rows in this file too, in place of those of the same numbers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score vectors, an encoder or rankings, with coverage and a 95 % interval.
@@ -107,6 +116,7 @@ def score(
             if rankings
             else _one(task, vectors, encoder, data, question, again)
         )
+        _record(rows_file, task, rows)
         if as_json:
             print_json([row.to_json() for row in rows])
         else:
@@ -118,7 +128,25 @@ def score(
     for option, used in options.items():
         if used is not None:
             raise ConfigError(f"{option} goes with one task; {task} is a suite of {len(SUITES[task])}")
-    _suite(task, vectors, encoder, data, question, partial, again, as_json)
+    _suite(task, vectors, encoder, data, question, partial, again, as_json, rows_file)
+
+
+def _record(path: Path | None, name: str, rows: Sequence[Result]) -> None:
+    """Put rows into a file of recorded ones, under the command that gives them again.
+
+    Values of single queries are left out, but of the averages' widest, which hold the value of each unit.
+    """
+    if path is None:
+        return
+    from scirep_core.results import read_results
+
+    words = [word for word in sys.argv[1:] if word not in ("--json", "--again", "--rows", str(path))]
+    parameters = {"command": shlex.join(["scirep", *words, "--json"])}
+    mine = [replace(row, kind="recorded", chapter=f"suite/{name}", parameters={**row.parameters, **parameters},
+                    by_query=row.by_query if (row.metric, row.split) == ("average", "all") else {}) for row in rows]  # fmt: skip
+    there = read_results(path) if path.is_file() else []
+    merged = {row.id: row for row in (*there, *mine)}
+    write_text(path, to_jsonl(row.to_json() for row in sorted(merged.values(), key=lambda row: row.id)))
 
 
 # ------------------------------------------------------------------------------------------------------------ one task
@@ -283,7 +311,7 @@ def _bounds(row: Result) -> str:
 
 def _suite(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, partial: bool,
-    again: bool, as_json: bool,
+    again: bool, as_json: bool, rows_file: Path | None,
 ) -> None:  # fmt: skip
     """Score every task of a suite, print rows and averages; raise at the end where tasks failed."""
     from scirep_core.bench import benchmark
@@ -305,6 +333,7 @@ def _suite(
     if short:
         warn(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
             "no number to compare with one of all papers")  # fmt: skip
+    _record(rows_file, name, [*outcome.rows, *averages])
     if as_json:
         print_json([row.to_json() for row in (*outcome.rows, *averages)])
     elif outcome.rows:
