@@ -6,15 +6,12 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scirep_core.kit.errors import ConfigError, ScirepError, nearest
-from scirep_core.kit.records import to_jsonl
-from scirep_core.kit.store import write_text
 from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
 
 if TYPE_CHECKING:
@@ -132,21 +129,12 @@ def score(
 
 
 def _record(path: Path | None, name: str, rows: Sequence[Result]) -> None:
-    """Put rows into a file of recorded ones, under the command that gives them again.
+    """Put rows into a file of recorded ones, under the command that gives them again."""
+    from scirep_core.bench.studied import record
 
-    Values of single queries are left out, but of the averages' widest, which hold the value of each unit.
-    """
-    if path is None:
-        return
-    from scirep_core.results import read_results
-
-    words = [word for word in sys.argv[1:] if word not in ("--json", "--again", "--rows", str(path))]
-    parameters = {"command": shlex.join(["scirep", *words, "--json"])}
-    mine = [replace(row, kind="recorded", chapter=f"suite/{name}", parameters={**row.parameters, **parameters},
-                    by_query=row.by_query if (row.metric, row.split) == ("average", "all") else {}) for row in rows]  # fmt: skip
-    there = read_results(path) if path.is_file() else []
-    merged = {row.id: row for row in (*there, *mine)}
-    write_text(path, to_jsonl(row.to_json() for row in sorted(merged.values(), key=lambda row: row.id)))
+    if path is not None:
+        words = [word for word in sys.argv[1:] if word not in ("--json", "--again", "--rows", str(path))]
+        record(path, rows, f"suite/{name}", shlex.join(["scirep", *words, "--json"]))
 
 
 # ------------------------------------------------------------------------------------------------------------ one task
