@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scirep_core.data.open import folder, pairs
-from scirep_core.data.open.corpora import Record, bucket, faceted, of_part, records, sample, texts, tsv
+from scirep_core.data.open.corpora import Record, bucket, faceted, links, of_part, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
 from scirep_core.data.open.training import Made, labelled, pooled
 from scirep_core.data.task import (
@@ -165,7 +165,7 @@ def specter() -> Made:
 def cacm_links() -> Made:
     """Return CACM's citation links, which have no direction, in its test part, against random negatives."""
     papers = of_part("cacm", "test")
-    related = pairs.joined(pairs.links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
+    related = pairs.joined(links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
     rows = tuple(pairs.qrels("open/cacm_links", related, list(papers)))
     return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "cacm"))
 
