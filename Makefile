@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help book test faults bench lab serve lint environment clean
+.PHONY: help book test faults bench baselines lab serve lint environment clean
 help:
 	@echo "make book    run every notebook and build the book (build/html/index.html)"
 	@echo "make test    run the tests"
 	@echo "make faults  kill everything everywhere, and rehearse the published run (an hour)"
 	@echo "make bench   measure how fast this machine encodes (idle, for two minutes)"
+	@echo "make baselines  score random, BM25, TF-IDF and MiniLM on the open literature; rows go to results/real/suite/open.jsonl"
 	@echo "make lab     open the notebooks in JupyterLab, widgets live"
 	@echo "make serve   serve the built book on http://localhost:8000"
 	@echo "make lint    style, types and import rules"
@@ -28,6 +29,11 @@ faults: environment
 
 bench: environment
 	@$(BIN)/scirep bench
+
+baselines: environment
+	@for protocol in paper sound; do \
+	for system in '--vectors random' '--encoder bm25' '--encoder tfidf' '--encoder minilm'; do \
+	$(BIN)/scirep score open $$system --protocol $$protocol --partial --rows results/real/suite/open.jsonl || exit; done; done
 
 lint: environment
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

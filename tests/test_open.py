@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from small_open import ids
 
 import scirep_core
 from scirep_core.bench import suites
+from scirep_core.bench.studied import record
+from scirep_core.book.explain import recompute
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
 from scirep_core.data.overlap import sought, title_key
-from scirep_core.data.task import Judged, Labelled, Pooled, Reviewers, Task, Triples
+from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewers, Task, Triples
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
-from scirep_core.results import Result
+from scirep_core.results import Result, read_results
 from scirep_core.training.data.opened import open_stream, open_tasks
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
@@ -170,6 +173,22 @@ def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
     assert pairs_ordered(graded, {("", "a"): {"r": 0.0}, ("", "b"): {"r": 2.0}, ("", "c"): {"r": 1.0}})["r"] == 1 / 8
 
 
+def test_the_other_papers_questions_are_asked_of_the_same_papers(small):
+    links, labels = heldout.link_prediction(), heldout.mesh_labels()
+    assert (
+        isinstance(links.payload, Pooled)
+        and not links.payload.keep_self
+        and set(links.payload.relevant) < set(links.payload.pool)
+    )
+    assert isinstance(labels.payload, LabelSpace) and {one.name for one in labels.payload.labels.values()} == {
+        "D0",
+        "D1",
+        "D2",
+    }
+    assert set(labels.payload.gold) == set(ids("synergy", "test", "oa"))
+    assert heldout.collection("acl").payload.counts() == {"papers": small_open.PAPERS}
+
+
 # --- tasks and folders --------------------------------------------------------------------------------------------------
 
 
@@ -240,6 +259,15 @@ def test_the_average_is_over_units_and_refuses_a_silent_subset():
         suites.averages([row for row in rows if (row.task, row.split) != ("open/drsm", "24-shot")], "open")
 
 
+def test_rows_are_recorded_once_with_the_command_that_gives_them_again(tmp_path):
+    file, rows = tmp_path / "rows.jsonl", rows_of_all()[:2]
+    record(file, [replace(row, by_query={"q": 1.0}) for row in rows], "suite/open", "scirep score open --encoder e")
+    record(file, [replace(rows[0], value=7.0)], "suite/open", "scirep score open --encoder e")
+    found = {row.task + row.split: row for row in read_results(file)}
+    assert len(found) == 2 and found[rows[0].task + rows[0].split].value == 7.0
+    assert all(recompute(row) == "scirep score open --encoder e" and not row.by_query for row in found.values())
+
+
 # --- the real papers ----------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +295,7 @@ def test_no_paper_and_no_title_that_is_tested_trains(own_home):
     titles = set(trained.values()) - {""}
     assert len(trained) == 52_373
     for name, spec in tasks.OPEN.items():
-        if spec.relation == "train-only":
+        if spec.relation not in ("in-train", "out-of-train"):
             continue
         seen = sought(scirep_core.load_task(name))
         judged = {cand for _, cand, _ in seen.pairs} if name == "open/scifact" else seen.titles.keys()

@@ -24,7 +24,8 @@ from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.kit.store import write_bytes
+from scirep_core.kit.records import to_jsonl
+from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.results import Result, read_results
 
 if TYPE_CHECKING:
@@ -53,6 +54,21 @@ def _write(path: Path, rows: Sequence[Result]) -> None:
 def read(path: Path) -> list[Result]:
     """Return the recorded rows in a study's file, [] where it is not there."""
     return [replace(row, kind="recorded") for row in read_results(path)] if path.is_file() else []
+
+
+def record(path: Path, rows: Sequence[Result], chapter: str, command: str) -> None:
+    """Put rows into a file of recorded ones, in place of those of the same numbers, under the command that gives them again.
+
+    Values of single queries are left out, but of the widest average, which holds the value of every unit.
+    """
+    there = {row.id: row for row in read(path)}
+    for row in rows:
+        kept = row.by_query if (row.metric, row.split) == ("average", "all") else {}
+        one = replace(
+            row, kind="recorded", chapter=chapter, parameters={**row.parameters, "command": command}, by_query=kept
+        )
+        there[one.id] = one
+    write_text(path, to_jsonl(there[key].to_json() for key in sorted(there)))
 
 
 # ------------------------------------------------------------------------------------------------------ over trainings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +33,7 @@ def score(
         str,
         typer.Argument(
             help="A task's name, such as csfcube/method, a task folder, or a suite: scirepeval (23 tasks and their "
-            "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all."
+            "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all, open (26 tasks of real papers)."
         ),
     ],
     vectors: Annotated[
@@ -69,6 +71,10 @@ def score(
     again: Annotated[
         bool, typer.Option("--again", help="Compute rows that are kept from an earlier run, too.")
     ] = False,
+    rows_file: Annotated[
+        Path | None,
+        typer.Option("--rows", help="Record the rows in this file too, in place of those of the same numbers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score vectors, an encoder or rankings, with coverage and a 95 % interval.
@@ -109,6 +115,7 @@ def score(
             if rankings
             else _one(task, vectors, encoder, data, question, again)
         )
+        _record(rows_file, task, rows)
         if as_json:
             print_json([row.to_json() for row in rows])
         else:
@@ -120,7 +127,16 @@ def score(
     for option, used in options.items():
         if used is not None:
             raise ConfigError(f"{option} goes with one task; {task} is a suite of {len(SUITES[task])}")
-    _suite(task, vectors, encoder, data, question, partial, again, as_json)
+    _suite(task, vectors, encoder, data, question, partial, again, as_json, rows_file)
+
+
+def _record(path: Path | None, name: str, rows: Sequence[Result]) -> None:
+    """Put rows into a file of recorded ones, under the command that gives them again."""
+    from scirep_core.bench.studied import record
+
+    if path is not None:
+        words = [word for word in sys.argv[1:] if word not in ("--json", "--again", "--rows", str(path))]
+        record(path, rows, f"suite/{name}", shlex.join(["scirep", *words, "--json"]))
 
 
 # ------------------------------------------------------------------------------------------------------------ one task
@@ -288,7 +304,7 @@ def _bounds(row: Result) -> str:
 
 def _suite(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, partial: bool,
-    again: bool, as_json: bool,
+    again: bool, as_json: bool, rows_file: Path | None,
 ) -> None:  # fmt: skip
     """Score every task of a suite, print rows and averages; raise at the end where tasks failed."""
     from scirep_core.bench import scoring
@@ -312,6 +328,7 @@ def _suite(
     if short:
         warn(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
             "no number to compare with one of all papers")  # fmt: skip
+    _record(rows_file, name, [*outcome.rows, *averages])
     if as_json:
         print_json([row.to_json() for row in (*outcome.rows, *averages)])
     elif outcome.rows:

@@ -6,6 +6,9 @@
                      synergy_reviews (citations; the negatives are of the query's own systematic review)
     search           scifact, cranfield, reviews, phrases, clicks
 
+Beside the suite stand the other papers' questions on the same papers: four collections for textual neighbours, link prediction
+and labels for SciMult.
+
 A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test, 2 to 4 train (`corpora.bucket`).
 """
 
@@ -17,10 +20,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scirep_core.data.open import folder, pairs
-from scirep_core.data.open.corpora import Record, bucket, faceted, of_part, records, sample, texts, tsv
+from scirep_core.data.open.corpora import Record, bucket, faceted, links, of_part, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
 from scirep_core.data.open.training import Made, labelled, pooled
-from scirep_core.data.task import Example, FewShot, Judged, Label, Labelled, Qrel, Reviewers, Triples
+from scirep_core.data.task import (
+    Collection,
+    Example,
+    FewShot,
+    Judged,
+    Label,
+    Labelled,
+    LabelSpace,
+    LabelText,
+    Pooled,
+    Qrel,
+    Reviewers,
+    Triples,
+)  # fmt: skip
 from scirep_core.kit.records import read_jsonl
 
 TRACKS = ("ACL2020", "EMNLP2021")
@@ -149,7 +165,7 @@ def specter() -> Made:
 def cacm_links() -> Made:
     """Return CACM's citation links, which have no direction, in its test part, against random negatives."""
     papers = of_part("cacm", "test")
-    related = pairs.joined(pairs.links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
+    related = pairs.joined(links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
     rows = tuple(pairs.qrels("open/cacm_links", related, list(papers)))
     return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "cacm"))
 
@@ -192,3 +208,33 @@ def reviews() -> Made:
     asked = {row.query_id for row in rows}
     return Made(Judged(rows, True), texts((row.cand_id for row in rows), "synergy"),
                 {key: text for key, text in queries.items() if key in asked})  # fmt: skip
+
+
+# --- beside the suite: the other papers' questions ----------------------------------------------------------------------
+
+
+def collection(*corpora_: str) -> Made:
+    """Return whole corpora for short-query retrieval (textual neighbours 4): each paper is asked for by its own title.
+
+    Train parts are among them, so this is for encoders that were not trained on the open literature.
+    """
+    papers = [record.paper for corpus in corpora_ for record in records(corpus).values()]
+    return Made(Collection(tuple(paper.paper_id for paper in papers)), papers)
+
+
+def link_prediction() -> Made:
+    """Return citations as retrieval from the test parts of three corpora (SciMult 4.3); the query's own paper is taken out."""
+    pools = {corpus: of_part(corpus, "test") for corpus in pairs.LINKED}
+    relevant = {query: dict.fromkeys(ones, 1) for corpus, papers in pools.items()
+                for query, ones in pairs.cited(corpus, papers).items()}  # fmt: skip
+    papers = [record.paper for of in pools.values() for record in of.values()]
+    return Made(Pooled(relevant, tuple(paper.paper_id for paper in papers), keep_self=False), papers)
+
+
+def mesh_labels() -> Made:
+    """Return SYNERGY's test part with all its major descriptors as texts to be ranked (SciMult 4.2)."""
+    gold = {key: tuple(f"mesh:{name}" for name in dict.fromkeys(record.row["mesh_major"]))
+            for key, record in of_part("synergy", "test").items() if record.row.get("mesh_major")}  # fmt: skip
+    names = sorted({name for record in records("synergy").values() for name in record.row.get("mesh_major") or ()})
+    labels = {f"mesh:{name}": LabelText(f"mesh:{name}", name) for name in names}
+    return Made(LabelSpace(gold, labels), texts(gold, "synergy"))

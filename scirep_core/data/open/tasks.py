@@ -31,6 +31,9 @@ COMPACT = ("acl_graph", "arxiv_cs", "biomimicry", "classic_ir", "pubmedqa", "rev
 BESIDE = ("neighbours_sample", "scifact_sample", "csfcube", "drsm", "scirepeval_sample", "s2and_sample")
 """Other collections that tasks, or the leak rule, read."""
 
+COMPARED = {"reviewer_matching": "cosine", "alternative_self": "cosine", "label_ranking": "dot"}
+"""Similarity by type where it is not l2, by which what trains here is trained."""
+
 
 class Row(NamedTuple):
     """A task: what the inventory says of every task, and how it is made."""
@@ -144,6 +147,19 @@ ROWS: dict[str, Row] = {
     "open/clicks": _row(
         "Clicks", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
         "out-of-train", {"queries": 100, "pairs": 1_000}, text_query=True),
+    **{f"open/neighbours_{corpus}": _row(
+        f"{title}, asked for by titles", "PRX", "alternative_self", "mrr median_rank t100", partial(heldout.collection, corpus),
+        "", {"papers": papers})
+       for corpus, title, papers in (("acl", "ACL Anthology", 22_676), ("vis", "VIS", 6_387), ("synergy", "SYNERGY", 6_795))},
+    "open/neighbours_iclr": _row(
+        "ICLR, asked for by titles", "PRX", "alternative_self", "mrr median_rank t100", partial(heldout.of_sample, "iclr"),
+        "", {"papers": 3_519}),
+    "open/link_prediction": _row(
+        "Link prediction", "PRX", "retrieval", "recall@20 recall@50 recall@100", heldout.link_prediction, "",
+        {"queries": 1_269, "papers": 8_317}),
+    "open/mesh_labels": _row(
+        "MeSH descriptors as texts", "CLF", "label_ranking", "recall@20 recall@50 recall@100", heldout.mesh_labels, "",
+        {"papers": 1_004, "labels": 3_599}),
 }  # fmt: skip
 OPEN: dict[str, TaskSpec] = {name: row.spec for name, row in ROWS.items()}
 """Name -> what the inventory says of a task."""
@@ -178,7 +194,7 @@ def _task(name: str) -> Task:
     assert spec.type != "facets"
     return Task(name, spec.type, spec.format, spec.metrics, made.payload, "open", "", texts=lambda: made.papers,
                 queries=made.queries, related=spec.relation,
-                similarity="cosine" if spec.type == "reviewer_matching" else "l2")  # fmt: skip
+                similarity=COMPARED.get(spec.type, "l2"))  # fmt: skip
 
 
 @functools.cache
