@@ -56,13 +56,13 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     citing = _references(raw / "coastalcph/acl-citations/data", papers)
     within = {key: sorted(f"acl:{name}" for name in names if f"acl:{name}" in corpus) for key, names in citing.items()}
     edges = {(one, key) for key, names in within.items() if key in corpus for one in names if one != key}
-    shared = by_hash(key for key, names in within.items() if len(names) > 1)
     return {
         "papers.jsonl.gz": rows,
         "citations.tsv.gz": [("citing", "cited"), *sorted(edges)],
         "shared_references.tsv.gz": [
             ("reference", "n_citing_total", "citing"),
-            *((f"r{n:05d}", len(citing[key]), " ".join(within[key])) for n, key in enumerate(shared)),
+            *((f"r{n:05d}", len(citing[key]), " ".join(within[key])) for n, key in enumerate(by_hash(citing))
+              if len(within[key]) > 1),
         ],
     }
 
@@ -140,6 +140,8 @@ def _references(folder: Path, papers: Iterable[Mapping[str, Any]]) -> dict[str, 
         for _, raw in islice(raw_lines(path), 1, None):  # no csv: quotes stand for themselves
             _, _, years, authors, title, names = raw.decode("utf-8").split("\t")
             words = title_key(title).split()
+            if not words:
+                continue
             key = _matched(words, [int(year) for year in years.split("/")], set(title_key(authors).split()), titles)
             citing.setdefault(key or f"t:{' '.join(words)[:120]}", set()).update(names.split(","))
     return citing
