@@ -36,6 +36,7 @@ from scirep_core.data.manifests.files import (
     load_manifest,
     manifest_folder,
     raw_manifest,
+    running_numbers,
 )
 from scirep_core.data.manifests.firstsight import SEEN, Sight, Unseen, obtain_unseen, read_seen, remember
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
@@ -44,7 +45,7 @@ from scirep_core.kit.store import home
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
-    "load_manifest", "local_folder", "manifest_folder", "missing", "verify",
+    "load_manifest", "local_folder", "manifest_folder", "missing", "running_numbers", "verify",
 ]  # fmt: skip
 _INCOMING = ".incoming"
 _NAMED = 5  # files an error lists
