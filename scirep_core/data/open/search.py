@@ -68,7 +68,7 @@ def _cacm_docs(path: Path, numbers: Sequence[int]) -> Files:
     docs = [
         {
             "doc_id": f"cacm:{number}", "title": _text(fields, "T"), "abstract": _text(fields, "W"),
-            "year": int(re.findall(r"\d{4}", _text(fields, "B"))[-1]), "keywords": _text(fields, "K"),
+            "year": int(re.findall(r"\d{4}", _text(fields, "B"))[0]), "keywords": _text(fields, "K"),
             "categories": _text(fields, "C").split(), "author_ids": [authors[name] for name in people[number]],
         }
         for number, fields in records.items()
