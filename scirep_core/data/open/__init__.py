@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.manifests import Manifest, fetch, fetch_raw, load_manifest, local_folder, missing, running_numbers, verify
+from scirep_core.data.manifests import Manifest, fetch, fetch_raw, load_manifest, local_folder, mirrored, running_numbers, verify
 from scirep_core.data.manifests.download import Progress
 from scirep_core.data.manifests.unpack import file_state
 from scirep_core.data.open.acl import acl_graph
@@ -24,6 +24,7 @@ from scirep_core.data.open.vis import vis
 from scirep_core.kit.errors import DataError, UnknownName
 from scirep_core.kit.store import beside
 
+PREFIX = "open_"
 SOURCES: dict[str, Converter] = {
     "acl_graph": acl_graph,
     "arxiv_cs": arxiv_cs,
@@ -51,11 +52,10 @@ def folder(source: str, progress: Progress | None = None, *, session: Any = None
     """
     if source not in SOURCES:
         raise UnknownName("source of the open literature", source, SOURCES)
-    name = f"open_{source}"
-    here = {path for path, state in verify(name) if state == "ok"}
+    name = PREFIX + source
     manifest = load_manifest(name)
-    elsewhere = {file.path for file in manifest.files} - here - {file.path for file in missing(name)}
-    if any(file.path not in here | elsewhere for file in manifest.files):
+    mirror = mirrored(manifest)
+    if any(state != "ok" and not (mirror and (mirror / path).is_file()) for path, state in verify(name)):
         _make(source, manifest, fetch_raw(name, progress, session=session), progress or (lambda event: None))
     return fetch(name, progress, session=session)
 
