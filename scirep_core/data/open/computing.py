@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.open.compact import Files, by_hash, clean, is_english, opaque, title_key
+from scirep_core.data.open.compact import Files, by_hash, clean, opaque, title_key
 from scirep_core.kit.records import read_csv, read_jsonl, read_object
 
 _LARGE = ("cs.AI", "cs.CL", "cs.CV")
 
 
 def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
-    """Papers with an English abstract of 150 characters or more, once a title, as first announced.
+    """Papers with an abstract of 150 characters or more, once a title, as first announced.
 
-    A sample of them by the smallest SHA-256 of the identifier: 4,500 of the three largest primary categories each, 1,500 of any other.
+    A sample by the smallest SHA-256 of the identifier: at most 4,500 of the three largest primary categories each, 1,500 of any other.
     """
     papers: dict[str, dict[str, Any]] = {}
     for path in sorted(raw.glob("dw-dengwei/daily-arXiv-ai-enhanced/data/*.jsonl")):
@@ -32,7 +32,7 @@ def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
     primary: dict[str, list[str]] = {}
     for key, paper in sorted(papers.items()):
         title = title_key(paper["title"])
-        if len(paper["abstract"]) >= 150 and is_english(paper["abstract"]) and title not in titles:
+        if len(paper["abstract"]) >= 150 and title not in titles:
             titles.add(title)
             primary.setdefault(paper["primary"], []).append(key)
     sample = [k for name, keys in primary.items() for k in by_hash(keys)[: 4500 if name in _LARGE else 1500]]
