@@ -11,7 +11,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.manifests import Manifest, fetch, fetch_raw, load_manifest, local_folder, mirrored, running_numbers, verify
+from scirep_core.data.manifests import (
+    Manifest,
+    fetch,
+    fetch_raw,
+    load_manifest,
+    local_folder,
+    mirrored,
+    running_numbers,
+    verify,
+)
 from scirep_core.data.manifests.download import Progress
 from scirep_core.data.manifests.unpack import file_state
 from scirep_core.data.open.acl import acl_graph
@@ -73,7 +82,9 @@ def _make(source: str, manifest: Manifest, raw: Path, say: Progress) -> None:
             (made / file.path).write_bytes(packed(file.path, files[file.path]))
             if file_state(made / file.path, file.bytes or 0, file.sha256 or "") != "ok":
                 reason = f"{file.path} as made from it is not the published file"
-                raise DataError(raw, None, reason, "Its rows may be right but packed otherwise, by another version of zlib")
+                raise DataError(
+                    raw, None, reason, "Its rows may be right but packed otherwise, by another version of zlib"
+                )
         for file in manifest.files:
             (made / file.path).replace(place / file.path)
             say(f"{manifest.name}/{file.path}")

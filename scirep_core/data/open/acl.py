@@ -60,8 +60,11 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
         "citations.tsv.gz": [("citing", "cited"), *sorted(edges)],
         "shared_references.tsv.gz": [
             ("reference", "n_citing_total", "citing"),
-            *((f"r{n:05d}", len(citing[key]), " ".join(within[key])) for n, key in enumerate(by_hash(citing))
-              if len(within[key]) > 1),
+            *(
+                (f"r{n:05d}", len(citing[key]), " ".join(within[key]))
+                for n, key in enumerate(by_hash(citing))
+                if len(within[key]) > 1
+            ),
         ],
     }
 

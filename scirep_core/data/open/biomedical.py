@@ -20,11 +20,17 @@ def pubmedqa(raw: Path, _: Sequence[int] = ()) -> Files:
     for key, row in read_json(raw / "pubmedqa/pubmedqa/data/ori_pqal.json").items():
         contexts = [*row["CONTEXTS"], row["LONG_ANSWER"]]
         sections = [[label, clean(text)] for label, text in zip([*row["LABELS"], "CONCLUSION"], contexts)]
-        papers.append({
-            "paper_id": f"pmid:{key}", "question": clean(row["QUESTION"]),
-            "abstract": " ".join(text for _, text in sections), "sections": sections, "year": int(row["YEAR"]) if row["YEAR"] else None,
-            "mesh": sorted(set(row["MESHES"])), "decision": row["final_decision"],
-        })
+        papers.append(
+            {
+                "paper_id": f"pmid:{key}",
+                "question": clean(row["QUESTION"]),
+                "abstract": " ".join(text for _, text in sections),
+                "sections": sections,
+                "year": int(row["YEAR"]) if row["YEAR"] else None,
+                "mesh": sorted(set(row["MESHES"])),
+                "decision": row["final_decision"],
+            }
+        )
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][5:]))}
 
 
@@ -37,12 +43,18 @@ def biomimicry(raw: Path, _: Sequence[int] = ()) -> Files:
         row = parse_line(line.strip().rstrip(b","), path, number)
         if len(clean(row["abstract"])) < 100:
             continue
-        papers.append({
-            "paper_id": f"mag:{row['paper'][1:]}", "title": clean(row["title"]), "abstract": clean(row["abstract"]),
-            "is_biomimicry": row["isBiomimicry"] == "Y", "level1": sorted(set(row["level1"])),
-            "level2": sorted(set(row["level2"])),
-            "mesh": sorted(set(row["mesh_terms"])), "mag_terms": row["mag_terms"],
-        })
+        papers.append(
+            {
+                "paper_id": f"mag:{row['paper'][1:]}",
+                "title": clean(row["title"]),
+                "abstract": clean(row["abstract"]),
+                "is_biomimicry": row["isBiomimicry"] == "Y",
+                "level1": sorted(set(row["level1"])),
+                "level2": sorted(set(row["level2"])),
+                "mesh": sorted(set(row["mesh_terms"])),
+                "mag_terms": row["mag_terms"],
+            }
+        )
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][4:]))}
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from scirep_core.data.open.compact import Files, by_hash, clean, opaque, title_key
 from scirep_core.kit.records import read_csv, read_jsonl, read_object
 
-_LARGE = ("cs.AI", "cs.CL", "cs.CV")
+_SAMPLE = {"cs.AI": 4500, "cs.CL": 4500, "cs.CV": 4500}
+_OTHER = 1500  # of any other primary category
 
 
 def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
@@ -35,7 +36,7 @@ def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
         if len(paper["abstract"]) >= 150 and title not in titles:
             titles.add(title)
             primary.setdefault(paper["primary"], []).append(key)
-    sample = [k for name, keys in primary.items() for k in by_hash(keys)[: 4500 if name in _LARGE else 1500]]
+    sample = [k for name, keys in primary.items() for k in by_hash(keys)[: _SAMPLE.get(name, _OTHER)]]
     return {"papers.jsonl.gz": [papers[key] for key in sorted(sample)]}
 
 

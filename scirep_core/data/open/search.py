@@ -63,7 +63,9 @@ def _docs(name: str, path: Path) -> list[dict[str, str]]:
 
 def _cacm_docs(path: Path, numbers: Sequence[int]) -> Files:
     records = _records(path)
-    people = {number: [title_key(line) for line in fields.get("A", ()) if line.strip()] for number, fields in records.items()}
+    people = {
+        number: [title_key(line) for line in fields.get("A", ()) if line.strip()] for number, fields in records.items()
+    }
     authors = opaque((name for names in people.values() for name in names), "cacma", numbers)
     docs = [
         {
