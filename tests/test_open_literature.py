@@ -116,7 +116,7 @@ def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path: Path) -> None:
 
 
 def test_scifact_corpus_reads_what_numpy_prints(tmp_path: Path) -> None:
-    table = """doc_id,title,abstract,structured\n20,Moss,"['It\\'s green.'\n ""It's old.""]",False\n3,Fern,['One.' 'Two.'],False\n"""
+    table = """doc_id,title,abstract,structured\n20,Moss,"['It\\'s green.'\n ""It's old.""]",0\n3,Fern,['One.' 'Two.'],0\n"""
     write(tmp_path, {"sumithra-p-v/claimverifier/data/scifact.zip": archive({"corpus_train.csv": table})})
     fern, moss = literature.scifact_corpus(tmp_path, [])["corpus.jsonl.gz"]
     assert (fern["doc_id"], fern["abstract"]) == ("3", ["One.", "Two."])
@@ -173,7 +173,8 @@ def test_arxiv_takes_the_first_announcement_and_samples_by_hash(
 
 def test_classic_collections(tmp_path: Path) -> None:
     cacm = (".I 1\r\n.T\r\nMoss\r\n.B\r\nCACM May, 1958\r\n.A\r\nGreen, A. B.\r\n.X\r\n2\t5\t1\r\n1\t5\t1\r\n2\t4\t1\r\n"
-            ".I 2\r\n.T\r\nFern\r\n.W\r\nOn ferns.\r\n.B\r\nCACM May, 1959\r\n.A\r\nGREEN,A.B.\r\n.K\r\nfern\r\n.C\r\n3.1 3.2\r\n")  # fmt: skip
+            ".I 2\r\n.T\r\nFern\r\n.W\r\nOn ferns.\r\n.B\r\nCACM May, 1959\r\n.A\r\nGREEN,A.B.\r\n"
+            ".K\r\nfern\r\n.C\r\n3.1 3.2\r\n")  # fmt: skip
     cran = ".I 1\n.T\nmoss .\n.W\nmoss .\n it grows .\n"
     base = {"m": "charlesdlrsa/moteur_recherche_fri/cacm", "c": "stevinjs/CS7IS3-CA1/resources",
             "s": "Shakiba-Alipour/Information-Retrieval-on-CISI"}  # fmt: skip
@@ -201,8 +202,10 @@ def test_synergy(tmp_path: Path) -> None:
         known = {"id": f"https://openalex.org/W{number}", "title": f"<i>Moss</i> {number}", "publication_year": 2000,
                  "abstract_inverted_index": words, "host_venue": None, "type": "article", "cited_by_count": 3,
                  "authorships": [{"author": {"id": "https://openalex.org/A1"}}, {"author": {"id": None}}],
-                 "concepts": [{"display_name": "Biology", "level": 0, "score": "0.3"}, {"display_name": "Moss", "level": 2, "score": 0.2}],
-                 "mesh": [{"descriptor_name": "Moss", "is_major_topic": True}], "referenced_works": [], "related_works": []}  # fmt: skip
+                 "concepts": [{"display_name": "Biology", "level": 0, "score": "0.3"},
+                              {"display_name": "Moss", "level": 2, "score": 0.2}],
+                 "mesh": [{"descriptor_name": "Moss", "is_major_topic": True}],
+                 "referenced_works": [], "related_works": []}  # fmt: skip
         return known | other
 
     w = "https://openalex.org/W"
@@ -252,7 +255,8 @@ def test_vis(tmp_path: Path) -> None:
     head = "DOI,CitationCount_CrossRef,citedPapers\n"
     vispubs = "Conference,Year,Title,DOI,Abstract,AuthorNames-Deduped\n"
     write(tmp_path, {
-        f"{update}/2021/original_data/articles-SI.json": {"articles": [article("10.1/B", "Moss Maps"), article("10.1/X", "Preface")]},
+        f"{update}/2021/original_data/articles-SI.json":
+            {"articles": [article("10.1/B", "Moss Maps"), article("10.1/X", "Preface")]},
         f"{update}/2021/VisTitles.txt": "Moss maps\n",
         f"{update}/1999/original_data/articles-infovis.json": {"articles": [article("10.1/A", "Ferns", index_terms={})]},
         f"{update}/journal-data/original-data/j.json": {"articles": [article("10.1/J", "Lichen"), article("10.1/K", "Moss-Maps")]},
@@ -293,7 +297,8 @@ def anthology(tmp_path: Path) -> Path:
     cites = "id\tnum_cited\tyear\tauthors\ttitle\tciting_papers\n"
     return write(tmp_path, {
         "rstojnic/acl-anthology/data/xml/P01.xml": f'<collection id="P01"><volume id="1"><meta/>{old}</volume></collection>',
-        "rstojnic/acl-anthology/data/xml/2020.moss.xml": f'<collection id="2020.moss"><volume id="main">{new}</volume></collection>',
+        "rstojnic/acl-anthology/data/xml/2020.moss.xml":
+            f'<collection id="2020.moss"><volume id="main">{new}</volume></collection>',
         "rstojnic/acl-anthology/data/yaml/name_variants.yaml":
             "- canonical: {first: Zoë, last: Green}\n  variants:\n  - {first: Z., last: Green}\n",
         "mmarius/interpretability-impact/data/parsed_data.csv":

@@ -25,7 +25,10 @@ def clean(text: str | None) -> str:
     return _EMAIL.sub("[email]", " ".join((text or "").split()))
 
 
-_ENGLISH = frozenset("the of and in to a is for with that on by as are this from we be an our which".split())
+_ENGLISH = frozenset([
+    "the", "of", "and", "in", "to", "a", "is", "for", "with", "that", "on", "by", "as", "are", "this", "from", "we", "be", "an",
+    "our", "which",
+])  # fmt: skip
 
 
 def is_english(text: str) -> bool:

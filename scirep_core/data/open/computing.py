@@ -16,7 +16,8 @@ _OTHER = 1500  # of any other primary category
 def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
     """Papers with an abstract of 150 characters or more, once a title, as first announced.
 
-    A sample by the smallest SHA-256 of the identifier: at most 4,500 of the three largest primary categories each, 1,500 of any other.
+    A sample by the smallest SHA-256 of the identifier: at most 4,500 of each of the three largest primary categories, 1,500 of
+    any other.
     """
     papers: dict[str, dict[str, Any]] = {}
     for path in sorted(raw.glob("dw-dengwei/daily-arXiv-ai-enhanced/data/*.jsonl")):
