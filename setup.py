@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-MANIFESTS = sorted(Path("data_manifests").glob("*.yaml"))
+MANIFESTS = sorted([*Path("data_manifests").glob("*.yaml"), *Path("data_manifests").glob("raw/*.tsv.gz")])
 
 
 class WithManifests(build_py):
@@ -15,7 +15,7 @@ class WithManifests(build_py):
         """Build, and copy."""
         super().run()
         for path in [] if self.editable_mode else MANIFESTS:
-            self.mkpath(str(Path(self.build_lib, "scirep_core", "data_manifests")))
+            self.mkpath(str(Path(self.build_lib, "scirep_core", path.parent)))
             self.copy_file(str(path), str(Path(self.build_lib, "scirep_core", path)))
 
     def get_source_files(self) -> list[str]:

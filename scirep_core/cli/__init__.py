@@ -82,23 +82,27 @@ def data_list(as_json: Json = False) -> None:
 @data_app.command(
     "get",
     epilog="Examples: scirep data get csfcube;  scirep data get scirepeval/fos scirepeval/search;  "
-    "scirep data get embedded --papers 3000 --seed 0 --out tasks",
+    "scirep data get embedded --papers 3000 --seed 0 --out tasks;  scirep data get open",
 )
 def data_get(
     names: Annotated[
-        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), or `embedded`.")
+        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), `open`, or `embedded`.")
     ],
     papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 3000,
     seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
 ) -> None:
-    """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder."""
+    """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder.
+
+    `open` stands for the nine collections of open papers, open_..., which are made from public files where no mirror has them.
+    """
     from scirep_core.data import TASKS
     from scirep_core.data.manifests import fetch, list_manifests, local_folder
+    from scirep_core.data.open import PREFIX, folder
     from scirep_core.data.sources import real_parts
 
-    collections = list_manifests()
-    known = [*collections, "embedded", *TASKS]
+    collections, names = list_manifests(), _each(names)
+    known = [*collections, "embedded", "open", *TASKS]
     for name in names:
         if name not in known:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
@@ -109,9 +113,19 @@ def data_get(
         if name == "embedded":
             print(_write_embedded(papers, seed, out))
             continue
+        if name in collections and name.startswith(PREFIX):
+            print(folder(name.removeprefix(PREFIX), say))
+            continue
         whole: dict[str, tuple[str, ...]] = {name: ()}
         for collection, parts in (whole if name in collections else real_parts(TASKS[name])).items():
             print(fetch(collection, say, parts=parts))
+
+
+def _each(names: list[str]) -> list[str]:
+    """Return names with the nine of the open literature in place of `open`."""
+    from scirep_core.data.open import PREFIX, SOURCES
+
+    return [one for name in names for one in ([PREFIX + source for source in SOURCES] if name == "open" else [name])]
 
 
 def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
@@ -125,7 +139,7 @@ def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
 
 @data_app.command("verify", epilog="Examples: scirep data verify csfcube;  scirep data verify MY_TASK_FOLDER")
 def data_verify(
-    names: Annotated[list[str], typer.Argument(help="Collections, tasks, or task folders.")],
+    names: Annotated[list[str], typer.Argument(help="Collections, `open`, tasks, or task folders.")],
     source: Annotated[str, typer.Option(help="Of tasks: embedded, real, or a folder.")] = "embedded",
     as_json: Json = False,
 ) -> None:
@@ -137,6 +151,7 @@ def data_verify(
     from scirep_core.data.manifests import list_manifests, verify
 
     found: list[tuple[str, str, str]] = []
+    names = _each(names)
     for name in names:
         checked = verify(name) if name in list_manifests() else _task_findings(name, source)
         found += [(name, what, state) for what, state in checked]

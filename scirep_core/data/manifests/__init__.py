@@ -36,6 +36,7 @@ from scirep_core.data.manifests.files import (
     load_manifest,
     manifest_folder,
     raw_manifest,
+    running_numbers,
 )
 from scirep_core.data.manifests.firstsight import SEEN, Sight, Unseen, obtain_unseen, read_seen, remember
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
@@ -44,7 +45,8 @@ from scirep_core.kit.store import home
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
-    "load_manifest", "local_folder", "manifest_folder", "missing", "verify",
+    "load_manifest", "local_folder", "manifest_folder", "mirrored", "missing", "running_numbers",
+    "verify",
 ]  # fmt: skip
 _INCOMING = ".incoming"
 _NAMED = 5  # files an error lists
@@ -66,9 +68,15 @@ def missing(name: str, parts: Sequence[str] = ()) -> list[ManifestFile]:
 
     Raises ConfigError for an unknown name or part.
     """
-    manifest, mirror = load_manifest(name), os.environ.get("SCIREP_DATA_MIRROR")
-    places = [local_folder(name), *([Path(mirror).expanduser() / manifest.mirror] if mirror else [])]
+    manifest = load_manifest(name)
+    places = [place for place in (local_folder(name), mirrored(manifest)) if place]
     return [file for file in chosen(manifest, parts) if not any((place / file.path).is_file() for place in places)]
+
+
+def mirrored(manifest: Manifest) -> Path | None:
+    """Return the folder of a collection in the mirror, there or not; None without a mirror."""
+    mirror = os.environ.get("SCIREP_DATA_MIRROR")
+    return Path(mirror).expanduser() / manifest.mirror if mirror else None
 
 
 def verify(name: str) -> list[tuple[str, str]]:

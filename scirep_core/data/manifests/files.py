@@ -12,6 +12,7 @@
     gated                how to get by hand what no plain https request gives: then nothing is downloaded, and `url`
                          is the page to start from
     raw                  table (gzipped, beside the manifest) of the public files that these are made from, see `raw_manifest`
+    authors              table (likewise) of the running numbers that stand for authors' names in the files
     files                path, sha256, bytes, source, unpack
 
 `sha256: null, bytes: null` says that nobody here has ever had the file; it is allowed only under `verified: no`, since
@@ -49,7 +50,8 @@ _FILE_KEYS = ("path", "source", "sha256", "bytes", "unpack")
 _LICENCE_KEYS = ("spdx", "url", "notice")
 _KEYS = (
     "name", "title", "paper", "homepage", "repository", "commit", "revision", "url", "redirects", "mirror", "verified",
-    "needed_for", "licence", "counts", "expect", "gated", "raw", "files",
+    "needed_for", "licence", "counts", "expect", "gated", "raw", "authors",
+    "files",
 )  # fmt: skip
 Verified = Literal["full", "sample", "no"]
 
@@ -102,6 +104,7 @@ class Manifest:
     redirects: tuple[str, ...] = ()
     gated: str = ""
     raw: str = ""
+    authors: str = ""
 
     @property
     def bytes(self) -> int:
@@ -169,7 +172,8 @@ def load_manifest(name: str) -> Manifest:
     if top("name") != name:
         raise DataError(path, lines.get(("name",)), f"name {data['name']!r} is not the file's name {name!r}")
     url, commit, revision = https(top("url"), "url"), top("commit", str, ""), top("revision", str, "")
-    mirror, gated, raw = top("mirror", str, name), top("gated", str, ""), top("raw", str, "")
+    mirror, gated = top("mirror", str, name), top("gated", str, "")
+    raw, authors = top("raw", str, ""), top("authors", str, "")
     if "gated" in data and not gated.strip():
         raise DataError(path, lines[("gated",)], "gated is empty", "Say how to get the files by hand")
     filled = url.replace("{commit}", "").replace("{revision}", "").replace("{source}", "")
@@ -185,7 +189,7 @@ def load_manifest(name: str) -> Manifest:
     verified = top("verified", str, "no")
     if verified not in get_args(Verified):
         raise DataError(path, lines[("verified",)], f"verified {verified!r:.40}", nearest(verified, get_args(Verified)))
-    for key, place in (("mirror", mirror), ("raw", raw)):
+    for key, place in (("mirror", mirror), ("raw", raw), ("authors", authors)):
         if not _PATH.fullmatch(place) and key in data:
             raise DataError(path, lines[(key,)], f"{key} {place!r:.100} is not a plain relative path")
     licence = top("licence", dict)
@@ -222,6 +226,7 @@ def load_manifest(name: str) -> Manifest:
         redirects=named("redirects", _DOMAIN, "a domain"),
         gated=" ".join(gated.split()),
         raw=raw,
+        authors=authors,
     )
 
 
@@ -249,7 +254,15 @@ def raw_manifest(manifest: Manifest) -> Manifest:
         for line, row in read_csv(path, ("repository", "commit", "path", "bytes", "sha256"), "\t")
     )
     _no_clash(files, path, {("files", i): i + 2 for i in range(len(files))})
-    return replace(manifest, files=files, url=_RAW, mirror=f"{manifest.mirror}/raw", gated="", raw="")
+    return replace(manifest, files=files, url=_RAW, mirror=f"{manifest.mirror}/raw", gated="", raw="", authors="")
+
+
+def running_numbers(manifest: Manifest) -> list[int]:
+    """Return the running numbers of the authors of a collection that is made here, in the order of their names; [] for none."""
+    if not manifest.authors:
+        return []
+    path = manifest_folder() / manifest.authors
+    return [whole(row["number"], "number", path, line) for line, row in read_csv(path, ("number",))]
 
 
 def _only(row: Mapping[Any, Any], keys: Iterable[str], path: Path, line: int) -> None:

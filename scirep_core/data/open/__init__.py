@@ -1,6 +1,9 @@
 """The open literature: real papers under open or public terms, as compact files that are made from public ones.
 
-One collection `open_<source>` each, see `data_manifests/open_<source>.yaml`. A mirror's compact files serve.
+One collection `open_<source>` each: `data_manifests/open_<source>.yaml` pins the compact files, and a table beside it the public
+ones. A mirror's compact files serve; without them the road is
+
+    raw/<repository>/<path>, fetched and verified -> converter -> compact files -> checksums -> final names
 """
 
 from __future__ import annotations
@@ -8,18 +11,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.manifests import fetch
+from scirep_core.data.manifests import (
+    Manifest,
+    fetch,
+    fetch_raw,
+    load_manifest,
+    local_folder,
+    mirrored,
+    running_numbers,
+    verify,
+)
 from scirep_core.data.manifests.download import Progress
-from scirep_core.kit.errors import UnknownName
+from scirep_core.data.manifests.unpack import file_state
+from scirep_core.data.open.acl import acl_graph
+from scirep_core.data.open.biomedical import biomimicry, pubmedqa, scifact_corpus
+from scirep_core.data.open.compact import Converter, packed
+from scirep_core.data.open.computing import arxiv_cs, reviewer_match
+from scirep_core.data.open.search import classic_ir
+from scirep_core.data.open.synergy import synergy_openalex
+from scirep_core.data.open.vis import vis
+from scirep_core.kit.errors import DataError, UnknownName
+from scirep_core.kit.store import beside
 
-SOURCES = (
-    "acl_graph", "arxiv_cs", "biomimicry", "classic_ir", "pubmedqa", "reviewer_match", "scifact_corpus",
-    "synergy_openalex", "vis",
-)  # fmt: skip
+PREFIX = "open_"
+SOURCES: dict[str, Converter] = {
+    "acl_graph": acl_graph,
+    "arxiv_cs": arxiv_cs,
+    "biomimicry": biomimicry,
+    "classic_ir": classic_ir,
+    "pubmedqa": pubmedqa,
+    "reviewer_match": reviewer_match,
+    "scifact_corpus": scifact_corpus,
+    "synergy_openalex": synergy_openalex,
+    "vis": vis,
+}
 
 
 def folder(source: str, progress: Progress | None = None, *, session: Any = None) -> Path:
-    """Return the verified folder of a source's compact files, brought here first if need be.
+    """Return the verified folder of a source's compact files; they are brought or made here first if need be.
 
     Args:
         source: a name of `SOURCES`.
@@ -27,8 +56,35 @@ def folder(source: str, progress: Progress | None = None, *, session: Any = None
 
     Raises:
         UnknownName: for another name.
-        DataError, ConfigError, CacheError: as `manifests.fetch`.
+        DataError: as `manifests.fetch`, for raw files that do not read as such, and for compact files other than the pinned ones.
+        ConfigError, CacheError: as `manifests.fetch`.
     """
     if source not in SOURCES:
         raise UnknownName("source of the open literature", source, SOURCES)
-    return fetch(f"open_{source}", progress, session=session)
+    name = PREFIX + source
+    manifest = load_manifest(name)
+    mirror = mirrored(manifest)
+    if any(state != "ok" and not (mirror and (mirror / path).is_file()) for path, state in verify(name)):
+        _make(source, manifest, fetch_raw(name, progress, session=session), progress or (lambda event: None))
+    return fetch(name, progress, session=session)
+
+
+def _make(source: str, manifest: Manifest, raw: Path, say: Progress) -> None:
+    """Convert a source's raw files; its compact files get their final names when all of them were found right."""
+    place = local_folder(manifest.name)
+    say(f"{manifest.name}: making {len(manifest.files)} files")
+    try:
+        files = SOURCES[source](raw, running_numbers(manifest))
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise DataError(raw, None, f"cannot be read as {source} ({type(error).__name__}: {error})") from error
+    with beside(place / "made", folder=True) as made:
+        for file in manifest.files:
+            (made / file.path).write_bytes(packed(file.path, files[file.path]))
+            if file_state(made / file.path, file.bytes or 0, file.sha256 or "") != "ok":
+                reason = f"{file.path} as made from it is not the published file"
+                raise DataError(
+                    raw, None, reason, "Its rows may be right but packed otherwise, by another version of zlib"
+                )
+        for file in manifest.files:
+            (made / file.path).replace(place / file.path)
+            say(f"{manifest.name}/{file.path}")

@@ -51,18 +51,20 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     for key, paper in sorted(corpus.items()):
         source, area = areas.get(key[4:], ("", ""))
         track = {"area_source": source, "area": area} if area else {}
-        described = {name: value for name, value in paper.items() if name != "surnames"}
-        rows.append(described | {"author_ids": [authors[name] for name in paper["author_ids"]]} | track)
+        rows.append(paper | {"author_ids": [authors[name] for name in paper["author_ids"]]} | track)
     citing = _references(raw / "coastalcph/acl-citations/data", papers)
     within = {key: sorted(f"acl:{name}" for name in names if f"acl:{name}" in corpus) for key, names in citing.items()}
     edges = {(one, key) for key, names in within.items() if key in corpus for one in names if one != key}
-    shared = by_hash(key for key, names in within.items() if len(names) > 1)
     return {
         "papers.jsonl.gz": rows,
         "citations.tsv.gz": [("citing", "cited"), *sorted(edges)],
         "shared_references.tsv.gz": [
             ("reference", "n_citing_total", "citing"),
-            *((f"r{n:05d}", len(citing[key]), " ".join(within[key])) for n, key in enumerate(shared)),
+            *(
+                (f"r{n:05d}", len(citing[key]), " ".join(within[key]))
+                for n, key in enumerate(by_hash(citing))
+                if len(within[key]) > 1
+            ),
         ],
     }
 
@@ -95,7 +97,6 @@ def _papers(path: Path, canonical: Mapping[str, str]) -> Iterator[dict[str, Any]
                 "venue": _VENUES.get(name[0], name[0]) if old else name.split(".")[1].upper(),
                 "volume": key[: 6 if key[0] == "W" else 5] if old else key.rpartition(".")[0],
                 "author_ids": [_person(author, canonical) for author in paper.iter("author")],
-                "surnames": {word for a in paper.iter("author") for word in title_key(a.findtext("last") or "").split()[-1:]},
             }  # fmt: skip
 
 
@@ -140,6 +141,8 @@ def _references(folder: Path, papers: Iterable[Mapping[str, Any]]) -> dict[str, 
         for _, raw in islice(raw_lines(path), 1, None):  # no csv: quotes stand for themselves
             _, _, years, authors, title, names = raw.decode("utf-8").split("\t")
             words = title_key(title).split()
+            if not words:
+                continue
             key = _matched(words, [int(year) for year in years.split("/")], set(title_key(authors).split()), titles)
             citing.setdefault(key or f"t:{' '.join(words)[:120]}", set()).update(names.split(","))
     return citing
@@ -148,12 +151,16 @@ def _references(folder: Path, papers: Iterable[Mapping[str, Any]]) -> dict[str, 
 def _matched(
     words: Sequence[str], years: Sequence[int], authors: set[str], titles: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> str | None:
-    """Return the paper of the longest title that a reference begins with: 4 words or more, a year apart at most, a surname shared."""
+    """Return the paper of the longest title that a reference begins with: 4 words or more, a year apart at most, a surname shared.
+
+    The surname is the last part of the author's key, so of those with an id of the Anthology's own it may be a place.
+    """
     for length in range(len(words), 3, -1):
         near = [
             (apart, paper["paper_id"])
             for paper in titles.get(" ".join(words[:length]), ())
-            if (apart := min(abs(paper["year"] - year) for year in years)) <= 1 and paper["surnames"] & authors
+            if (apart := min(abs(paper["year"] - year) for year in years)) <= 1
+            and any(name.rpartition("-")[2] in authors for name in paper["author_ids"])
         ]
         if near:
             return str(min(near)[1])

@@ -25,7 +25,10 @@ def clean(text: str | None) -> str:
     return _EMAIL.sub("[email]", " ".join((text or "").split()))
 
 
-_ENGLISH = frozenset("the of and in to a is for with that on by as are this from we be an our which".split())
+_ENGLISH = frozenset([
+    "the", "of", "and", "in", "to", "a", "is", "for", "with", "that", "on", "by", "as", "are", "this", "from", "we", "be", "an",
+    "our", "which",
+])  # fmt: skip
 
 
 def is_english(text: str) -> bool:
@@ -54,13 +57,14 @@ def opaque(names: Iterable[str], prefix: str, numbers: Sequence[int]) -> dict[st
     """Return name -> prefix and running number, of equal width.
 
     The published numbers were dealt at random, so that they say nothing of the names; `numbers` has them for the names in
-    sorted order. Without it that order itself numbers them. Raises ValueError where there are not as many names.
+    sorted order. Without it that order itself numbers them. Raises ValueError where there are not as many names as numbers.
     """
     ordered = sorted(set(names))
     if numbers and len(numbers) != len(ordered):
         raise ValueError(f"{len(ordered):,} authors for {len(numbers):,} running numbers")
-    width = len(str(len(ordered) - 1))
-    return {name: f"{prefix}{n:0{width}d}" for name, n in zip(ordered, numbers or range(len(ordered)), strict=True)}
+    dealt = numbers or range(len(ordered))
+    width = len(str(max(dealt, default=0)))
+    return {name: f"{prefix}{number:0{width}d}" for name, number in zip(ordered, dealt, strict=True)}
 
 
 def shared_references(cited: Mapping[str, Iterable[str]], papers: Mapping[str, str]) -> list[tuple[str, ...]]:

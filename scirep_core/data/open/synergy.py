@@ -37,9 +37,14 @@ def synergy_openalex(raw: Path, numbers: Sequence[int] = ()) -> Files:
     authors = opaque((a for work in corpus.values() for a in _authors(work)), "oaa", numbers)
     papers = [
         {
-            "paper_id": _id(key), "title": work["title"], "abstract": work["abstract"], "year": work["publication_year"],
-            "venue": clean((work["host_venue"] or {}).get("display_name")), "type": work["type"],
-            "author_ids": [authors[a] for a in _authors(work)], "cited_by_count": work["cited_by_count"],
+            "paper_id": _id(key),
+            "title": work["title"],
+            "abstract": work["abstract"],
+            "year": work["publication_year"],
+            "venue": clean((work["host_venue"] or {}).get("display_name")),
+            "type": work["type"],
+            "author_ids": [authors[a] for a in _authors(work)],
+            "cited_by_count": work["cited_by_count"],
             "fields": [c["display_name"] for c in work["concepts"] if c["level"] == 0 and float(c["score"]) >= 0.2],
             "topics": [c["display_name"] for c in work["concepts"] if c["level"] > 0 and float(c["score"]) >= 0.3],
             "mesh": sorted({m["descriptor_name"] for m in work["mesh"]}),
@@ -86,7 +91,12 @@ def _abstract(work: Mapping[str, Any]) -> str:
 
 
 def _links(corpus: Mapping[str, Mapping[str, Any]], kind: str) -> list[tuple[str, str]]:
-    return sorted((_id(key), _id(other)) for key, work in corpus.items() for other in work[kind] if other in corpus and other != key)
+    return sorted(
+        (_id(key), _id(other))
+        for key, work in corpus.items()
+        for other in work[kind]
+        if other in corpus and other != key
+    )
 
 
 def _labels(folder: Path, corpus: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
