@@ -191,7 +191,8 @@ def on_source(of: Study, source: str, bases: tuple[str, ...] = ()) -> Study:
     if of.widths:
         raise ConfigError("widths are those of the embedded base: source = embedded")
     own = ("minilm",) if source == "open" else ("specter2_base",)
-    tasks = {"scirepeval": "open", TABLE_3: OPEN_TABLE_3}.get(of.tasks) if source == "open" else of.tasks
+    on_open: dict[str | tuple[str, ...], str | tuple[str, ...]] = {"scirepeval": "open", TABLE_3: OPEN_TABLE_3}
+    tasks = on_open.get(of.tasks) if source == "open" else of.tasks
     if tasks is None:
         raise ConfigError(f"on the open literature nothing stands for the tasks of this study, {of.tasks}")
     references = ("random", "tfidf", *(own if source == "open" else ())) if of.references else ()

@@ -381,5 +381,5 @@ def steps_of_documents(documents: int, tasks: Sequence[TrainTask], mixing: Mixin
     each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(
         sizes
     )
-    rows = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
+    rows: int = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
     return max(1, round(documents / (rows * each)))
