@@ -106,7 +106,7 @@ def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mappi
         )
     if data.source == "open":
         names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
-        known = [load_task(name).data_hash for name in TRAINED]  # type: ignore[union-attr]
+        known = [load_task(name).data_hash for name in TRAINED]
         return known, lambda file: open_tasks(tokens, names, split=split, caps=caps, file=file, **how)
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
     if pairs := [name for name in names if name in SOURCES]:
