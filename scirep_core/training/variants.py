@@ -310,7 +310,12 @@ BUDGETS: dict[str, Budget] = {
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
 real papers; open: a base by name on the open literature, two cores, about twenty minutes a model; published, real: the papers'
-settings, on the embedded literature and on the papers' own collections."""
+settings, on the embedded literature and on the papers' own collections.
+
+Of open: a document of 128 tokens takes a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM; nine
+trainings of a seed are then three hours of two cores. What stands beside a frozen trunk (adapters, fusion, a prefix) works inside
+its layers, so that no trunk's output can be kept for them: every document is encoded in every step. Fusion goes on from adapters
+that have had their own documents."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
