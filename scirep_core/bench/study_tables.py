@@ -139,7 +139,8 @@ MEANT: dict[str, tuple[str, ...]] = {
         "Several vectors beat one where MTL CTRL, Adapters or PALs lie above MTL CLS by Tukey's test, out of train above all; "
         "no significant difference with all of them judged means that the print's 1.5 to 2 points are not there at this size.",
         "The ensemble gains by its members' difference only where it lies above the mean of two MTL CLS, which has its cost.",
-        "One pass is as good as four where it lies no more than a point below MTL CTRL, by interval.",
+        "One pass is as good as four where it lies no more than a point below MTL CTRL, by interval. It reads a token of its own a "
+        "format where the base takes the mean of all; what giving that up costs is in its line too.",
         "Dense labels help where a dense line lies above its own line without them, both having encoded as many documents.",
         "The base at 128 tokens against itself at 256, minilm, says what the cut costs: below half a point it does "
         "not count.",
