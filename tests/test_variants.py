@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
 from scirep_core.training import sets
+from scirep_core.training.batching import plan
 from scirep_core.training.data.pairs import SOURCES
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import (
@@ -21,9 +23,11 @@ from scirep_core.training.variants import (
     PARTITIONS,
     SUBSETS,
     VARIANTS,
+    at_rate,
     budget,
     config,
     of_formats,
+    pilot,
     plain,
     random_partition,
     variant,
@@ -157,3 +161,53 @@ def test_a_base_by_name_is_its_folder():
     found = trained.base("minilm", budget("samples"))
     assert (found.folder / "model.safetensors").is_file()
     assert obtain("Base", 0, budget("samples"), "minilm")[0].encoder == "minilm"  # pooled as its authors do
+
+
+# ---- documents, looks, rates ------------------------------------------------------------------------------------------
+
+
+def test_every_variant_encodes_as_many_documents(base: str):
+    given = replace(budget("tiny", papers=500), documents=2000, looks=4)
+    start = trained.base(base, given)
+    for name in (
+        "MTL CLS",
+        "Adapters",
+        "Fusion",
+        "MTL CTRL on RGN",
+        "MTL CTRL on PRX",
+        "MTL CTRL, proportional batches",
+    ):
+        tasks = sets.examples(start, given, VARIANTS[name])[1]
+        settings = config(name, 0, given, tasks)
+        sizes = {task.name: len(task) for task in tasks}
+        widths = {task.name: 3 if task.kind == "triplet" else 1 for task in tasks}
+        plans = [plan(sizes, settings.batch, settings.mixing, 0, step) for step in range(settings.steps)]
+        seen = sum(len(rows) * widths[task] for rows_of in plans for task, rows in rows_of.items())
+        assert abs(seen - 2000) < 120, name  # a step more or less
+        assert settings.validate_every == -(-settings.steps // 4)
+
+
+def test_the_learning_rate_is_the_one_whose_trial_ends_lowest_on_the_dev_part(base: str):
+    given = replace(
+        budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}), documents=240, looks=2
+    )
+    grid = replace(given, rates=(1e-5, 1e-2, 0.5))
+    said: list[str] = []
+    (made,) = obtain("MTL CTRL", 1, grid, base, said.append)
+    losses = {}
+    for rate in grid.rates:
+        (trial,) = obtain("MTL CLS", 0, replace(at_rate(grid, rate), documents=80), base, make=False)
+        losses[rate] = describe(trial.folder).made["training"]["best"]["loss"]
+    best = min(losses, key=losses.get)
+    how = describe(made.folder).made
+    assert how["train"]["learning_rate"] == best and how["train"]["head_lr"] == 10 * best
+    assert len(set(losses.values())) == 3 and said[-2].startswith(
+        f"MTL CLS on {base}: learning rate {best:g} of dev losses"
+    )
+    curve = how["training"]["curve"]
+    assert [look["step"] for look in curve][-1] == how["train"]["steps"] and len(curve) == 2
+    assert set(curve[0]["validation"]) == set(curve[0]["measures"]) == set(how["dev"])
+    assert obtain("MTL CTRL", 1, at_rate(grid, best), base, make=False) == [made]
+    with pytest.raises(ConfigError, match="what decides is the dev part"):
+        obtain("MTL CTRL", 1, replace(grid, looks=0), base)
+    assert pilot(VARIANTS["PALs"]) == "MTL CLS" and pilot(VARIANTS["Fusion"]) == "Adapters"

@@ -303,7 +303,8 @@ def encoded(model: Conditioned, batch: Batch, config: TrainConfig) -> Tensor:
         return torch.zeros(0)
     device = model.trunk.words.weight.device.type
     with torch.autocast(device, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        return model(batch.packed)
+        vectors: Tensor = model(batch.packed)
+    return vectors
 
 
 def outputs_of(
@@ -388,7 +389,8 @@ def scores_of(outputs: Sequence[Tensor]) -> Tensor:
     if len(outputs) == 1:
         return outputs[0].float()
     query, positive, negative = outputs
-    return ((query - negative).norm(dim=1) - (query - positive).norm(dim=1)).unsqueeze(1)
+    nearer: Tensor = (query - negative).norm(dim=1) - (query - positive).norm(dim=1)
+    return nearer.unsqueeze(1)
 
 
 def measure(task: TrainTask, scores: NDArray[np.float64]) -> float:

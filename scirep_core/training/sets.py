@@ -82,9 +82,10 @@ def read(
 def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mapping[str, Any]) -> tuple[Any, Make]:
     """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
+    from scirep_core.data.open.tasks import TRAINED
     from scirep_core.data.sources import root_of
     from scirep_core.training.data import train_tasks
-    from scirep_core.training.data.opened import TRAINED, open_tasks
+    from scirep_core.training.data.opened import open_tasks
     from scirep_core.training.data.published import published_tasks, read_tasks_config
 
     def root(name: str) -> Path:
@@ -105,7 +106,7 @@ def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mappi
         )
     if data.source == "open":
         names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
-        known = [load_task(name).data_hash for name in TRAINED]  # type: ignore[union-attr]
+        known = [load_task(name).data_hash for name in TRAINED]
         return known, lambda file: open_tasks(tokens, names, split=split, caps=caps, file=file, **how)
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
     if pairs := [name for name in names if name in SOURCES]:

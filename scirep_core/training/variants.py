@@ -310,7 +310,12 @@ BUDGETS: dict[str, Budget] = {
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
 real papers; open: a base by name on the open literature, two cores, about twenty minutes a model; published, real: the papers'
-settings, on the embedded literature and on the papers' own collections."""
+settings, on the embedded literature and on the papers' own collections.
+
+Of open: a document of 128 tokens takes a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM; nine
+trainings of a seed are then three hours of two cores. What stands beside a frozen trunk (adapters, fusion, a prefix) works inside
+its layers, so that no trunk's output can be kept for them: every document is encoded in every step. Fusion goes on from adapters
+that have had their own documents."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
@@ -381,5 +386,5 @@ def steps_of_documents(documents: int, tasks: Sequence[TrainTask], mixing: Mixin
     each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(
         sizes
     )
-    rows = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
+    rows: int = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
     return max(1, round(documents / (rows * each)))
