@@ -20,7 +20,7 @@ import pytest
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
-from scirep_core.results import published
+from scirep_core.results import published, read_results
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
