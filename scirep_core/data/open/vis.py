@@ -52,7 +52,7 @@ def vis(raw: Path, numbers: Sequence[int] = ()) -> Files:
 
 
 def _paper(doi: str, title: str, abstract: str, year: int, venue: str, **known: Any) -> dict[str, Any]:
-    nothing = {
+    nothing: dict[str, Any] = {
         "conference": None, "author_ids": [], "author_keywords": [], "ieee_terms": [],
         "crossref_citations": None, "downloads": None,
     }  # fmt: skip
