@@ -27,7 +27,7 @@ def clean(text: str | None) -> str:
 
 _ENGLISH = frozenset([
     "the", "of", "and", "in", "to", "a", "is", "for", "with", "that", "on", "by", "as", "are", "this", "from", "we", "be", "an",
-    "our", "which",
+    "our", "it",
 ])  # fmt: skip
 
 
