@@ -9,6 +9,7 @@ import zipfile
 from ast import literal_eval
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from scirep_core.data.open.compact import Files, clean
 from scirep_core.kit.records import parse_line, raw_lines, read_json
@@ -67,7 +68,7 @@ def scifact_corpus(raw: Path, _: Sequence[int] = ()) -> Files:
     with zipfile.ZipFile(raw / "sumithra-p-v/claimverifier/data/scifact.zip") as container:
         table = io.TextIOWrapper(container.open("corpus_train.csv"), encoding="utf-8", newline="")
         rows = list(csv.DictReader(table))
-    docs = []
+    docs: list[dict[str, Any]] = []
     for row in rows:
         sentences = [clean(literal_eval(t)) for t in _STRING.findall(row["abstract"])]
         docs.append({"doc_id": row["doc_id"], "title": clean(row["title"]), "abstract": sentences})

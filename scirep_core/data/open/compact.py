@@ -27,7 +27,7 @@ def clean(text: str | None) -> str:
 
 _ENGLISH = frozenset([
     "the", "of", "and", "in", "to", "a", "is", "for", "with", "that", "on", "by", "as", "are", "this", "from", "we", "be", "an",
-    "our", "which",
+    "our", "it", "which",
 ])  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def shared_references(cited: Mapping[str, Iterable[str]], papers: Mapping[str, s
     """
     citing: dict[str, list[str]] = {}
     for paper, references in cited.items():
-        for reference in {r for r in references if papers.get(r) != paper}:
+        for reference in set(references):
             citing.setdefault(reference, []).append(paper)
     shared = by_hash(r for r, by in citing.items() if len(by) > 1)
     rows = ((f"r{n:05d}", papers.get(r, "-"), " ".join(sorted(citing[r]))) for n, r in enumerate(shared))

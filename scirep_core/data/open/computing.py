@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.open.compact import Files, by_hash, clean, opaque, title_key
+from scirep_core.data.open.compact import Files, by_hash, clean, is_english, opaque, title_key
 from scirep_core.kit.records import read_csv, read_jsonl, read_object
 
 _SAMPLE = {"cs.AI": 4500, "cs.CL": 4500, "cs.CV": 4500}
@@ -14,7 +14,7 @@ _OTHER = 1500  # of any other primary category
 
 
 def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
-    """Papers with an abstract of 150 characters or more, once a title, as first announced.
+    """Papers with an English abstract of 150 characters or more, once a title, as first announced.
 
     A sample by the smallest SHA-256 of the identifier: at most 4,500 of each of the three largest primary categories, 1,500 of
     any other.
@@ -34,7 +34,7 @@ def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
     primary: dict[str, list[str]] = {}
     for key, paper in sorted(papers.items()):
         title = title_key(paper["title"])
-        if len(paper["abstract"]) >= 150 and title not in titles:
+        if len(paper["abstract"]) >= 150 and is_english(paper["abstract"]) and title not in titles:
             titles.add(title)
             primary.setdefault(paper["primary"], []).append(key)
     sample = [k for name, keys in primary.items() for k in by_hash(keys)[: _SAMPLE.get(name, _OTHER)]]
@@ -52,7 +52,7 @@ def reviewer_match(raw: Path, numbers: Sequence[int] = ()) -> Files:
         })  # fmt: skip
     names = opaque((path.stem for path in folder.glob("participants/*.json")), "p", numbers)
     have = {paper["paper_id"] for paper in papers}
-    profiles = [
+    profiles: list[dict[str, Any]] = [
         {"participant": name, "papers": [key for row in read_object(folder / f"participants/{author}.json")["papers"]
                                          if (key := f"s2:{row['paperId']}") in have]}
         for author, name in names.items()

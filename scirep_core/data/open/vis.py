@@ -39,20 +39,20 @@ def vis(raw: Path, numbers: Sequence[int] = ()) -> Files:
     corpus = dict(sorted(corpus.items()))
     authors = opaque((name for paper in corpus.values() for name in paper["author_ids"]), "visa", numbers)
     references = {
-        key: [doi for doi in cited[key[4:]]["citedPapers"].split(";") if doi.startswith("10.")]
+        key: [doi for doi in cited[key[4:]]["citedPapers"].split(";") if doi.startswith("10.") and f"vis:{doi}" != key]
         for key in corpus
         if key[4:] in cited
     }
     edges = {(key, f"vis:{doi}") for key, dois in references.items() for doi in dois}
     return {
         "papers.jsonl.gz": [p | {"author_ids": [authors[name] for name in p["author_ids"]]} for p in corpus.values()],
-        "citations.tsv.gz": [("citing", "cited"), *sorted((a, b) for a, b in edges if b in corpus and a != b)],
+        "citations.tsv.gz": [("citing", "cited"), *sorted((a, b) for a, b in edges if b in corpus)],
         "shared_references.tsv.gz": shared_references(references, {key[4:]: key for key in corpus}),
     }
 
 
 def _paper(doi: str, title: str, abstract: str, year: int, venue: str, **known: Any) -> dict[str, Any]:
-    nothing = {
+    nothing: dict[str, Any] = {
         "conference": None, "author_ids": [], "author_keywords": [], "ieee_terms": [],
         "crossref_citations": None, "downloads": None,
     }  # fmt: skip
