@@ -7,7 +7,7 @@ const ORDERS = ["task", "first", "second", "difference"];
 
 const one = (x) => x.toFixed(1).replace(/^-(?=0\.0$)/, "");
 const signed = (x) => `${x > 0.05 ? "+" : x < -0.05 ? "\u2212" : ""}${Math.abs(x).toFixed(1)}`;
-const WORDS = { ahead: "ahead", behind: "behind", open: "not settled", same: "the same system", none: "no paired difference" };
+const WORDS = { ahead: "ahead", behind: "behind", open: "no significant difference", same: "the same system", none: "no paired difference" };
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
@@ -146,7 +146,7 @@ function render({ model, el }) {
     const without = rows.length - of;
     if (!of) return `No paired difference of ${a} and ${b} was recorded here.`;
     return `${a} − ${b}: the interval lies above 0 on ${ahead} of ${of} ${of === 1 ? "score" : "scores"}, below 0 on ${behind}; `
-      + `${open} ${open === 1 ? "is" : "are"} not settled.${without ? ` ${without} without a paired difference.` : ""}`;
+      + `${open} ${open === 1 ? "has" : "have"} no significant difference.${without ? ` ${without} without a paired difference.` : ""}`;
   }
 
   // ---- acting --------------------------------------------------------------------------------------------------

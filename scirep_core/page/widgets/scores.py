@@ -5,7 +5,7 @@ a reader chooses two systems, sees both scores of each task, and their paired di
 
     d = score(first) - score(second), 95 % interval from resamples that both systems share
 
-which is settled where the interval leaves out 0. Scores and differences are Result rows that a chapter recorded: nothing
+which is significant where the interval leaves out 0. Scores and differences are Result rows that a chapter recorded: nothing
 is computed in the page, and a pair without a recorded difference shows none. The browser half is `scores.js`, the plain
 table for readers without script `fallback`.
 """
