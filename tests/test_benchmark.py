@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from scirep_core import results
 from scirep_core.bench import benchmark, score_cache, scoring
 from scirep_core.bench.benchmark import Question, averages, units
+from scirep_core.bench.suites import SPECS
 from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.folder import write_folder
@@ -36,10 +37,11 @@ def test_suites_hold_tasks_that_exist():
     sizes = {name: len(tasks) for name, tasks in benchmark.SUITES.items()}
     assert sizes == {
         "scirepeval": 23, "scirepeval-v1": 24, "scidocs": 6, "mdcr": 1, "samples": 10, "embedded-all": 27, "scimult": 21,
+        "open": 26,
     }  # fmt: skip
     for tasks in benchmark.SUITES.values():
         assert len(set(tasks)) == len(tasks)
-        assert all(name in TASKS or name.startswith("sample/") for name in tasks)
+        assert all(name in SPECS or name.startswith("sample/") for name in tasks)
 
 
 def test_an_unknown_suite_names_the_nearest():
