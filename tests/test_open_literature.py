@@ -235,7 +235,8 @@ def test_synergy(tmp_path: Path) -> None:
     assert list(made["related_works.tsv.gz"])[1:] == [("oa:W9", "oa:W10")]
     assert list(made["review_labels.tsv.gz"])[1:] == [("Moss_2000", "oa:W10", "0"), ("Moss_2000", "oa:W9", "1")]
     assert made["reviews.jsonl.gz"][0]["openalex"] == "oa:W5"
-    assert list(made["shared_references.tsv.gz"])[1:] == [("r00000", "-", "oa:W10 oa:W9")]
+    shared = list(made["shared_references.tsv.gz"])[1:]  # one to itself too, as published
+    assert shared == [("r00000", "oa:W9", "oa:W10 oa:W9"), ("r00001", "-", "oa:W10 oa:W9")]
 
 
 def test_vis(tmp_path: Path) -> None:
