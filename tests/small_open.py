@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scirep_core.data.open import corpora, heldout, pairs, tasks
+from scirep_core.data.open import SOURCES, corpora, heldout, pairs, tasks
 from scirep_core.data.task import Collection, Task
 from scirep_core.kit.records import Paper
 
@@ -62,7 +62,7 @@ def _linked(folder: Path, corpus: str, prefix: str, more: Callable[[int], dict[s
 
 def write(root: Path) -> None:
     """Write the compact files of all nine sources, and the other files that are read beside them."""
-    for name in tasks.COMPACT:
+    for name in SOURCES:
         (root / name).mkdir(parents=True)
     acl = _linked(root / "acl_graph", "acl", "acl", lambda i: {"area": "Generation", "area_source": "ACL2020"})
     _jsonl(root / "acl_graph" / "papers.jsonl.gz", acl)

@@ -17,9 +17,9 @@ from small_tasks import all_tasks, vectors
 from threadpoolctl import threadpool_limits
 
 from scirep_core import results
-from scirep_core.bench import benchmark, score_cache, scoring
-from scirep_core.bench.benchmark import Question, averages, units
-from scirep_core.bench.suites import SPECS
+from scirep_core.bench import given, score_cache, scoring, suites
+from scirep_core.bench.score_cache import Question
+from scirep_core.bench.suites import SPECS, averages, units
 from scirep_core.bench.systems import System
 from scirep_core.data import TASKS
 from scirep_core.data.folder import write_folder

@@ -161,7 +161,9 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
         "sample/pub_year": "ahead",
         "scirepeval/drsm": "behind",
     }
-    assert told(page) == "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 has no significant difference."
+    assert told(page) == (
+        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 has no significant difference."
+    )
     cell = page.locator("tr[data-task='sample/fos'] .sco-gap").inner_text().split("\n")
     assert cell == ["+6.0", "+4.0 to +7.5", "ahead"]
     page.get_by_role("button", name="Swap").click()

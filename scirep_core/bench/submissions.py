@@ -28,7 +28,8 @@ from scirep_core.bench.suites import AVERAGES, SPECS, averages
 from scirep_core.data import PAPERS, load_task
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.manifests import local_folder
-from scirep_core.data.open.tasks import BESIDE, COMPACT
+from scirep_core.data.open import SOURCES
+from scirep_core.data.open.tasks import BESIDE
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import real_parts
@@ -121,7 +122,7 @@ def _at_hand(task: str, source: str, papers: int, seed: int) -> Task | FacetColl
     if task in SAMPLES:
         manifests = [SAMPLES[task].manifest]
     elif source == "open":
-        manifests = [*BESIDE, *(f"open_{one}" for one in COMPACT)]
+        manifests = [*BESIDE, *(f"open_{one}" for one in SOURCES)]
     else:
         manifests = list(real_parts(TASKS[task])) if source == "real" else []
     if not os.environ.get("SCIREP_DATA_MIRROR") and not all(local_folder(name).exists() for name in manifests):

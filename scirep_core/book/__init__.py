@@ -160,7 +160,9 @@ def _renumber_widgets(notebook: dict[str, Any]) -> dict[str, Any]:
 
 def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
     """Return the table of contents: one part per paper that has a chapter, its landing page first."""
-    parts = [{"caption": "About", "chapters": [{"file": "how-to-read"}, {"file": "coverage"}, {"file": "published-run"}]}]
+    parts = [
+        {"caption": "About", "chapters": [{"file": "how-to-read"}, {"file": "coverage"}, {"file": "published-run"}]}
+    ]
     for part, caption in PARTS.items():
         pages = [{"file": c.page, "title": c.title} for c in found if c.part == part]
         if pages:

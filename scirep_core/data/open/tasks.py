@@ -17,7 +17,7 @@ from typing import NamedTuple
 from scirep_core.data import folder as task_folder
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.manifests import load_manifest
-from scirep_core.data.open import folder, heldout, pairs, training
+from scirep_core.data.open import SOURCES, folder, heldout, pairs, training
 from scirep_core.data.open.training import Made
 from scirep_core.data.sources import sealed
 from scirep_core.data.task import FewShot, Task, TaskType
@@ -25,9 +25,6 @@ from scirep_core.kit.errors import DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.store import home, sha256_file, stable_hash
 
-COMPACT = ("acl_graph", "arxiv_cs", "biomimicry", "classic_ir", "pubmedqa", "reviewer_match", "scifact_corpus",
-           "synergy_openalex", "vis")  # fmt: skip
-"""Sources of compact files."""
 BESIDE = ("neighbours_sample", "scifact_sample", "csfcube", "drsm", "scirepeval_sample", "s2and_sample")
 """Other collections that tasks, or the leak rule, read."""
 
@@ -200,7 +197,7 @@ def _task(name: str) -> Task:
 @functools.cache
 def _key() -> str:
     rules = sorted(Path(__file__).parent.glob("*.py"))
-    compact = [path for source in COMPACT for path in sorted(folder(source).glob("*.gz"))]
+    compact = [path for source in SOURCES for path in sorted(folder(source).glob("*.gz"))]
     beside = {name: [[file.path, file.sha256] for file in load_manifest(name).files] for name in BESIDE}
     return stable_hash([{path.name: sha256_file(path) for path in rules},
                         [[path.parent.name, path.name, sha256_file(path)] for path in compact], beside])[:12]  # fmt: skip
