@@ -17,7 +17,7 @@ import rehearsal_hub
 from scirep_core.data.manifests import load_manifest
 from scirep_core.encoders import ENCODERS
 
-PAPERS = 300
+PAPERS = 1000
 PLACES = 10
 MODELS = "scibert,specter,scincl,specter2_base,specter2,e5,mpnet"
 TABLES = {
