@@ -29,6 +29,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
+    "scirepeval/tasks": {"papers": 400},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
