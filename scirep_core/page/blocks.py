@@ -171,7 +171,9 @@ def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
     log: bool,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
-    height = 1.0 + 0.2 * len(lines) * (1 + len(kinds))
+    beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
+    deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
+    height = 1.0 + len(lines) * (0.1 + 0.2 * max(beside, deep))
     figure, panels = report.subplots(
         1, len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
