@@ -263,7 +263,8 @@ def test_sizes_stand_on_a_logarithmic_axis_and_thousands_are_set_apart(chapter, 
     shown, drawn = exhibit([], [row(value=12345.6)], printed=()), []
     chapter.table("T", shown, decimals=0)
     chapter.say("{{ size|n(1) }}", size=row(value=12345.6))
-    assert ">12,346</a>" in parts[0] and ">12,345.6</a>" in parts[1]
+    chapter.say("{{ year|n(0) }}", year=row(value=1996.0))
+    assert ">12,346</a>" in parts[0] and ">12,345.6</a>" in parts[1] and ">1996</a>" in parts[2]
     monkeypatch.setattr(Chapter, "drawn", lambda self, name, figure, *rest: drawn.append(figure) or "")
     for log in (True, False):
         chapter.forest("f", shown, title="t", axis="a", alt="b", log=log)

@@ -64,7 +64,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
-        return Markup(grouped(link(_there(row), decimals, sign)))
+        return Markup(grouped(link(_there(row), decimals, sign), 5))
 
     def with_interval(row: Result | None, decimals: int = 1, sign: bool = False) -> Markup:
         return Markup(f"{number(row, decimals, sign)} {interval(_there(row), decimals)}".strip())
