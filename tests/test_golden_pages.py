@@ -256,7 +256,7 @@ def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
     lines = page(name, **PAGES[name])
     (paper,) = [line for line in lines if line.startswith("The paper says")]
     (real,) = [line for line in lines if line.startswith("Real papers say")]
-    assert "80446 papers" in paper
+    assert "80,446 papers" in paper
     assert "4 have the text of another, so some first places are ties" in real and real.endswith("does not hold proof")
     assert "2 of 7 collections are at hand in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
 
