@@ -28,13 +28,11 @@ from scirep_core.data.task import (
     Triples,
 )
 from scirep_core.evaluators.changed import collection
-from scirep_core.exhibits import counting, distributions, scimult_tasks, scirepeval_domains
-from scirep_core.exhibits import scirepeval_tasks as tasks
+from scirep_core.exhibits import counting, distributions, scimult_tasks
 from scirep_core.exhibits.counting import Gathered
 from scirep_core.exhibits.neighbours_shared import COLLECTIONS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
-from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup, table
 
 PAPERS = (
@@ -78,7 +76,7 @@ NAMES = {
     "p": LabelText("p", "pars"),
 }
 FINE = task("scimult/geography", LabelSpace({"1": ("s", "c"), "2": ("b",)}, NAMES, {"1": ("s",), "2": ("c",)}))
-EVERY = (FOS, DRSM, YEAR, RELISH, SEARCH, AUTHORS, REVIEWERS, COLLECTION, TRIPLES, POOL, FINE)
+SCIREPEVAL = [name for name, spec in TASKS.items() if {"V1-T1", "V2-T1"} & set(spec.rows)]
 
 
 @pytest.fixture
@@ -104,7 +102,7 @@ def test_table_1_has_a_row_for_every_task_of_its_version():
         formats = [p.value for (_, column), p in printed.items() if column == "format"]
         assert len(formats) == count
         assert set(formats) == {"CLF", "RGN", "PRX", "SRCH"}
-    for name in tasks.WANTED:
+    for name in SCIREPEVAL:
         title = TASKS[name].title
         assert (title, "metric") in lookup("V2-T1") or (title.removeprefix("SciDocs "), "metric") in lookup("V1-T1")
 
@@ -113,7 +111,7 @@ def test_printed_sizes_are_those_of_the_inventory():
     names = {"train": "train", "test": "test", "train queries": "train_queries", "train pairs": "train_pairs", "queries": "queries",
              "pairs": "pairs", "clusters": "clusters", "signatures": "signatures"}  # fmt: skip
     compared = 0
-    for name in tasks.WANTED:
+    for name in SCIREPEVAL:
         spec, v2 = TASKS[name], lookup("V2-T1")
         for column, key in names.items():
             if (spec.title, column) in v2 and key in spec.expect:
@@ -136,46 +134,8 @@ def test_printed_tables_add_up():
     assert len(fields) == 19 * 3
     assert {key: p.value for key, p in fields.items()} == {key: p.value for key, p in lookup("V1-T8").items()}
     for field in dict.fromkeys(row for row, _ in fields):
-        a, b, ratio = (
-            fields[field, c].number for c in (scirepeval_domains.A, scirepeval_domains.B, scirepeval_domains.RATIO)
-        )
+        a, b, ratio = (fields[field, c].number for c in ("SciRepEval (A)", "SciDocs (B)", "Increase Ratio (A/B)"))
         assert round(a / b) == ratio
-
-
-def test_what_the_printed_words_say_follows_from_the_printed_numbers(chapter):
-    scirepeval_domains.domains(chapter, [])
-    rows = {r["metric"]: r["value"] for r in map(json.loads, (chapter.folder / "rows.jsonl").read_text().splitlines())}
-    assert rows["mean of the ratios"] == pytest.approx(105.73, abs=0.01)
-    assert rows["share of Medicine and Computer Science in B, %"] == pytest.approx(68.31, abs=0.01)
-    assert rows["ratio of the sums"] == pytest.approx(20.72, abs=0.01)
-    said = text_of(chapter)
-    assert "19 of 19 printed ratios are A/B rounded" in said
-    assert "105.7 (cut, not rounded)" in said
-    assert "embedded literature the mean ratio" not in said  # there are no live rows to say that of
-
-
-def test_versions_are_compared_cell_by_cell(chapter):
-    tasks.versions(chapter)
-    said = text_of(chapter)
-    assert "Biomimicry, test: 11,057 in v1, 10,991 in v2" in said
-    assert "Highly Influential Citations, pairs: 54,255 in v1, 58,255 in v2" in said
-    assert "Only v2 has NFCorpus, RELISH; only v1 has Feeds Title, Feeds-1, Feeds-M" in said
-    assert said.count(", as its caption says") == 2
-
-
-def test_misprints_are_named_from_the_numbers(chapter, monkeypatch):
-    tasks.misprints(chapter)
-    said = text_of(chapter)
-    assert "68,968 clusters of 10,942" in said
-    assert "2,991 papers apart, with SciRepEval's rows swapped 69" in said
-    assert "nDGC" in said
-    swapped = dict(lookup("V2-T1"))
-    a, b = ("S2AND", "clusters"), ("S2AND", "signatures")
-    swapped[a], swapped[b] = swapped[b], swapped[a]
-    monkeypatch.setattr(tasks, "lookup", lambda exhibit: swapped if exhibit == "V2-T1" else lookup(exhibit))
-    chapter.page.clear()
-    tasks.misprints(chapter)
-    assert "S2AND" not in text_of(chapter)
 
 
 @pytest.mark.parametrize(
@@ -184,15 +144,6 @@ def test_misprints_are_named_from_the_numbers(chapter, monkeypatch):
 )
 def test_rounded_statements_stand_for_a_range(value, bounds):
     assert Printed("p", "e", "r", "c", value, "", "").bounds == pytest.approx(bounds)
-
-
-def test_print_and_release_differ_where_rounding_cannot_explain_it(chapter):
-    tasks.released(chapter)
-    said = text_of(chapter)
-    assert "25 of 30 sizes agree" in said
-    for line in ("printed 471, released 472", "printed 8,438, released 10.9k", "printed 528,497, released 478k",
-                 "printed 23,540, released 21.3k", "printed 25,003, released 20k"):  # fmt: skip
-        assert line in said
 
 
 # ---- counting --------------------------------------------------------------------------------------------------------
@@ -207,33 +158,6 @@ def test_counts_of_every_type():
     assert found(AUTHORS) == {"signatures": 3, "clusters": 1}  # a mention of nobody known is no cluster
     assert found(COLLECTION) == {"papers": 4}
     assert found(TRIPLES) == {"train": 2, "queries": 1}
-
-
-def test_test_sets_are_counted_as_the_print_counts_them():
-    def printed(task):
-        return {name: value for name, value, _ in tasks.as_printed(task)}
-
-    assert printed(FOS) == {"test": 1}  # gold alone
-    assert printed(DRSM) == {"test silver": 2, "test gold": 1}
-    assert printed(YEAR) == {"test": 2}
-    assert printed(task("sample/drsm", DRSM.payload, "classification")) == {"papers": 3}
-
-
-def test_the_explorer_and_table_1_count_the_same_things_as_print(chapter):
-    names = (*tasks.TRAINING, "scirepeval/drsm", "scirepeval/biomimicry", "scirepeval/relish")
-    chapter.parameters["papers"] = 400  # of fewer, no author's papers are left to validate on
-    gathered = counting.gather(chapter, names)
-    rows = chapter.record(tasks.measure(chapter, gathered))
-    table, v2 = counting.by_count(rows), lookup("V2-T1")
-    shown = {one["name"]: one["sizes"] for one in counting.explorer(chapter, gathered, rows)._view["tasks"]}
-    for name in names:
-        said = {
-            p.number: table[name, column].value
-            for (title, column), p in v2.items()
-            if title == TASKS[name].title and (name, column) in table
-        }
-        assert said and {printed: ours for _, ours, printed in shown[name] if printed in said} == said, name
-        assert all(ours is not None for _, ours, printed in shown[name] if printed is not None), name
 
 
 def test_labels_and_scores_are_shares_of_papers_and_pairs():
@@ -330,64 +254,17 @@ def test_two_papers_on_the_same_data_are_compared(chapter):
 # ---- pages -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_number_shown_has_a_row_or_a_source(chapter):
-    gathered = Gathered({t.name: t for t in EVERY if t.name.startswith("scirepeval")}, {})
-    chapter.parameters["data"] = "folder"
-    rows = chapter.record(tasks.measure_tasks(gathered))
-    tasks.table1(chapter, rows)
-    tasks.per_query(chapter, rows)
-    tasks.inputs(chapter, gathered)
-    scirepeval_domains.draw_domains(chapter, [])
-    for draw in (distributions.draw_lengths, distributions.draw_labels, distributions.draw_scores):
-        draw(chapter, rows)
-    stored = {r["id"] for r in map(json.loads, (chapter.folder / "rows.jsonl").read_text().splitlines())}
-    linked = [n for n in chapter.shown.values() if isinstance(n, Result)]
-    assert linked
-    assert {n.id for n in linked if n.kind == "live"} <= stored
-    page = "\n".join(chapter.page)
-    assert "2,328,179" in page
-    assert re.search(r"10,991</a><br><small>v1:</small> <a [^>]*>11,057</a>", page)  # v1's size where it differs
-    assert "n = 3 papers a task" in text_of(chapter) and "pairs a task" in text_of(chapter)
-    for figure in (chapter.folder / "figures").glob("*-live.json"):
-        assert json.loads(figure.read_text())["alt"]
-    assert {p.stem for p in (chapter.folder / "figures").glob("*.svg")} >= {
-        "fields",
-        "lengths-live",
-        "labels-live",
-        "scores-live",
-    }
-
-
-def test_inputs_are_the_printed_formats_on_a_record(chapter):
-    assert (
-        tasks.model_input("CLF", PAPERS[0])
-        == "[CLF] Parsing with stacks [SEP] Parsing is slow. We use a stack. It is fast."
-    )
-    assert tasks.model_input("PRX", Paper("1", "T", "A", 2019, venue="V")) == "[PRX] T [SEP] A [SEP] V [SEP] 2019"
-    assert tasks.model_input("RGN", PAPERS[3]) == "[RGN] Bird song"
-    tasks.inputs(chapter, Gathered({t.name: t for t in (DRSM, SEARCH)}, {}))
-    said = text_of(chapter)
-    assert "[CLF] Parsing with stacks" in said
-    assert "[QRY] stacks" in said
-    assert "no task of this form is at hand" in said  # regression and proximity
-    assert "The codes of 4 of 4 task forms" in said
-    assert "keeps 0 of 4 whole" in said
-
-
 def test_nothing_at_hand_is_said_and_breaks_nothing(chapter, monkeypatch):
-    for module in (counting, tasks, scimult_tasks):
+    for module in (counting, scimult_tasks):
         monkeypatch.setattr(module, "recorded", lambda name: [])
     nothing = Gathered(
         {}, {"scirepeval/fos": "67 of 67 files are not here", "scirepeval/drsm": "67 of 67 files are not here"}
     )
     counting.say_absent(chapter, nothing)
-    tasks.table1(chapter, [])
-    tasks.inputs(chapter, nothing)
     scimult_tasks.sizes(chapter, [])
     scimult_tasks.matching(chapter, [])
     scimult_tasks.draw_labels(chapter, [])
-    for draw in (distributions.draw_lengths, distributions.draw_labels, distributions.draw_scores):
-        draw(chapter, [])
+    distributions.draw_lengths(chapter, [])
     said = text_of(chapter)
     assert "2 tasks are not at hand; 0 are" in said
     assert said.count("67 of 67 files") == 1  # one line for one reason

@@ -7,16 +7,21 @@ After a change that is meant, write the files anew and read the diff: SCIREP_GOL
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from scirep_core.data import load_task
+from scirep_core.data.sources import literature
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
@@ -29,6 +34,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
+    "scirepeval/tasks": {"papers": 400},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -250,7 +256,7 @@ def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
     lines = page(name, **PAGES[name])
     (paper,) = [line for line in lines if line.startswith("The paper says")]
     (real,) = [line for line in lines if line.startswith("Real papers say")]
-    assert "80446 papers" in paper
+    assert "80,446 papers" in paper
     assert "4 have the text of another, so some first places are ties" in real and real.endswith("does not hold proof")
     assert "2 of 7 collections are at hand in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
 
@@ -429,3 +435,42 @@ def test_without_recorded_rows_the_embedding_space_says_nothing_of_real_papers(p
     changed(monkeypatch, lambda row: None)
     lines = page("neighbours/embedding_space", **PAGES["neighbours/embedding_space"])
     assert not any("MiniLM" in line or line.startswith("Real papers say") or "holds" in line for line in lines)
+
+
+def test_other_sizes_and_totals_would_be_said_otherwise(page, monkeypatch) -> None:
+    reprint(
+        monkeypatch,
+        V2_T1={("S2AND", "clusters"): "1000", ("SciDocs MAG", "test"): "25003", ("SciDocs MeSH Diseases", "test"): "23540"},
+        SR_HUB={("Fields of study (FoS)", "test"): "471", ("Search", "train queries"): "528k", ("SciDocs MAG", "test"): "25k",
+                ("SciDocs MeSH Diseases", "test"): "23.5k", ("h-Index of Authors", "test"): "8.4k"},
+        V1_C7={("multi-format training", "training instances, millions"): "3.6"},
+    )  # fmt: skip
+    lines = page("scirepeval/tasks", **PAGES["scirepeval/tasks"])
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "30 of 30 sizes agree" in real and "Farthest off" not in real and real.endswith("holds proof")
+    assert any("so this does not fit. Together" in line for line in lines)
+    assert not any("S2AND is printed" in line or "SciMult prints" in line for line in lines)
+
+
+def test_citations_of_citations_and_training_instances_are_those_of_the_data(page, tmp_path) -> None:
+    page("scirepeval/tasks", **PAGES["scirepeval/tasks"])
+    rows = {(row.task, row.metric): row for row in read_results(tmp_path / "chapter" / "rows.jsonl")}
+    task, of = load_task("scirepeval/scidocs_cite", "embedded", 400), literature(400, 0)
+    place = {of.paper_id(i): i for i in range(len(of))}
+    cites = np.zeros((len(of), len(of)), dtype=int)
+    for i in range(len(of)):
+        cites[i, of.cites.of(i)] = 1
+    linked = {(True, False): "cited", (True, True): "cited, and second hand", (False, True): "second hand alone"}
+    beyond, tally = cites @ cites > 0, Counter()
+    for pair in task.payload.rows:
+        at = place[pair.query_id], place[pair.cand_id]
+        tally["positive" if pair.score else "negative", linked.get((bool(cites[at]), bool(beyond[at])), "neither")] += 1
+    for grade, kind in itertools.product(("positive", "negative"), (*linked.values(), "neither")):
+        total = sum(count for (of_grade, _), count in tally.items() if of_grade == grade)
+        assert rows[task.name, f"{grade} pairs, {kind}, %"].value == pytest.approx(100 * tally[grade, kind] / total)
+    assert tally["negative", "second hand alone"] > 0 == tally["positive", "neither"]
+    triplets = rows["scirepeval/cite_prediction", "training instances"]
+    searches = rows["scirepeval/search", "training instances"]
+    assert triplets.value == triplets.n and searches.n < searches.value <= 5 * searches.n
+    assert rows["scirepeval/fos", "test"].value < rows["scirepeval/fos", "train"].value  # gold alone
+    assert rows["scirepeval/drsm", "test silver"].value > 0 and rows["scirepeval/drsm", "test gold"].value > 0

@@ -259,6 +259,27 @@ def test_a_forest_opens_with_its_conclusion_and_carries_its_numbers(chapter, par
     assert (tmp_path / "chapter" / "figures" / "stages-invented.csv").is_file() and folded.startswith("<details")
 
 
+def test_sizes_stand_on_a_logarithmic_axis_and_thousands_are_set_apart(chapter, parts, monkeypatch):
+    shown, drawn = exhibit([], [row(value=12345.6)], printed=()), []
+    chapter.table("T", shown, decimals=0)
+    chapter.say("{{ size|n(1) }}", size=row(value=12345.6))
+    chapter.say("{{ year|n(0) }}", year=row(value=1996.0))
+    assert ">12,346</a>" in parts[0] and ">12,345.6</a>" in parts[1] and ">1996</a>" in parts[2]
+    monkeypatch.setattr(Chapter, "drawn", lambda self, name, figure, *rest: drawn.append(figure) or "")
+    for log in (True, False):
+        chapter.forest("f", shown, title="t", axis="a", alt="b", log=log)
+    assert [figure.axes[0].get_xscale() for figure in drawn] == ["log", "linear"]
+
+
+def test_a_forest_is_as_high_as_its_fullest_panel_and_its_names_need(chapter, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Chapter, "drawn", lambda self, name, figure, *rest: drawn.append(figure.get_figheight()) or "")
+    beside, apart = exhibit([], [row()]), exhibit([], [row(metric="kendall")])
+    for shown, labels in ((beside, {}), (apart, {}), (apart, {"background": "back\nground"})):
+        chapter.forest("f", shown, ["background"], title="t", axis="a", alt="b", labels=labels)
+    assert drawn[0] == drawn[2] > drawn[1]
+
+
 def test_what_is_folded_has_invented_papers_folded_once_more(chapter, parts):
     both, alone = exhibit([row(source="embedded", n=7)], [row()]), exhibit([row(source="embedded", n=7)], printed=())
     for shown in (both, alone):

@@ -105,7 +105,7 @@ def _cell(
     if number is None:
         return ""
     printed = exhibit.printed.get((line, column))
-    shown = chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals)
+    shown = report.grouped(chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals), 5)
     if callable(best):
         return f"<strong>{shown}</strong>" if best(line, number) else shown
     highest = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)
@@ -118,7 +118,8 @@ def _cell(
 @report.styled
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
-    title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, note: str = "", summary: str = "",
+    title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
+    note: str = "", summary: str = "",
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -127,6 +128,7 @@ def forest(
         axis: what the values are, with their unit.
         alt: what is seen, for who cannot see it.
         zero: whether a line marks 0, as for differences.
+        log: whether the axis is logarithmic, as for sizes.
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
     """
@@ -137,7 +139,7 @@ def forest(
         if not there:
             continue
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero)
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log)
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
@@ -166,9 +168,12 @@ def _plain(name: Any) -> str:
 
 
 def _forest(
-    kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool
+    kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
+    log: bool,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
-    height = 1.0 + 0.2 * len(lines) * (1 + len(kinds))
+    beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
+    deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
+    height = 1.0 + len(lines) * (0.1 + 0.2 * max(beside, deep))
     figure, panels = report.subplots(
         1, len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
@@ -190,6 +195,8 @@ def _forest(
             ax.plot([*map(value_of, marks.values())], at, linestyle="none", clip_on=not at, label=kind, **look)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
+        if log:
+            ax.set_xscale("log")
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.6, len(lines) - 0.4)

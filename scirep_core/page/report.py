@@ -136,9 +136,14 @@ def table(
     )
 
 
-def grouped(cell: str) -> str:
-    """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are."""
-    return re.sub(r">(\d{4,})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
+def grouped(cell: str, digits: int = 4) -> str:
+    """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are.
+
+    Args:
+        cell: HTML.
+        digits: that a number has at least; 5 where it may be a year.
+    """
+    return re.sub(rf">(\d{{{digits},}})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
 
 
 def interval(low: float | None, high: float | None, decimals: int = 1) -> str:

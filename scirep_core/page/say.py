@@ -22,6 +22,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from scirep_core.page.report import grouped
 from scirep_core.page.rows import Number, way
 from scirep_core.results import Result
 
@@ -63,7 +64,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
-        return Markup(link(_there(row), decimals, sign))
+        return Markup(grouped(link(_there(row), decimals, sign), 5))
 
     def with_interval(row: Result | None, decimals: int = 1, sign: bool = False) -> Markup:
         return Markup(f"{number(row, decimals, sign)} {interval(_there(row), decimals)}".strip())
