@@ -30,6 +30,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "beyond/leaderboard": {},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
