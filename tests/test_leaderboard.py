@@ -325,7 +325,7 @@ def test_a_ranking_is_the_widest_of_its_task_and_source(board: lb.Board):
     first = [r for r in lb.cells(board.rows)[cell] if r.what == "score"]
     values = [r.value for r in first]
     assert values == sorted(values, reverse=True) and {"published", "recorded"} <= {r.kind for r in first}
-    assert [c.source for c in lb.rankings(board, ["csfcube/all", "open/cite"])] == ["real", "embedded", "open"]
+    assert [c.source for c in lb.rankings(board, ["csfcube/all", "open/cite"])] == ["real", "open"]
     with pytest.raises(ConfigError, match=r"no scores of 'csfcube/al'; did you mean 'csfcube/all'"):
         lb.rankings(board, ["csfcube/al"])
     assert all(getattr(o, "seconds", None) is None for o in board.origins.values())
