@@ -36,6 +36,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/tasks": {"papers": 400},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "beyond/leaderboard": {},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -388,6 +389,32 @@ def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch)
     assert "printed 23.18 , is 23.18" in real and real.endswith("holds proof") and "does not" not in real[-20:]
     assert any(line.endswith("cs-digit-lost, cs-bm25-tfidf, cs-specter-poor, cs-r-precision.") for line in lines)
     assert not any(line.startswith(("A digit in the wrong place", "An R-Precision that is none")) for line in lines)
+
+
+def test_a_first_place_is_clear_where_its_interval_is_above_the_second(page, monkeypatch) -> None:
+    from scirep_core.bench import leaderboard
+
+    collected = leaderboard.collect
+
+    def collect(profile: str) -> leaderboard.Board:
+        board = collected(profile)
+
+        def change(row: leaderboard.Row) -> leaderboard.Row:
+            if row.cell.task == "sample/search" and row.system == "bm25, titles alone" and row.what == "score":
+                return row._replace(value=90.0, low=88.0, high=92.0)
+            if row.cell[:3] == ("csfcube/all", "ndcg%20", "test") and row.what == "score" and row.low is not None:
+                return row._replace(low=row.value - 50, high=row.value + 50)
+            return row
+
+        rows = {change(row): board.origins[row] for row in board.rows}
+        return leaderboard.Board(sorted(rows, key=leaderboard._order), rows, board.left)
+
+    monkeypatch.setattr(leaderboard, "collect", collect)
+    lines = page("beyond/leaderboard")
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "So it does in 1 of 11 recorded rankings" in real and real.endswith("open proof")
+    assert "The first model is clearly ahead in 1 of 11 rankings of real papers" in lines
+    assert any("is first of our 7 models, and the intervals of 6 others overlap its own" in line for line in lines)
 
 
 @pytest.mark.parametrize("exclude_self", [False, True])

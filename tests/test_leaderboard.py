@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 import panel
 import pytest
-from blank_page import Page
 from panel import Browser
 from scipy.stats import rankdata
 
 from scirep_core.bench import leaderboard as lb
 from scirep_core.book import MAX_STATE
 from scirep_core.data.inventory import TASKS
-from scirep_core.exhibits import beyond_leaderboard as exhibit
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import write_text
 from scirep_core.page.widgets.leaderboard import (
@@ -136,6 +134,7 @@ def test_printed_scores_are_possible_values_of_metrics_their_tasks_have():
         ("measurement", {"metric": "In-Train"}),
         ("measurement", {"metric": "average (recorded)"}),
         ("measurement", {"encoder": ""}),
+        ("score", {"source": "open"}),
         ("measurement", {"source": "scores"}),
     ],
 )
@@ -321,20 +320,15 @@ def test_a_wrong_selection_is_refused_with_the_nearest(view: dict[str, Any]):
     assert set(heads) == set(SORTS)
 
 
-def test_the_chapter_says_what_is_there_and_its_tables_lead_to_origins(board: lb.Board):
-    page = Page(tasks="csfcube/all,scirepeval/average-v2", shown=6)
-    exhibit.overview(page, board)  # type: ignore[arg-type]
-    explorer = exhibit.explorer(page, board)  # type: ignore[arg-type]
-    assert f"{len(board.rows):,} rows" in page.text and "No live rows" in page.text and "example-tfidf" in page.text
-    assert page.text.count("<table") == 2 + 3, "kinds, what is left out; two real rankings and an embedded one"
-    assert explorer.selection["task"] == "csfcube/all" and explorer.selection["metric"] == "ndcg%20"
-    cell = exhibit.rankings(board, ["csfcube/all"])[0]
+def test_a_ranking_is_the_widest_of_its_task_and_source(board: lb.Board):
+    cell = lb.rankings(board, ["csfcube/all"])[0]
     first = [r for r in lb.cells(board.rows)[cell] if r.what == "score"]
     values = [r.value for r in first]
     assert values == sorted(values, reverse=True) and {"published", "recorded"} <= {r.kind for r in first}
+    assert [c.source for c in lb.rankings(board, ["csfcube/all", "open/cite"])] == ["real", "open"]
     with pytest.raises(ConfigError, match=r"no scores of 'csfcube/al'; did you mean 'csfcube/all'"):
-        exhibit.rankings(board, ["csfcube/al"])
-    assert "seconds" not in page.text and all(getattr(o, "seconds", None) is None for o in board.origins.values())
+        lb.rankings(board, ["csfcube/al"])
+    assert all(getattr(o, "seconds", None) is None for o in board.origins.values())
 
 
 # ---- browser --------------------------------------------------------------------------------------------------------

@@ -39,12 +39,14 @@ from scirep_core.results.published import Printed, everything
 KINDS = ("published", "recorded", "submitted", "live")
 WHATS = ("score", "difference", "measurement", "repeat")
 PROFILES = ("embedded", "real")
+SOURCES = (*PROFILES, "open")
 PAPERS = ("scirepeval", "csfcube", "neighbours", "scimult", "beyond")
 BOUNDS = {"oracle": "ceiling", "random": "floor"}
 """Systems that are bounds and have no rank."""
 CHAPTER = "beyond/leaderboard"
 SUBMITTED = "submitted"
 WHOLE = "as published"
+WHOLE_SPLITS = ("test", "all")
 DIGITS = 6
 REPEATED = "repeats of a score in another table"
 TWICE, ARITHMETIC = "rows that are there twice", "recorded arithmetic on printed numbers, which its page does again"
@@ -127,7 +129,7 @@ def what_of(row: Result) -> str:
     if row.against:
         return "difference"
     named = _SCORE.fullmatch(row.metric) or (row.task.startswith("average/") and row.metric in _AVERAGE_COLUMNS)
-    return "score" if named and row.encoder and row.source in PROFILES else "measurement"
+    return "score" if named and row.encoder and row.source in SOURCES else "measurement"
 
 
 def direction(metric: str) -> int:
@@ -357,6 +359,26 @@ def ranks(rows: Sequence[Row]) -> list[int | None]:
         else 1 + sum(value > side * shortened(row.value) for system, value in best.items() if system != row.system)
         for row in rows
     ]  # fmt: skip
+
+
+def rankings(board: Board, names: Iterable[str]) -> list[Cell]:
+    """Return of each task its widest ranking of each source under protocol paper, by the task's main metric, real data first.
+
+    Raises ConfigError for a task without such scores.
+    """
+    of_scores = {
+        cell: rows
+        for cell, rows in cells(row for row in board.rows if row.what == "score").items()
+        if cell.protocol == "paper" and cell.split in WHOLE_SPLITS and cell.metric == main_metric(cell.task)
+    }
+    widest = []
+    for name in names:
+        mine = {cell: len({row.system for row in rows}) for cell, rows in of_scores.items() if cell.task == name}
+        if not mine:
+            raise ConfigError(f"tasks: no scores of {name!r}; {nearest(name, {cell.task for cell in of_scores})}")
+        for source in sorted({cell.source for cell in mine}, reverse=True):
+            widest.append(max((cell for cell in mine if cell.source == source), key=lambda cell: (mine[cell], cell)))
+    return widest
 
 
 def counts(rows: Iterable[Row]) -> dict[str, Counter[str]]:
