@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from scirep_core import results
+from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
@@ -29,6 +31,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/baselines": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
+    "scirepeval/author_disambiguation": {"papers": 500, "encoders": "tfidf"},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -429,3 +432,41 @@ def test_without_recorded_rows_the_embedding_space_says_nothing_of_real_papers(p
     changed(monkeypatch, lambda row: None)
     lines = page("neighbours/embedding_space", **PAGES["neighbours/embedding_space"])
     assert not any("MiniLM" in line or line.startswith("Real papers say") or "holds" in line for line in lines)
+
+
+def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
+    name = "scirepeval/author_disambiguation"
+    reprint(monkeypatch, V2_T1={("S2AND", "clusters"): "10942", ("S2AND", "signatures"): "68968"})
+    before = results.recorded
+
+    def rows(*names: str) -> list[Any]:
+        low = {"random": 50.0, "tfidf": 52.0, "minilm": 40.0}
+        return [
+            replace(row, value=low.get(row.encoder, 0.0) + 5, low=low.get(row.encoder, 0.0), high=99.0)
+            for row in before(*names)
+        ]
+
+    monkeypatch.setattr(results, "recorded", rows)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "10942 clusters of 68968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
+    assert "MiniLM finds the same author’s with a MAP of 45.0" in real and real.endswith("open proof")
+    assert "By the text alone, no system can tell an author’s papers from others" in lines
+    assert any("the submission printed 68968 of 10942" in line for line in lines)
+
+    def change(row: Any) -> Any:  # as if the recorded run were of real papers
+        added = row.metric == "b3_f1 - b3_f1_metadata" and row.split == "test" and row.encoder == "minilm"
+        return replace(row, source="real", **({"value": -2.0, "low": -3.0, "high": -1.0} if added else {}))
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "vectors of TF-IDF add to metadata, +0.89" in real and "vectors of MiniLM take from metadata, -2.00" in real
+    assert not any(line.startswith("Not tested here") for line in lines)
+    assert "On 2 of 2 encoders the task tells more than metadata do." in lines
+
+
+def test_authors_need_blocks_to_learn_from(page) -> None:
+    with pytest.raises(ConfigError, match="no collection of S2AND has 10 blocks here"):
+        page("scirepeval/author_disambiguation", papers=100, encoders="tfidf")
