@@ -451,8 +451,8 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
     (paper,) = [line for line in lines if line.startswith("The paper says")]
     (real,) = [line for line in lines if line.startswith("Real papers say")]
     assert "10942 clusters of 68968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
-    assert "MiniLM finds the same author’s with a MAP of 45.0" in real and real.endswith("open proof")
-    assert "By the text alone, no system can tell an author’s papers from others" in lines
+    assert "40.0 to 99.0) with MiniLM, 55.0 with random vectors" in real and real.endswith("open proof")
+    assert "By the text alone, no system ranks an author’s papers better than chance" in lines
     assert any("the submission printed 68968 of 10942" in line for line in lines)
 
     def change(row: Any) -> Any:  # as if the recorded run were of real papers
@@ -467,6 +467,13 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
     assert "On 2 of 2 encoders the task tells more than metadata do." in lines
 
 
-def test_authors_need_blocks_to_learn_from(page) -> None:
+def test_authors_need_blocks_to_learn_from(page, monkeypatch) -> None:
+    before = Chapter.task
+
+    def few(self: Chapter, name: str) -> Any:
+        task = before(self, name)
+        return replace(task, payload=replace(task.payload, rows=task.payload.rows[:3]))
+
+    monkeypatch.setattr(Chapter, "task", few)
     with pytest.raises(ConfigError, match="no collection of S2AND has 10 blocks here"):
-        page("scirepeval/author_disambiguation", papers=100, encoders="tfidf")
+        page("scirepeval/author_disambiguation", papers=300, encoders="tfidf")
