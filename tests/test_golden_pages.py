@@ -464,7 +464,8 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
     (real,) = [line for line in lines if line.startswith("Real papers say")]
     assert "vectors of TF-IDF add to metadata, +0.89" in real and "vectors of MiniLM take from metadata, -2.00" in real
     assert not any(line.startswith("Not tested here") for line in lines)
-    assert "On 2 of 2 encoders the task tells more than metadata do." in lines
+    assert "Vectors of 1 of 2 encoders add to metadata" in lines
+    assert "Of 2 of 2 encoders the task tells more than metadata do." in lines
 
 
 def test_authors_need_blocks_to_learn_from(page, monkeypatch) -> None:
