@@ -40,6 +40,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
+    "scirepeval/author_disambiguation": {"papers": 500, "encoders": "tfidf"},
     "neighbours/retrieval": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/collections": {"papers": 300},
     "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -501,3 +502,49 @@ def test_citations_of_citations_and_training_instances_are_those_of_the_data(pag
     assert triplets.value == triplets.n and searches.n < searches.value <= 5 * searches.n
     assert rows["scirepeval/fos", "test"].value < rows["scirepeval/fos", "train"].value  # gold alone
     assert rows["scirepeval/drsm", "test silver"].value > 0 and rows["scirepeval/drsm", "test gold"].value > 0
+
+
+def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
+    name = "scirepeval/author_disambiguation"
+    reprint(monkeypatch, V2_T1={("S2AND", "clusters"): "10942", ("S2AND", "signatures"): "68968"})
+    before = results.recorded
+
+    def rows(*names: str) -> list[Any]:
+        low = {"random": 50.0, "tfidf": 52.0, "minilm": 40.0}
+        return [
+            replace(row, value=low.get(row.encoder, 0.0) + 5, low=low.get(row.encoder, 0.0), high=99.0)
+            for row in before(*names)
+        ]
+
+    monkeypatch.setattr(results, "recorded", rows)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "10942 clusters of 68968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
+    assert "40.0 to 99.0) with MiniLM, 55.0 with random vectors" in real and real.endswith("open proof")
+    assert "By the text alone, no system ranks an author’s papers better than chance" in lines
+    assert any("the submission printed 68968 of 10942" in line for line in lines)
+
+    def change(row: Any) -> Any:  # as if the recorded run were of real papers
+        added = row.metric == "b3_f1 - b3_f1_metadata" and row.split == "test" and row.encoder == "minilm"
+        return replace(row, source="real", **({"value": -2.0, "low": -3.0, "high": -1.0} if added else {}))
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    assert "vectors of TF-IDF add to metadata, +0.89" in real and "vectors of MiniLM take from metadata, -2.00" in real
+    assert not any(line.startswith("Not tested here") for line in lines)
+    assert "Vectors of 1 of 2 encoders add to metadata" in lines
+    assert "Of 2 of 2 encoders the task tells more than metadata do." in lines
+
+
+def test_authors_need_blocks_to_learn_from(page, monkeypatch) -> None:
+    before = Chapter.task
+
+    def few(self: Chapter, name: str) -> Any:
+        task = before(self, name)
+        return replace(task, payload=replace(task.payload, rows=task.payload.rows[:3]))
+
+    monkeypatch.setattr(Chapter, "task", few)
+    with pytest.raises(ConfigError, match="no collection of S2AND has 10 blocks here"):
+        page("scirepeval/author_disambiguation", papers=300, encoders="tfidf")
