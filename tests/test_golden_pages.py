@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scirep_core import results
 from scirep_core.data import load_task
 from scirep_core.data.sources import literature
+from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
