@@ -20,6 +20,7 @@ from scirep_core.bench import suites
 from scirep_core.bench.studied import record
 from scirep_core.book.explain import recompute
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
+from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import sought, title_key
 from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewers, Task, Triples
 from scirep_core.evaluators.reviewers import pairs_ordered
@@ -48,17 +49,13 @@ def small(tmp_path, monkeypatch, tiny):
 def test_parts_are_fifths_by_the_hash_of_the_id():
     drawn = Counter(corpora.part_of(f"vis:{i}", "vis") for i in range(5_000))
     assert {part: round(count / 500) for part, count in drawn.items()} == {"test": 2, "dev": 2, "train": 6}
-    assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(
-        corpora.bucket("oa:W10002689", 5), "train"
-    )
+    assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(bucket("oa:W10002689", 5), "train")
 
 
 def test_a_corpus_published_without_its_first_fifth_tests_on_the_second():
-    there = [f"acl:{i}" for i in range(5_000) if corpora.bucket(f"acl:{i}", 5) != 0]
+    there = [f"acl:{i}" for i in range(5_000) if bucket(f"acl:{i}", 5) != 0]
     drawn = Counter(corpora.part_of(key, "acl") for key in there)
-    assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {
-        k for k in there if corpora.bucket(k, 5) == 1
-    }
+    assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {k for k in there if bucket(k, 5) == 1}
     assert 0.07 < drawn["dev"] / (drawn["dev"] + drawn["train"]) < 0.13
 
 

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from scirep_core.data.open import folder
+from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import title_key
 from scirep_core.data.readers import csfcube
 from scirep_core.data.readers.samples import read_sample
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, read_jsonl
-from scirep_core.kit.store import sha256_bytes
 
 Part = Literal["train", "dev", "test", ""]
 """Of a paper; "" is none: the leak rule left it out."""
@@ -49,11 +49,6 @@ class Record(NamedTuple):
     corpus: str
     paper: Paper
     row: Mapping[str, Any]
-
-
-def bucket(key: str, of: int, start: int = 0) -> int:
-    """Return eight digits of an id's SHA-256, from digit `start`, as a number modulo `of`."""
-    return int(sha256_bytes(key.encode())[start : start + 8], 16) % of
 
 
 def part_of(paper_id: str, corpus: str) -> Part:

@@ -9,7 +9,7 @@
 Beside the suite stand the other papers' questions on the same papers: four collections for textual neighbours, link prediction
 and labels for SciMult.
 
-A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test, 2 to 4 train (`corpora.bucket`).
+A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test, 2 to 4 train (`compact.bucket`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scirep_core.data.open import folder, pairs
-from scirep_core.data.open.corpora import Record, bucket, faceted, links, of_part, records, sample, texts, tsv
+from scirep_core.data.open.compact import bucket
+from scirep_core.data.open.corpora import Record, faceted, links, of_part, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
 from scirep_core.data.open.training import Made, labelled, pooled
 from scirep_core.data.task import (
