@@ -75,8 +75,9 @@ def write(root: Path) -> None:
     papers = _linked(synergy, "synergy", "oa", lambda i: {
         "cited_by_count": i, "mesh_major": [f"D{i % 3}"], "reviews": [f"review{i % 2}"]})  # fmt: skip
     _jsonl(synergy / "papers.jsonl.gz", papers)
-    _jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(2)])
+    _jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(3)])
     rows = [(f"review{i % 2}", f"oa:{i}", int(i % 3 == 0)) for i in range(PAPERS)]
+    rows += [("review2", f"oa:{i}", 0) for i in range(PAPERS)]
     _tsv(synergy / "review_labels.tsv.gz", "review work included", rows)
     _jsonl(
         root / "arxiv_cs" / "papers.jsonl.gz",

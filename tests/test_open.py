@@ -115,6 +115,13 @@ def test_strata_keep_negatives_to_the_query_s_own(small):
     assert negatives and all(review[row.query_id] == review[row.cand_id] for row in negatives)
 
 
+def test_a_review_without_an_included_paper_in_the_test_part_is_not_asked(small):
+    made, test = heldout.reviews(), set(ids("synergy", "test", "oa"))
+    assert isinstance(made.payload, Judged) and set(made.queries) == {"review:review0", "review:review1"}
+    assert {row.query_id for row in made.payload.rows} == set(made.queries)
+    assert {row.cand_id for row in made.payload.rows} == test
+
+
 def test_two_in_five_triplets_have_a_hard_negative_that_the_query_does_not_cite(small):
     papers = corpora.of_part("vis", "train")
     cited, far = pairs.cited("vis", papers), pairs.cited_by_cited("vis", "train")

@@ -201,12 +201,16 @@ def phrases() -> Made:
 
 
 def reviews() -> Made:
-    """Return the titles of systematic reviews, and which of the papers their searches gave were included."""
+    """Return the titles of systematic reviews, and which of the papers their searches gave were included.
+
+    A review of which the test part has no included paper is left out: no ranking of the others is better than another.
+    """
     source, papers = folder("synergy_openalex"), of_part("synergy", "test")
     queries = {f"review:{row['review']}": row["title"] for _, row in read_jsonl(source / "reviews.jsonl.gz")}
     rows = tuple(Qrel(f"review:{review}", work, int(included))
                  for review, work, included in tsv(source / "review_labels.tsv.gz") if work in papers)  # fmt: skip
-    asked = {row.query_id for row in rows}
+    asked = {row.query_id for row in rows if row.score}
+    rows = tuple(row for row in rows if row.query_id in asked)
     return Made(Judged(rows, True), texts((row.cand_id for row in rows), "synergy"),
                 {key: text for key, text in queries.items() if key in asked})  # fmt: skip
 
