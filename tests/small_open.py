@@ -51,7 +51,9 @@ def _papers(
 
 def _linked(folder: Path, corpus: str, prefix: str, more: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
     """Write papers with authors, each next citing the two before it, and one reference shared by all of a topic, six times."""
-    rows = _papers(corpus, prefix, lambda i: {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}"]} | more(i))
+    rows = _papers(
+        corpus, prefix, lambda i: {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}", f"{prefix}c{i % 9}"]} | more(i)
+    )
     cites = [(f"{prefix}:{i}", f"{prefix}:{i - step}") for i in range(PAPERS) for step in (1, 2, 5) if i >= step]
     _tsv(folder / "citations.tsv.gz", "citing cited", [*cites, (f"{prefix}:0", f"{prefix}:0")])
     shared = [(f"r{topic}{n}", "-", " ".join(f"{prefix}:{i}" for i in range(topic, PAPERS, 7)))

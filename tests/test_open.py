@@ -84,6 +84,33 @@ def test_a_pair_counts_only_within_a_part(small, relation, part):
     assert not any(query in others for query, others in found.items())
 
 
+def test_an_author_name_of_too_many_papers_is_told_by_the_whole_corpus_and_gives_no_negatives(small, monkeypatch):
+    monkeypatch.setattr(
+        pairs, "MOST_PAPERS", 14
+    )  # names a0 to a3 have 15 papers in each corpus, at most 9 of them in a part
+    papers = corpora.of_part("vis", "train")
+    assert {author[:4] for author in pairs.bylines("vis", papers)} == {"visc"}
+    names = {
+        key: set(record.row["author_ids"]) for corpus in pairs.LINKED for key, record in corpora.records(corpus).items()
+    }
+    ranked = training.proximity("open/same_author", pairs.same_author, pairs.coauthored).payload
+    negatives = [(row.query_id, row.cand_id) for row in ranked.rows if not row.score]
+    negatives += [(row.query, row.negative) for row in training.author_triplets("vis", "train")]
+    assert len(negatives) > 100 and not any(names[query] & names[other] for query, other in negatives)
+
+
+@pytest.mark.parametrize("relation", [pairs.cited, pairs.coupled])
+def test_no_negative_cites_the_query_or_is_cited_by_it(small, relation):
+    of = {corpus: corpora.of_part(corpus, "test") for corpus in pairs.LINKED}
+    linked = {key: set(others) for corpus, papers in of.items() for key, others in pairs.linked(corpus, papers).items()}
+    linked |= {key: set(others) for key, others in pairs.linked("vis", corpora.of_part("vis", "train")).items()}
+    asked = [training.proximity("open/x", relation, pairs.linked), heldout.synergy_reviews()]
+    negatives = [(row.query_id, row.cand_id) for made in asked for row in made.payload.rows if not row.score]
+    trained = {pairs.cited: training.cite_triplets, pairs.coupled: training.coupling_triplets}[relation]
+    negatives += [(row.query, row.negative) for row in trained("vis", "train")]
+    assert len(negatives) > 100 and not [pair for pair in negatives if pair[1] in linked.get(pair[0], ())]
+
+
 def test_coupled_papers_share_five_references(small):
     papers = corpora.records("vis")
     found = pairs.coupled("vis", papers)

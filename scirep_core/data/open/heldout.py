@@ -175,7 +175,8 @@ def synergy_reviews() -> Made:
     """Return SYNERGY's citations in the test part against papers that the same review's search gave."""
     papers = of_part("synergy", "test")
     review = {key: record.row["reviews"][0] for key, record in papers.items()}
-    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review))
+    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review,
+                             near=pairs.linked("synergy", papers)))  # fmt: skip
     return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "synergy"))
 
 

@@ -64,13 +64,15 @@ ROWS: dict[str, Row] = {
         "Year of publication", "RGN", "regression", "kendall_tau", training.year, "in-train",
         {"train": 22_672, "validation": 4_327, "test": 8_317}),
     "open/cite": _row(
-        "Citations", "PRX", "proximity", "map", partial(training.proximity, "open/cite", pairs.cited), "in-train",
+        "Citations", "PRX", "proximity", "map", partial(training.proximity, "open/cite", pairs.cited, pairs.linked), "in-train",
         {"queries": 1_269, "pairs": 34_314}),
     "open/same_author": _row(
-        "Same author", "PRX", "proximity", "map", partial(training.proximity, "open/same_author", pairs.same_author),
+        "Same author", "PRX", "proximity", "map",
+        partial(training.proximity, "open/same_author", pairs.same_author, pairs.coauthored),
         "in-train", {"queries": 6_149, "pairs": 177_524}),
     "open/coupling": _row(
-        "Bibliographic coupling", "PRX", "proximity", "map", partial(training.proximity, "open/coupling", pairs.coupled),
+        "Bibliographic coupling", "PRX", "proximity", "map",
+        partial(training.proximity, "open/coupling", pairs.coupled, pairs.linked),
         "in-train", {"queries": 1_352, "pairs": 38_150}),
     "open/search": _row(
         "Search", "QRY", "retrieval", "ndcg@10", training.search, "in-train", {"queries": 608, "papers": 2_227},

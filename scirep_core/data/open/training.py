@@ -88,10 +88,10 @@ def year() -> Made:
 Relation = Callable[[str, Mapping[str, Record]], Related]
 
 
-def proximity(name: str, relation: Relation) -> Made:
-    """Return ranking with random negatives on the test parts, a group a corpus."""
+def proximity(name: str, relation: Relation, near: Relation) -> Made:
+    """Return ranking with random negatives, none of them `near`, on the test parts, a group a corpus."""
     rows = [row for corpus in LINKED for papers in (of_part(corpus, "test"),)
-            for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus)]  # fmt: skip
+            for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus, near=near(corpus, papers))]  # fmt: skip
     return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), *LINKED))
 
 
@@ -109,18 +109,17 @@ def _triples(
 
 
 def cite_triplets(corpus: str, part: Part) -> Iterable[Triple]:
-    """Return a triplet for each citation; hard negatives are cited by a cited paper, and not by the paper itself."""
+    """Return a triplet for each citation; hard negatives are cited by a cited paper; none is linked to the paper itself."""
     papers = of_part(corpus, part)
-    return pairs.triples(
-        "open/cite", pairs.cited(corpus, papers), list(papers), pairs.cited_by_cited(corpus, part), None
-    )
+    return pairs.triples("open/cite", pairs.cited(corpus, papers), list(papers), pairs.cited_by_cited(corpus, part), None,
+                         pairs.linked(corpus, papers))  # fmt: skip
 
 
 def author_triplets(corpus: str, part: Part) -> Iterable[Triple]:
-    """Return triplets of each author: one of the papers, the others, and papers that share no author with it."""
+    """Return triplets of each author: one of the papers, the others, and papers that share no author name with it."""
     papers = of_part(corpus, part)
-    near, pool = pairs.same_author(corpus, papers), list(papers)
-    for author, (query, *others) in pairs.bylines(papers).items():
+    near, pool = pairs.coauthored(corpus, papers), list(papers)
+    for author, (query, *others) in pairs.bylines(corpus, papers).items():
         chosen = pairs.drawn("open/same_author", author, others, pairs.TRIPLETS, ())
         others = pairs.drawn("open/same_author", f"{author}\n{query}", pool, len(chosen), {*near[query], query})
         yield from (Triple(query, *pair) for pair in zip(chosen, others, strict=False))
@@ -132,9 +131,9 @@ def coupling_triplets(corpus: str, part: Part) -> Iterable[Triple]:
     place = {key: i for i, key in enumerate(papers)}
     related = pairs.coupled(corpus, papers)
     once = {key: [other for other in others if place[other] > place[key]] for key, others in related.items()}
-    pool = list(papers)
+    pool, near = list(papers), pairs.linked(corpus, papers)
     for query, others in once.items():
-        negatives = pairs.drawn("open/coupling", query, pool, len(others), related[query])
+        negatives = pairs.drawn("open/coupling", query, pool, len(others), {*related[query], *near.get(query, ())})
         yield from (Triple(query, *pair) for pair in zip(others, negatives, strict=False))
 
 
