@@ -14,7 +14,7 @@ from scirep_core.data.open import SOURCES, corpora, heldout, pairs, tasks
 from scirep_core.data.task import Collection, Task
 from scirep_core.kit.records import Paper
 
-CACHED = (corpora.records, corpora.claims, corpora.parts, corpora.faceted, pairs.cited_by_cited, tasks._key)
+CACHED = (corpora.records, corpora.parts, corpora.faceted, pairs.cited_by_cited, tasks._key)
 PAPERS = 60
 """Of a corpus."""
 TWICE = "A title that stands in two collections at once"

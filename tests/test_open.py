@@ -65,11 +65,20 @@ def test_a_title_that_is_held_out_anywhere_leaves_train_and_dev(small):
     assert all(corpora.parts()[key] == "train" for key in ids("vis", "train", "vis")[1:])
 
 
-def test_what_a_dev_claim_cites_is_test_and_the_rest_of_scifact_is_not(small):
-    cited = {doc for docs in corpora.claims().cited["dev"].values() for doc in docs}
-    found = {key for key in corpora.records("scifact") if corpora.parts()[key] == "test"}
-    assert found == cited and len(cited) == 15
-    assert not cited & {doc for part in ("train", "dev") for of in pairs.claimed(part).relevant.values() for doc in of}
+def test_scifact_trains_nothing_and_asks_its_dev_claims_of_all_its_abstracts(small):
+    made, trained = heldout.scifact(), training.search_triplets()
+    assert set(made.queries) == {f"claim:{i}" for i in range(100, 115)}
+    assert isinstance(made.payload, Pooled) and set(made.payload.pool) == corpora.records("scifact").keys()
+    assert not {paper.paper_id for paper in trained.papers} & set(made.payload.pool)
+    assert not any(query.startswith("claim:") for query in trained.queries)
+
+
+def test_a_title_of_scifact_leaves_train(small):
+    first = ids("vis", "train", "vis")[1]
+    path = small / "scifact_corpus" / "corpus.jsonl.gz"
+    small_open._jsonl(path, [{"doc_id": "0", "title": small_open.title("vis", int(first[4:])), "abstract": ["One."]}])
+    small_open.forget()
+    assert corpora.parts()[first] == ""
 
 
 # --- pairs and negatives ------------------------------------------------------------------------------------------------
@@ -314,7 +323,6 @@ def test_every_task_has_the_counts_that_are_pinned(name, own_home):
 
 @needs_mirror
 def test_no_paper_and_no_title_that_is_tested_trains(own_home):
-    """Of SciFact's pool what a dev claim cites; the rest has no judgement, and other claims train on part of it."""
     trained: dict[str, str] = {}
     for name in tasks.TRAINED:
         task = scirep_core.load_task(name)
@@ -329,6 +337,5 @@ def test_no_paper_and_no_title_that_is_tested_trains(own_home):
         if spec.relation not in ("in-train", "out-of-train"):
             continue
         seen = sought(scirep_core.load_task(name))
-        judged = {cand for _, cand, _ in seen.pairs} if name == "open/scifact" else seen.titles.keys()
-        shared = [key for key in judged if key in trained or title_key(seen.titles[key]) in titles]
+        shared = [key for key in seen.titles if key in trained or title_key(seen.titles[key]) in titles]
         assert not shared, f"{name}: {shared[:3]}"

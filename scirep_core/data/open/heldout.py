@@ -185,7 +185,7 @@ def synergy_reviews() -> Made:
 
 def scifact() -> Made:
     """Return SciFact's dev claims against all its abstracts."""
-    return pooled([pairs.claimed("test")], {"scifact": records("scifact")})
+    return pooled([pairs.claims()], {"scifact": records("scifact")})
 
 
 def cranfield() -> Made:

@@ -4,7 +4,7 @@
     same_author    papers of one author name; of names with 60 papers or fewer in the corpus, two or more of them in the part
     coupling       papers that share five references or more (bibliographic coupling)
     search         a query and what is relevant to it: a keyword phrase of two words or more and the papers that bear it (VIS),
-                   a claim and what it cites (SciFact), a question and what was judged relevant (CACM, CISI)
+                   a question and what was judged relevant (CACM, CISI)
 
 All that is drawn is drawn by the name of the task and the id of the query, so another query makes no difference.
 """
@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scirep_core.data.open import corpora, folder
-from scirep_core.data.open.corpora import CLASSIC, Part, Record, claims, links, of_part, parts, records, tsv
+from scirep_core.data.open.corpora import CLASSIC, Part, Record, links, of_part, records, tsv
 from scirep_core.data.task import Qrel, Triple
 from scirep_core.kit.records import read_jsonl
 
@@ -125,12 +125,15 @@ def phrases(part: Part) -> Searches:
     return Searches("vis", texts, found)
 
 
-def claimed(part: Part) -> Searches:
-    """Return SciFact's claims by the abstracts of a part that they cite; its dev claims are the test part."""
-    there = claims()
-    cited = there.cited["dev" if part == "test" else "train"]
-    found = {key: kept for key, docs in cited.items() if (kept := {doc: 1 for doc in docs if parts()[doc] == part})}
-    return Searches("scifact", {key: there.texts[key] for key in found}, found)
+def claims() -> Searches:
+    """Return SciFact's dev claims, by the abstracts they cite."""
+    from scirep_core.data.manifests import fetch
+
+    texts, found, there = {}, {}, records("scifact")
+    for _, row in read_jsonl(fetch("scifact_sample") / "claims_dev.jsonl"):
+        if docs := {doc: 1 for one in row["cited_doc_ids"] if (doc := f"scifact:{one}") in there}:
+            texts[f"claim:{row['id']}"], found[f"claim:{row['id']}"] = row["claim"], docs
+    return Searches("scifact", texts, found)
 
 
 def questions(corpus: str, part: Part | None) -> Searches:

@@ -8,7 +8,7 @@
     open/cite_triplets               open/cite                   ACL, VIS, SYNERGY
     open/same_author_triplets        open/same_author            ACL, VIS, SYNERGY
     open/coupling_triplets           open/coupling               ACL, VIS, SYNERGY
-    open/search_triplets             open/search                 VIS phrases, SciFact claims, CACM and CISI questions
+    open/search_triplets             open/search                 VIS phrases, CACM and CISI questions
 
 Training reads the splits `train` and `validation` (the dev part) of the left column; scores are of the test part. Where search is
 scored, the phrases are those that training knows too (`open/phrases` has the others), over one pool of three collections.
@@ -139,12 +139,12 @@ def coupling_triplets(corpus: str, part: Part) -> Iterable[Triple]:
 
 # --- search -----------------------------------------------------------------------------------------------------------
 
-ASKED = ("vis", "scifact", "cacm", "cisi")
+ASKED = ("vis", "cacm", "cisi")
 
 
 def searches(part: Part) -> list[Searches]:
-    """Return the searches of a part: phrases, claims, questions."""
-    return [pairs.phrases(part), pairs.claimed(part), *(pairs.questions(corpus, part) for corpus in ("cacm", "cisi"))]
+    """Return the searches of a part: phrases, questions."""
+    return [pairs.phrases(part), *(pairs.questions(corpus, part) for corpus in ("cacm", "cisi"))]
 
 
 def search_triplets() -> Made:
@@ -164,7 +164,7 @@ def search_triplets() -> Made:
 def search() -> Made:
     """Return retrieval on the test part: the phrases that training has too, and the questions of CACM and CISI."""
     known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
-    phrases, _, *questions = searches("test")
+    phrases, *questions = searches("test")
     seen = {key: relevant for key, relevant in phrases.relevant.items() if key in known}
     return pooled(
         [phrases._replace(relevant=seen), *questions], {c: of_part(c, "test") for c in ("vis", "cacm", "cisi")}
