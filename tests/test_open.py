@@ -264,6 +264,21 @@ def test_other_compact_files_are_another_folder(small):
     assert len(list(Path(os.environ["SCIREP_HOME"]).glob("open/*/year/task.json"))) == 2
 
 
+@pytest.mark.parametrize("module", ["overlap", "task_folder", "csfcube", "samples"])
+def test_other_rules_of_reading_or_writing_are_another_folder(small, monkeypatch, tmp_path, module):
+    before, other = tasks._key(), tmp_path / "other.py"
+    other.write_text("")
+    small_open.forget()
+    monkeypatch.setattr(getattr(tasks, module), "__file__", str(other))
+    assert tasks._key() != before
+
+
+def test_a_collection_held_out_whole_tests_on_the_same_fifth_as_others(small):
+    made = heldout.pubmedqa().payload
+    assert {one.paper_id for one in made.splits["test"]} == set(ids("pubmedqa", "test", "pmid"))
+    assert sum(map(len, made.splits.values())) == small_open.PAPERS
+
+
 def test_an_unknown_task_names_the_nearest():
     with pytest.raises(UnknownName, match="open/same_author"):
         scirep_core.load_task("open/same_authors")
