@@ -129,7 +129,9 @@ def claims() -> Searches:
     """Return SciFact's dev claims, by the abstracts they cite."""
     from scirep_core.data.manifests import fetch
 
-    texts, found, there = {}, {}, records("scifact")
+    texts: dict[str, str] = {}
+    found: dict[str, dict[str, int]] = {}
+    there = records("scifact")
     for _, row in read_jsonl(fetch("scifact_sample") / "claims_dev.jsonl"):
         if docs := {doc: 1 for one in row["cited_doc_ids"] if (doc := f"scifact:{one}") in there}:
             texts[f"claim:{row['id']}"], found[f"claim:{row['id']}"] = row["claim"], docs

@@ -213,7 +213,7 @@ def _task(name: str) -> Task:
 @functools.cache
 def _key() -> str:
     rules = [*sorted(Path(__file__).parent.glob("*.py")),
-             *(Path(module.__file__) for module in (overlap, task_folder, csfcube, samples))]  # fmt: skip
+             *(Path(str(module.__file__)) for module in (overlap, task_folder, csfcube, samples))]  # fmt: skip
     compact = [path for source in SOURCES for path in sorted(folder(source).glob("*.gz"))]
     beside = {name: [[file.path, file.sha256] for file in load_manifest(name).files] for name in BESIDE}
     return stable_hash([{path.name: sha256_file(path) for path in rules},
