@@ -14,7 +14,7 @@ from scirep_core.data.open import SOURCES, corpora, heldout, pairs, tasks
 from scirep_core.data.task import Collection, Task
 from scirep_core.kit.records import Paper
 
-CACHED = (corpora.records, corpora.claims, corpora.parts, corpora.faceted, pairs.cited_by_cited, tasks._key)
+CACHED = (corpora.records, corpora.parts, corpora.faceted, pairs.cited_by_cited, tasks._key)
 PAPERS = 60
 """Of a corpus."""
 TWICE = "A title that stands in two collections at once"
@@ -51,7 +51,9 @@ def _papers(
 
 def _linked(folder: Path, corpus: str, prefix: str, more: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
     """Write papers with authors, each next citing the two before it, and one reference shared by all of a topic, six times."""
-    rows = _papers(corpus, prefix, lambda i: {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}"]} | more(i))
+    rows = _papers(
+        corpus, prefix, lambda i: {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}", f"{prefix}c{i % 9}"]} | more(i)
+    )
     cites = [(f"{prefix}:{i}", f"{prefix}:{i - step}") for i in range(PAPERS) for step in (1, 2, 5) if i >= step]
     _tsv(folder / "citations.tsv.gz", "citing cited", [*cites, (f"{prefix}:0", f"{prefix}:0")])
     shared = [(f"r{topic}{n}", "-", " ".join(f"{prefix}:{i}" for i in range(topic, PAPERS, 7)))
@@ -75,8 +77,9 @@ def write(root: Path) -> None:
     papers = _linked(synergy, "synergy", "oa", lambda i: {
         "cited_by_count": i, "mesh_major": [f"D{i % 3}"], "reviews": [f"review{i % 2}"]})  # fmt: skip
     _jsonl(synergy / "papers.jsonl.gz", papers)
-    _jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(2)])
+    _jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(3)])
     rows = [(f"review{i % 2}", f"oa:{i}", int(i % 3 == 0)) for i in range(PAPERS)]
+    rows += [("review2", f"oa:{i}", 0) for i in range(PAPERS)]
     _tsv(synergy / "review_labels.tsv.gz", "review work included", rows)
     _jsonl(
         root / "arxiv_cs" / "papers.jsonl.gz",

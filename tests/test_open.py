@@ -20,7 +20,8 @@ from scirep_core.bench import suites
 from scirep_core.bench.studied import record
 from scirep_core.book.explain import recompute
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
-from scirep_core.data.overlap import sought, title_key
+from scirep_core.data.open.compact import bucket
+from scirep_core.data.overlap import sought
 from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewers, Task, Triples
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
@@ -48,17 +49,13 @@ def small(tmp_path, monkeypatch, tiny):
 def test_parts_are_fifths_by_the_hash_of_the_id():
     drawn = Counter(corpora.part_of(f"vis:{i}", "vis") for i in range(5_000))
     assert {part: round(count / 500) for part, count in drawn.items()} == {"test": 2, "dev": 2, "train": 6}
-    assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(
-        corpora.bucket("oa:W10002689", 5), "train"
-    )
+    assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(bucket("oa:W10002689", 5), "train")
 
 
 def test_a_corpus_published_without_its_first_fifth_tests_on_the_second():
-    there = [f"acl:{i}" for i in range(5_000) if corpora.bucket(f"acl:{i}", 5) != 0]
+    there = [f"acl:{i}" for i in range(5_000) if bucket(f"acl:{i}", 5) != 0]
     drawn = Counter(corpora.part_of(key, "acl") for key in there)
-    assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {
-        k for k in there if corpora.bucket(k, 5) == 1
-    }
+    assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {k for k in there if bucket(k, 5) == 1}
     assert 0.07 < drawn["dev"] / (drawn["dev"] + drawn["train"]) < 0.13
 
 
@@ -68,11 +65,32 @@ def test_a_title_that_is_held_out_anywhere_leaves_train_and_dev(small):
     assert all(corpora.parts()[key] == "train" for key in ids("vis", "train", "vis")[1:])
 
 
-def test_what_a_dev_claim_cites_is_test_and_the_rest_of_scifact_is_not(small):
-    cited = {doc for docs in corpora.claims().cited["dev"].values() for doc in docs}
-    found = {key for key in corpora.records("scifact") if corpora.parts()[key] == "test"}
-    assert found == cited and len(cited) == 15
-    assert not cited & {doc for part in ("train", "dev") for of in pairs.claimed(part).relevant.values() for doc in of}
+def test_scifact_trains_nothing_and_asks_its_dev_claims_of_all_its_abstracts(small):
+    made, trained = heldout.scifact(), training.search_triplets()
+    assert set(made.queries) == {f"claim:{i}" for i in range(100, 115)}
+    assert isinstance(made.payload, Pooled) and set(made.payload.pool) == corpora.records("scifact").keys()
+    assert not {paper.paper_id for paper in trained.papers} & set(made.payload.pool)
+    assert not any(query.startswith("claim:") for query in trained.queries)
+
+
+def test_short_titles_are_compared_with_their_abstracts(small):
+    test, first, second = ids("cacm", "test", "cacm")[0], *ids("cacm", "train", "cacm")[:2]
+    path = small / "classic_ir" / "cacm_docs.jsonl.gz"
+    rows = [
+        {"doc_id": key, "title": "Sorting.", "abstract": text}
+        for key, text in ((test, ""), (first, ""), (second, "It is."))
+    ]
+    small_open._jsonl(path, rows)
+    small_open.forget()
+    assert [corpora.parts()[key] for key in (test, first, second)] == ["test", "", "train"]
+
+
+def test_a_title_of_scifact_leaves_train(small):
+    first = ids("vis", "train", "vis")[1]
+    path = small / "scifact_corpus" / "corpus.jsonl.gz"
+    small_open._jsonl(path, [{"doc_id": "0", "title": small_open.title("vis", int(first[4:])), "abstract": ["One."]}])
+    small_open.forget()
+    assert corpora.parts()[first] == ""
 
 
 # --- pairs and negatives ------------------------------------------------------------------------------------------------
@@ -85,6 +103,33 @@ def test_a_pair_counts_only_within_a_part(small, relation, part):
     found = relation("vis", papers)
     assert found and {key for query, others in found.items() for key in (query, *others)} <= papers.keys()
     assert not any(query in others for query, others in found.items())
+
+
+def test_an_author_name_of_too_many_papers_is_told_by_the_whole_corpus_and_gives_no_negatives(small, monkeypatch):
+    monkeypatch.setattr(
+        pairs, "MOST_PAPERS", 14
+    )  # names a0 to a3 have 15 papers in each corpus, at most 9 of them in a part
+    papers = corpora.of_part("vis", "train")
+    assert {author[:4] for author in pairs.bylines("vis", papers)} == {"visc"}
+    names = {
+        key: set(record.row["author_ids"]) for corpus in pairs.LINKED for key, record in corpora.records(corpus).items()
+    }
+    ranked = training.proximity("open/same_author", pairs.same_author, pairs.coauthored).payload
+    negatives = [(row.query_id, row.cand_id) for row in ranked.rows if not row.score]
+    negatives += [(row.query, row.negative) for row in training.author_triplets("vis", "train")]
+    assert len(negatives) > 100 and not any(names[query] & names[other] for query, other in negatives)
+
+
+@pytest.mark.parametrize("relation", [pairs.cited, pairs.coupled])
+def test_no_negative_cites_the_query_or_is_cited_by_it(small, relation):
+    of = {corpus: corpora.of_part(corpus, "test") for corpus in pairs.LINKED}
+    linked = {key: set(others) for corpus, papers in of.items() for key, others in pairs.linked(corpus, papers).items()}
+    linked |= {key: set(others) for key, others in pairs.linked("vis", corpora.of_part("vis", "train")).items()}
+    asked = [training.proximity("open/x", relation, pairs.linked), heldout.synergy_reviews()]
+    negatives = [(row.query_id, row.cand_id) for made in asked for row in made.payload.rows if not row.score]
+    trained = {pairs.cited: training.cite_triplets, pairs.coupled: training.coupling_triplets}[relation]
+    negatives += [(row.query, row.negative) for row in trained("vis", "train")]
+    assert len(negatives) > 100 and not [pair for pair in negatives if pair[1] in linked.get(pair[0], ())]
 
 
 def test_coupled_papers_share_five_references(small):
@@ -116,6 +161,13 @@ def test_strata_keep_negatives_to_the_query_s_own(small):
     assert isinstance(made.payload, Judged)
     negatives = [row for row in made.payload.rows if not row.score]
     assert negatives and all(review[row.query_id] == review[row.cand_id] for row in negatives)
+
+
+def test_a_review_without_an_included_paper_in_the_test_part_is_not_asked(small):
+    made, test = heldout.reviews(), set(ids("synergy", "test", "oa"))
+    assert isinstance(made.payload, Judged) and set(made.queries) == {"review:review0", "review:review1"}
+    assert {row.query_id for row in made.payload.rows} == set(made.queries)
+    assert {row.cand_id for row in made.payload.rows} == test
 
 
 def test_two_in_five_triplets_have_a_hard_negative_that_the_query_does_not_cite(small):
@@ -212,6 +264,21 @@ def test_other_compact_files_are_another_folder(small):
     assert len(list(Path(os.environ["SCIREP_HOME"]).glob("open/*/year/task.json"))) == 2
 
 
+@pytest.mark.parametrize("module", ["overlap", "task_folder", "csfcube", "samples"])
+def test_other_rules_of_reading_or_writing_are_another_folder(small, monkeypatch, tmp_path, module):
+    before, other = tasks._key(), tmp_path / "other.py"
+    other.write_text("")
+    small_open.forget()
+    monkeypatch.setattr(getattr(tasks, module), "__file__", str(other))
+    assert tasks._key() != before
+
+
+def test_a_collection_held_out_whole_tests_on_the_same_fifth_as_others(small):
+    made = heldout.pubmedqa().payload
+    assert {one.paper_id for one in made.splits["test"]} == set(ids("pubmedqa", "test", "pmid"))
+    assert sum(map(len, made.splits.values())) == small_open.PAPERS
+
+
 def test_an_unknown_task_names_the_nearest():
     with pytest.raises(UnknownName, match="open/same_author"):
         scirep_core.load_task("open/same_authors")
@@ -283,7 +350,6 @@ def test_every_task_has_the_counts_that_are_pinned(name, own_home):
 
 @needs_mirror
 def test_no_paper_and_no_title_that_is_tested_trains(own_home):
-    """Of SciFact's pool what a dev claim cites; the rest has no judgement, and other claims train on part of it."""
     trained: dict[str, str] = {}
     for name in tasks.TRAINED:
         task = scirep_core.load_task(name)
@@ -291,13 +357,15 @@ def test_no_paper_and_no_title_that_is_tested_trains(own_home):
             keys = {key for split in task.payload.splits for row in task.payload.rows(split) for key in row}
         else:
             keys = {one.paper_id for split in ("train", "validation") for one in task.payload.splits[split]}
-        trained |= {key: title_key(task.papers[key].title) for key in keys if key in task.papers}
-    titles = set(trained.values()) - {""}
+        trained |= {key: corpora.text_key(task.papers[key]) for key in keys if key in task.papers}
+    texts = set(trained.values()) - {""}
     assert len(trained) == 52_373
     for name, spec in tasks.OPEN.items():
         if spec.relation not in ("in-train", "out-of-train"):
             continue
-        seen = sought(scirep_core.load_task(name))
-        judged = {cand for _, cand, _ in seen.pairs} if name == "open/scifact" else seen.titles.keys()
-        shared = [key for key in judged if key in trained or title_key(seen.titles[key]) in titles]
+        task = scirep_core.load_task(name)
+        tested = {key: task.papers.get(key) for key in sought(task).titles}
+        shared = [
+            key for key, paper in tested.items() if key in trained or (paper and corpora.text_key(paper) in texts)
+        ]
         assert not shared, f"{name}: {shared[:3]}"

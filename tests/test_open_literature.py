@@ -23,7 +23,7 @@ from scirep_core.data import open as literature
 from scirep_core.data.manifests import download, fetch_raw, load_manifest, local_folder, running_numbers, verify
 from scirep_core.data.manifests.files import raw_manifest
 from scirep_core.data.open import acl, compact, computing
-from scirep_core.data.open.compact import fifth, opaque, packed, title_key
+from scirep_core.data.open.compact import bucket, opaque, packed, title_key
 from scirep_core.kit.errors import ConfigError, DataError, UnknownName
 from scirep_core.kit.records import read_jsonl
 
@@ -334,7 +334,7 @@ def test_acl_graph(anthology: Path) -> None:
 def test_acl_graph_leaves_a_fifth_out(anthology: Path) -> None:
     every = {p["paper_id"] for p in acl.acl_graph(anthology, held_out=True)["papers.jsonl.gz"]}
     some = {p["paper_id"] for p in acl.acl_graph(anthology)["papers.jsonl.gz"]}
-    assert every - some == {paper for paper in every if fifth(paper) == 0} != set()
+    assert every - some == {paper for paper in every if bucket(paper, 5) == 0} != set()
 
 
 # --- from raw to compact, end to end ----------------------------------------------------------------------------------

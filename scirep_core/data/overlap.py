@@ -125,8 +125,13 @@ def title_key(title: str) -> str:
     >>> title_key("Pre-training: a  Naïve View") == title_key("PRETRAINING A NAIVE VIEW")
     True
     """
-    kept = "".join(c for c in unicodedata.normalize("NFKD", title).casefold() if c.isalnum())
-    return kept if len(kept) >= LEAST else ""
+    key = letters(title)
+    return key if len(key) >= LEAST else ""
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits of a text, folded."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if c.isalnum())
 
 
 # ---- the evaluation side ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import yaml
 
-from scirep_core.data.open.compact import Files, by_hash, clean, fifth, is_english, opaque, title_key
+from scirep_core.data.open.compact import Files, bucket, by_hash, clean, is_english, opaque, title_key
 from scirep_core.kit.records import raw_lines, read_csv
 
 _OLD = re.compile(r"[A-Z]\d\d")  # a collection of before 2020: one letter, two digits of the year
@@ -28,7 +28,7 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     Args:
         raw: folder of the raw files.
         numbers: the authors' running numbers; they are those of the papers without the held-out ones.
-        held_out: take in the fifth of the papers that the published files leave out (`compact.fifth` 0).
+        held_out: take in the fifth of the papers that the published files leave out (`compact.bucket` 0 of 5).
     """
     repository = raw / "rstojnic/acl-anthology/data"
     canonical = _canonical_names(repository / "yaml/name_variants.yaml")
@@ -44,7 +44,7 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
         whole = len(paper["title"]) >= 5 and len(paper["abstract"]) >= 100
         if whole and is_english(paper["abstract"]) and title not in titles:
             titles.add(title)
-            if held_out or fifth(paper["paper_id"]):
+            if held_out or bucket(paper["paper_id"], 5):
                 corpus[paper["paper_id"]] = paper
     authors = opaque((name for paper in corpus.values() for name in paper["author_ids"]), "acla", numbers)
     rows = []

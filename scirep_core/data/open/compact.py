@@ -43,9 +43,9 @@ def title_key(title: str) -> str:
     return " ".join(re.findall("[a-z0-9]+", "".join(letters)))
 
 
-def fifth(paper_id: str) -> int:
-    """Return the part of five that a paper belongs to: the first 8 hexadecimal digits of its SHA-256, modulo 5."""
-    return int(sha256_bytes(paper_id.encode())[:8], 16) % 5
+def bucket(key: str, of: int, start: int = 0) -> int:
+    """Return eight hexadecimal digits of an id's SHA-256, from digit `start`, as a number modulo `of`."""
+    return int(sha256_bytes(key.encode())[start : start + 8], 16) % of
 
 
 def by_hash(keys: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@
 Beside the suite stand the other papers' questions on the same papers: four collections for textual neighbours, link prediction
 and labels for SciMult.
 
-A collection without a split of its own has one by hash: h mod 5 of 0 and 1 test, 2 to 4 train (`corpora.bucket`).
+A collection without a split of its own has one by hash: what is not test (`corpora.part_of`) fits the probe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scirep_core.data.open import folder, pairs
-from scirep_core.data.open.corpora import Record, bucket, faceted, links, of_part, records, sample, texts, tsv
+from scirep_core.data.open.corpora import Record, faceted, links, of_part, part_of, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
 from scirep_core.data.open.training import Made, labelled, pooled
 from scirep_core.data.task import (
@@ -66,7 +66,7 @@ def by_hash(
     splits: dict[str, list[Example]] = {"train": [], "test": []}
     for key, record in records(corpus).items():
         if (value := label(record)) is not None:
-            splits["test" if bucket(key, 5) < 2 else "train"].append(Example(key, value))
+            splits["test" if part_of(key, corpus) == "test" else "train"].append(Example(key, value))
     papers = [record.paper for record in records(corpus).values()]
     rows = {split: tuple(examples) for split, examples in splits.items()}
     return Made(Labelled(rows, few_shot=few_shot, label_names=names), papers)
@@ -171,10 +171,11 @@ def cacm_links() -> Made:
 
 
 def synergy_reviews() -> Made:
-    """Return SYNERGY's citations in the test part against papers that the same review's search gave."""
+    """Return SYNERGY's citations in the test part, as in `open/cite`, against papers that the same review's search gave."""
     papers = of_part("synergy", "test")
     review = {key: record.row["reviews"][0] for key, record in papers.items()}
-    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review))
+    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review,
+                             near=pairs.linked("synergy", papers)))  # fmt: skip
     return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "synergy"))
 
 
@@ -182,8 +183,8 @@ def synergy_reviews() -> Made:
 
 
 def scifact() -> Made:
-    """Return SciFact's dev claims against all its abstracts."""
-    return pooled([pairs.claimed("test")], {"scifact": records("scifact")})
+    """Return SciFact's dev claims against all its abstracts, most of which no claim of these judges."""
+    return pooled([pairs.claims()], {"scifact": records("scifact")})
 
 
 def cranfield() -> Made:
@@ -200,12 +201,16 @@ def phrases() -> Made:
 
 
 def reviews() -> Made:
-    """Return the titles of systematic reviews, and which of the papers their searches gave were included."""
+    """Return the titles of systematic reviews, and which of the papers their searches gave were included.
+
+    A review of which the test part has no included paper is left out: no ranking of the others is better than another.
+    """
     source, papers = folder("synergy_openalex"), of_part("synergy", "test")
     queries = {f"review:{row['review']}": row["title"] for _, row in read_jsonl(source / "reviews.jsonl.gz")}
     rows = tuple(Qrel(f"review:{review}", work, int(included))
                  for review, work, included in tsv(source / "review_labels.tsv.gz") if work in papers)  # fmt: skip
-    asked = {row.query_id for row in rows}
+    asked = {row.query_id for row in rows if row.score}
+    rows = tuple(row for row in rows if row.query_id in asked)
     return Made(Judged(rows, True), texts((row.cand_id for row in rows), "synergy"),
                 {key: text for key, text in queries.items() if key in asked})  # fmt: skip
 

@@ -1,10 +1,10 @@
 """Pairs of papers of the open literature that belong together, and the negatives beside them.
 
     cite           a paper and one it cites
-    same_author    papers of one author; of authors with two to 60 papers
+    same_author    papers of one author name; of names with 60 papers or fewer in the corpus, two or more of them in the part
     coupling       papers that share five references or more (bibliographic coupling)
     search         a query and what is relevant to it: a keyword phrase of two words or more and the papers that bear it (VIS),
-                   a claim and what it cites (SciFact), a question and what was judged relevant (CACM, CISI)
+                   a question and what was judged relevant (CACM, CISI)
 
 All that is drawn is drawn by the name of the task and the id of the query, so another query makes no difference.
 """
@@ -19,14 +19,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scirep_core.data.open import corpora, folder
-from scirep_core.data.open.corpora import CLASSIC, Part, Record, claims, links, of_part, parts, records, tsv
+from scirep_core.data.open.corpora import CLASSIC, Part, Record, links, of_part, records, tsv
 from scirep_core.data.task import Qrel, Triple
 from scirep_core.kit.records import read_jsonl
 
 LINKED = {"acl": "acl_graph", "vis": "vis", "synergy": "synergy_openalex"}
 """Corpora with citations, authors and references -> their folder."""
 MOST_PAPERS = 60
-"""Papers of an author, at most: of more, the name is likely that of several people."""
+"""Papers of an author name in the whole corpus, at most: of more, the name is likely that of several people."""
 SHARED = 5
 """References two coupled papers share, at least."""
 POSITIVES, NEGATIVES = 5, 25
@@ -50,18 +50,39 @@ def cited(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def bylines(papers: Mapping[str, Record]) -> dict[str, list[str]]:
-    """Return author -> papers, of authors with 2 to `MOST_PAPERS` of them."""
+def linked(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the papers that cite each of `papers` or are cited by it, among them: none is a negative."""
+    return joined(links(folder(LINKED[corpus]) / "citations.tsv.gz", papers))
+
+
+def authored(papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return author -> papers."""
     found = defaultdict(list)
     for key, record in papers.items():
         for author in dict.fromkeys(record.row["author_ids"]):
             found[author].append(key)
-    return {author: keys for author, keys in found.items() if 2 <= len(keys) <= MOST_PAPERS}
+    return dict(found)
+
+
+def bylines(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return author -> those of `papers`, two or more, of authors with `MOST_PAPERS` or fewer in the corpus."""
+    everywhere = authored(records(corpus))
+    return {author: keys for author, keys in authored(papers).items()
+            if len(keys) > 1 and len(everywhere[author]) <= MOST_PAPERS}  # fmt: skip
 
 
 def same_author(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
-    """Return the papers that share an author with each of `papers`, among them."""
-    return joined(itertools.chain.from_iterable(itertools.combinations(keys, 2) for keys in bylines(papers).values()))
+    """Return the papers that share an author of `bylines` with each of `papers`, among them."""
+    return _all_pairs(bylines(corpus, papers))
+
+
+def coauthored(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return the papers that share any author name with each of `papers`, among them: none is a negative."""
+    return _all_pairs(authored(papers))
+
+
+def _all_pairs(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return joined(itertools.chain.from_iterable(itertools.combinations(keys, 2) for keys in groups.values()))
 
 
 def coupled(corpus: str, papers: Mapping[str, Record]) -> dict[str, list[str]]:
@@ -104,12 +125,17 @@ def phrases(part: Part) -> Searches:
     return Searches("vis", texts, found)
 
 
-def claimed(part: Part) -> Searches:
-    """Return SciFact's claims by the abstracts of a part that they cite; its dev claims are the test part."""
-    there = claims()
-    cited = there.cited["dev" if part == "test" else "train"]
-    found = {key: kept for key, docs in cited.items() if (kept := {doc: 1 for doc in docs if parts()[doc] == part})}
-    return Searches("scifact", {key: there.texts[key] for key in found}, found)
+def claims() -> Searches:
+    """Return SciFact's dev claims, by the abstracts they cite."""
+    from scirep_core.data.manifests import fetch
+
+    texts: dict[str, str] = {}
+    found: dict[str, dict[str, int]] = {}
+    there = records("scifact")
+    for _, row in read_jsonl(fetch("scifact_sample") / "claims_dev.jsonl"):
+        if docs := {doc: 1 for one in row["cited_doc_ids"] if (doc := f"scifact:{one}") in there}:
+            texts[f"claim:{row['id']}"], found[f"claim:{row['id']}"] = row["claim"], docs
+    return Searches("scifact", texts, found)
 
 
 def questions(corpus: str, part: Part | None) -> Searches:
@@ -136,18 +162,21 @@ def drawn(name: str, query: str, pool: Sequence[str], most: int, but: Collection
 
 
 def qrels(
-    name: str, related: Related, pool: Sequence[str], group: str = "", strata: Mapping[str, str] | None = None
-) -> Iterator[Qrel]:
+    name: str, related: Related, pool: Sequence[str], group: str = "", strata: Mapping[str, str] | None = None, *,
+    near: Related | None = None,
+) -> Iterator[Qrel]:  # fmt: skip
     """Yield up to `POSITIVES` relevant papers of each query, drawn, and `NEGATIVES` others of the pool.
 
     Args:
         strata: paper -> stratum: negatives are of the query's own (papers of one review).
+        near: query -> papers that are no negatives either.
     """
     by = defaultdict(list)
     for key in pool:
         by[strata[key] if strata else ""].append(key)
     for query, relevant in related.items():
-        others = drawn(name, query, by[strata[query] if strata else ""], NEGATIVES, relevant)
+        barred = {*relevant, *(near or {}).get(query, ())}
+        others = drawn(name, query, by[strata[query] if strata else ""], NEGATIVES, barred)
         yield from (
             Qrel(query, key, 1, group) for key in drawn(f"{name} relevant", query, list(relevant), POSITIVES, ())
         )
@@ -155,20 +184,24 @@ def qrels(
 
 
 def triples(name: str, related: Related, pool: Sequence[str], hard: Related | None = None, most: int | None = TRIPLETS,
-            ) -> Iterator[Triple]:  # fmt: skip
+            near: Related | None = None) -> Iterator[Triple]:  # fmt: skip
     """Yield triplets of each query: a relevant paper, and one of the pool that is not.
 
     Args:
         hard: query -> hard negatives, of which up to `HARD` of `TRIPLETS` triplets have one.
         most: triplets of a query; None: one for each relevant paper.
+        near: query -> papers that are no negatives either.
     """
     for query, relevant in related.items():
         chosen = random.Random(f"{name}\n{query}").sample(list(relevant), min(len(relevant), most or len(relevant)))
-        near = sorted(set((hard or {}).get(query, ())) - set(relevant) - {query})
-        near = random.Random(f"{name}\n{query}\nhard").sample(near, len(near))
-        easy = drawn(name, query, pool, len(chosen), {*relevant, *near})
+        barred = {*relevant, *(near or {}).get(query, ())}
+        hardest = sorted(set((hard or {}).get(query, ())) - barred - {query})
+        hardest = random.Random(f"{name}\n{query}\nhard").sample(hardest, len(hardest))
+        easy = drawn(name, query, pool, len(chosen), {*barred, *hardest})
         for place, positive in enumerate(chosen):
-            negative = near.pop() if near and place % TRIPLETS < HARD else easy[place] if place < len(easy) else ""
+            negative = (
+                hardest.pop() if hardest and place % TRIPLETS < HARD else easy[place] if place < len(easy) else ""
+            )
             if negative:
                 yield Triple(query, positive, negative)
 

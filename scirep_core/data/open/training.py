@@ -8,7 +8,7 @@
     open/cite_triplets               open/cite                   ACL, VIS, SYNERGY
     open/same_author_triplets        open/same_author            ACL, VIS, SYNERGY
     open/coupling_triplets           open/coupling               ACL, VIS, SYNERGY
-    open/search_triplets             open/search                 VIS phrases, SciFact claims, CACM and CISI questions
+    open/search_triplets             open/search                 VIS phrases, CACM and CISI questions
 
 Training reads the splits `train` and `validation` (the dev part) of the left column; scores are of the test part. Where search is
 scored, the phrases are those that training knows too (`open/phrases` has the others), over one pool of three collections.
@@ -88,10 +88,10 @@ def year() -> Made:
 Relation = Callable[[str, Mapping[str, Record]], Related]
 
 
-def proximity(name: str, relation: Relation) -> Made:
-    """Return ranking with random negatives on the test parts, a group a corpus."""
+def proximity(name: str, relation: Relation, near: Relation) -> Made:
+    """Return ranking with random negatives, none of them `near`, on the test parts, a group a corpus."""
     rows = [row for corpus in LINKED for papers in (of_part(corpus, "test"),)
-            for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus)]  # fmt: skip
+            for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus, near=near(corpus, papers))]  # fmt: skip
     return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), *LINKED))
 
 
@@ -109,18 +109,17 @@ def _triples(
 
 
 def cite_triplets(corpus: str, part: Part) -> Iterable[Triple]:
-    """Return a triplet for each citation; hard negatives are cited by a cited paper, and not by the paper itself."""
+    """Return a triplet for each citation; hard negatives are cited by a cited paper; none is linked to the paper itself."""
     papers = of_part(corpus, part)
-    return pairs.triples(
-        "open/cite", pairs.cited(corpus, papers), list(papers), pairs.cited_by_cited(corpus, part), None
-    )
+    return pairs.triples("open/cite", pairs.cited(corpus, papers), list(papers), pairs.cited_by_cited(corpus, part), None,
+                         pairs.linked(corpus, papers))  # fmt: skip
 
 
 def author_triplets(corpus: str, part: Part) -> Iterable[Triple]:
-    """Return triplets of each author: one of the papers, the others, and papers that share no author with it."""
+    """Return triplets of each author: one of the papers, the others, and papers that share no author name with it."""
     papers = of_part(corpus, part)
-    near, pool = pairs.same_author(corpus, papers), list(papers)
-    for author, (query, *others) in pairs.bylines(papers).items():
+    near, pool = pairs.coauthored(corpus, papers), list(papers)
+    for author, (query, *others) in pairs.bylines(corpus, papers).items():
         chosen = pairs.drawn("open/same_author", author, others, pairs.TRIPLETS, ())
         others = pairs.drawn("open/same_author", f"{author}\n{query}", pool, len(chosen), {*near[query], query})
         yield from (Triple(query, *pair) for pair in zip(chosen, others, strict=False))
@@ -132,20 +131,20 @@ def coupling_triplets(corpus: str, part: Part) -> Iterable[Triple]:
     place = {key: i for i, key in enumerate(papers)}
     related = pairs.coupled(corpus, papers)
     once = {key: [other for other in others if place[other] > place[key]] for key, others in related.items()}
-    pool = list(papers)
+    pool, near = list(papers), pairs.linked(corpus, papers)
     for query, others in once.items():
-        negatives = pairs.drawn("open/coupling", query, pool, len(others), related[query])
+        negatives = pairs.drawn("open/coupling", query, pool, len(others), {*related[query], *near.get(query, ())})
         yield from (Triple(query, *pair) for pair in zip(others, negatives, strict=False))
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
 
-ASKED = ("vis", "scifact", "cacm", "cisi")
+ASKED = ("vis", "cacm", "cisi")
 
 
 def searches(part: Part) -> list[Searches]:
-    """Return the searches of a part: phrases, claims, questions."""
-    return [pairs.phrases(part), pairs.claimed(part), *(pairs.questions(corpus, part) for corpus in ("cacm", "cisi"))]
+    """Return the searches of a part: phrases, questions."""
+    return [pairs.phrases(part), *(pairs.questions(corpus, part) for corpus in ("cacm", "cisi"))]
 
 
 def search_triplets() -> Made:
@@ -165,7 +164,7 @@ def search_triplets() -> Made:
 def search() -> Made:
     """Return retrieval on the test part: the phrases that training has too, and the questions of CACM and CISI."""
     known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
-    phrases, _, *questions = searches("test")
+    phrases, *questions = searches("test")
     seen = {key: relevant for key, relevant in phrases.relevant.items() if key in known}
     return pooled(
         [phrases._replace(relevant=seen), *questions], {c: of_part(c, "test") for c in ("vis", "cacm", "cisi")}
