@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,120 @@ def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, mon
     other = budget("tiny", papers=500, train={"steps": 3, "warmup": 1})
     with pytest.raises(ConfigError, match="its rows are of another budget: tiny"):
         run("main", other, [0], changes={"variants": ("Base",), "bases": (base,), "tasks": TASKS, "references": ()})
+
+
+@dataclass
+class Recorder:
+    """A study whose units give a row a task at once: 50 of every line, on tasks and data that a test chooses."""
+
+    path: Path
+    data: dict[str, str]
+    units: list[str] = field(default_factory=list)
+
+    def run(self, tasks: tuple[str, ...], seeds: Any = (0,), **more: Any) -> list[Result]:
+        changes = {"variants": ("MTL CLS",), "bases": ("embedded",), "tasks": tasks, "references": ()}
+        return trainings(run("main", BUDGETS["tiny"], seeds, changes=changes, **more))
+
+    def tasks(self, of: Any, given: Any) -> list[Any]:
+        return [SimpleNamespace(name=name, data_hash=self.data[name]) for name in of.tasks]
+
+    def unit(self, job: Any, *_: Any) -> Any:
+        (cell,) = job.cells
+        label = cell.label(job.study)
+        self.units.append(f"{label}, {job.protocol}")
+        rows = [
+            Result(name, "test", "map", job.protocol, 50.0, 9, encoder=label, data_hash=self.data[name], seed=0,
+                   source="embedded", parameters={"training_seed": cell.seed, "budget": "tiny", "settings": {}})
+            for name in job.study.tasks
+        ]  # fmt: skip
+        return study._Done(job.place, rows, [], [], set())
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    made = Recorder(tmp_path / "main.jsonl.gz", dict.fromkeys(TASKS, "0" * 16))
+    monkeypatch.setattr(study, "results_file", lambda *_: made.path)
+    monkeypatch.setattr(study, "_tasks", made.tasks)
+    monkeypatch.setattr(study, "_unit", made.unit)
+    return made
+
+
+def test_a_run_under_another_protocol_keeps_the_rows_of_the_first(recorder: Recorder):
+    recorder.run(TASKS)
+    recorder.run(TASKS, protocol="sound")
+    recorder.run(TASKS, protocol="paper")
+    assert recorder.units == ["MTL CLS, seed 0, paper", "MTL CLS, seed 0, sound"]
+    assert [(row.protocol, row.task) for row in trainings(read(recorder.path))] == [
+        (protocol, task) for protocol in ("paper", "sound") for task in TASKS
+    ]
+
+
+def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_are_not_mixed(recorder: Recorder, tmp_path: Path):
+    recorder.run(TASKS[:1])
+    recorder.run(TASKS)
+    recorder.run(TASKS)
+    assert len(recorder.units) == 2
+    assert [row.task for row in trainings(read(recorder.path))] == list(TASKS)
+    before = recorder.path.read_bytes()
+    with pytest.raises(
+        ConfigError, match=r"has rows of scirepeval/same_author, which is not asked for.*Give --out FILE"
+    ):
+        recorder.run(TASKS[:1], again=True)
+    assert recorder.path.read_bytes() == before
+    assert len(recorder.run(TASKS[:1], out=tmp_path / "own.jsonl")) == 1
+
+
+def test_recorded_rows_of_other_data_are_refused(recorder: Recorder):
+    recorder.run(TASKS)
+    recorder.data[TASKS[1]] = "1" * 16
+    with pytest.raises(ConfigError, match=f"rows of {TASKS[1]} are of the data {'0' * 16}, today's are {'1' * 16}"):
+        recorder.run(TASKS, seeds=(0, 1))
+    assert len(recorder.units) == 1
+
+
+def test_an_average_says_of_which_tasks_and_data_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    hashes = {"open/year": "a", "open/mesh": "b"}
+    tasks = [SimpleNamespace(name=name, data_hash=one) for name, one in hashes.items()]
+    monkeypatch.setattr(study, "_tasks", lambda *_: tasks)
+    of, path = replace(STUDIES["main"], tasks="open"), tmp_path / "main.jsonl"
+    (average,) = study._data(of, TINY)
+    assert average == "open/average"
+    job = study._Job((0, 0), "main", of, (), TINY, "all", "paper")
+    one = replace(row("A", 0, 1.0), task=average, parameters={"training_seed": 0, **study._of_data(job)})
+    studied.write_rows(path, [one])
+    assert study._recorded(path, of, TINY) == [one]
+    tasks[0].data_hash = "c"
+    with pytest.raises(ConfigError, match="its rows of open/average are of the data"):
+        study._recorded(path, of, TINY)
+
+
+@pytest.mark.parametrize(
+    "change", [{"data_hash": "1"}, {"n": 26}, {"by_query": {"fos": 1.0}}], ids=lambda one: next(iter(one))
+)
+def test_no_mean_is_taken_over_trainings_scored_otherwise(change: dict[str, Any]):
+    drawn = [replace(row("A", seed, 1.0), data_hash="0", parameters={"training_seed": seed}) for seed in (0, 1)]
+    assert len(over_seeds(drawn)) == 1
+    with pytest.raises(ConfigError, match=r"A, scirepeval/average-v2, all, average: no mean over trainings.*--again"):
+        over_seeds([drawn[0], replace(drawn[1], **change)])
+
+
+def test_an_average_of_real_papers_is_whole(monkeypatch: pytest.MonkeyPatch):
+    (unit, *_) = units("open")
+    some = [
+        Result(unit.task, split, metric, "paper", 10.0, 5, encoder="x", source="open") for split, metric in unit.members
+    ]
+    of = replace(STUDIES["main"], tasks="open")
+    with pytest.raises(ConfigError, match="missing"):
+        study._placed("main", of, some, {})
+    assert study._placed("main", of, [replace(one, source="embedded") for one in some], {})
+
+
+def test_one_setting_of_the_open_suite_can_be_scored(monkeypatch: pytest.MonkeyPatch):
+    tasks = [SimpleNamespace(name=name) for name in ("open/drsm", "open/year")]
+    monkeypatch.setattr(study, "_loaded", lambda *_: tasks)
+    assert (
+        study._tasks(replace(STUDIES["main"], tasks="open", split="test"), TINY) == tasks[1:]
+    )  # DRSM has few-shot settings
 
 
 def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import to_jsonl
 from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.results import Result, read_results
@@ -94,12 +95,35 @@ def over_seeds(rows: Iterable[Result]) -> list[Result]:
 
     `parameters` tell `trainings`, `sd` (with two or more) and the `values`; `by_query` is the mean of each unit. Systems
     that are not trained have no such row.
+
+    Raises ConfigError for trainings of one line that were scored on other data, on more or fewer rows or other units.
     """
     found: dict[tuple[str, ...], list[Result]] = {}
     for row in trainings(rows):
         if "training_seed" in row.parameters:
             found.setdefault((line(row), row.task, row.split, row.metric, row.protocol), []).append(row)
+    for group in found.values():
+        _alike(group)
     return [_mean(label, group) for (label, *_), group in found.items()]
+
+
+ALIKE: dict[str, Callable[[Result], Any]] = {
+    "data": lambda row: row.data_hash,
+    "numbers of rows": lambda row: row.n,
+    "units": lambda row: ", ".join(sorted(row.by_query)),
+}
+"""What trainings must share whose mean is taken."""
+
+
+def _alike(group: Sequence[Result]) -> None:
+    for what, of in ALIKE.items():
+        first, *others = dict.fromkeys(map(of, group))
+        if others:
+            one = group[0]
+            raise ConfigError(
+                f"{line(one)}, {one.task}, {one.split}, {one.metric}: no mean over trainings scored on other {what}, {first} and "
+                f"{others[0]}. Score them all anew (--again), or give --out FILE"
+            )
 
 
 OF_ONE = ("training_seed", "model", "training_seconds")
@@ -116,11 +140,10 @@ def _mean(label: str, group: Sequence[Result]) -> Result:
         half = float(t.ppf(0.975, n - 1)) * sd / n**0.5
         low, high, more = mean - half, mean + half, {"sd": sd}
     told = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
-    units = [unit for unit in first.by_query if all(unit in row.by_query for row in group)]
     return replace(
         first, encoder=label, value=mean, n=n, low=low, high=high, fingerprint="", replicates=None, seconds=None,
         parameters={**told, "trainings": n, **more, "values": values},
-        by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in units},
+        by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in first.by_query},
         note=f"mean of {n} trainings" if n > 1 else "one training",
     )  # fmt: skip
 
