@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from scirep_core.bench import score_cache, studied, study
 from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
 from scirep_core.bench.study import run
-from scirep_core.bench.study_tables import STUDIES, cells
+from scirep_core.bench.study_tables import MEANT, STUDIES, cells
 from scirep_core.bench.suites import units
 from scirep_core.cli import study as cli_study
 from scirep_core.kit.errors import ConfigError, ScirepError
@@ -448,6 +448,79 @@ def test_a_mean_over_trainings_has_the_t_interval_scipy_gives():
     assert (one.n, one.low, one.high, "sd" in one.parameters) == (1, None, None, False)
 
 
+def curve(label: str, losses: tuple[float, ...]) -> list[Result]:
+    return [
+        Result("t", f"dev/{step}", "loss", "paper", loss, 9, encoder=label, parameters={"step": step})
+        for step, loss in enumerate(losses)
+    ]
+
+
+def averaged(variant: str, *values: float, **more: Any) -> list[Result]:
+    told = {"variant": variant, "base": "minilm", "width": 64}
+    return [
+        replace(row(variant, seed, value, "in-train"), parameters={**told, "training_seed": seed}, **more)
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_a_line_is_judged_by_its_interval_over_the_base_and_its_curves():
+    rows = [*averaged("Base", 50.0), *averaged("A", 52.0, 52.2), *averaged("B", 50.0, 50.4), *averaged("C", 50.0, 50.4),
+            *averaged("single", 60.0), *averaged("no curve", 60.0, 60.0)]  # fmt: skip
+    falling, flat = (3.0, 2.0, 1.0), (3.0, 1.0, 2.0)
+    curves = [
+        *curve("A, seed 0", flat), *curve("A, seed 1", flat), *curve("B, seed 0", flat), *curve("B, seed 1", falling),
+        *curve("C, seed 0, MTL CLS", flat), *curve("C, seed 1, MTL CLS", flat), *curve("single, seed 0", flat),
+    ]  # fmt: skip
+    found = {one.label: one for one in studied.verdicts([*rows, *over_seeds(rows)], curves)}
+    assert {label: one.verdict for label, one in found.items()} == {
+        "A": "helps", "B": "not trained enough to judge", "C": "does not help"
+    }  # fmt: skip
+    assert found["A"].difference == pytest.approx(2.1)
+    half = 12.706 * np.std([52.0, 52.2], ddof=1) / 2**0.5
+    assert (found["A"].low, found["A"].high) == (
+        pytest.approx(2.1 - half, abs=1e-3),
+        pytest.approx(2.1 + half, abs=1e-3),
+    )
+    with pytest.raises(ConfigError, match="no dev losses"):
+        studied.judgement(1.0, [])
+    with pytest.raises(ConfigError, match="no dev losses"):
+        studied.judgement(1.0, [[1.0], []])
+
+
+def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
+    path, curves = tmp_path / "x.jsonl", [*curve("B, seed 0", (1.0, 2.0)), *curve("A, seed 0", (3.0, 4.0))]
+    studied.write_curves(path, curves[:2])
+    studied.write_curves(path, curves[2:])
+    assert [row.value for row in read(path)] == [3.0, 4.0, 1.0, 2.0]
+    assert [row.value for row in studied.read(path)] == [3.0, 4.0, 1.0, 2.0]
+
+
+def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    made = [study.Made(name, tmp_path / name, name) for name in ("a", "b")]
+    look = {"step": 1, "documents": 9, "losses": {}, "validation": {"t": 0.5}, "measures": {}}
+    how = {
+        "train": {"learning_rate": 1.0},
+        "training": {"curve": [look], "best": {"step": 1}},
+        "dev": {"t": ["map", 9]},
+    }
+    monkeypatch.setattr(study, "obtain", lambda *_: made)
+    monkeypatch.setattr("scirep_core.encoders.models.model_store.describe", lambda _: SimpleNamespace(made=how))
+    monkeypatch.setattr("scirep_core.encoders.models.model_store.is_saved", lambda _: True)
+    of = replace(STUDIES["main"], variants=("mean of two MTL CLS",))
+    (job,) = study._units("main", of, 0, TINY, "train", "paper")
+    curves = study._unit(job, None).curves
+    assert [(row.encoder, row.parameters["model"]) for row in curves] == [
+        ("mean of two MTL CLS, seed 0, MTL CLS", "a"), ("mean of two MTL CLS, seed 0, MTL CLS/1", "b")
+    ]  # fmt: skip
+    assert studied.dev_losses(curves, "mean of two MTL CLS") == [[0.5], [0.5]]
+
+
+def test_values_of_two_protocols_are_never_one_line():
+    rows = [row("A", 0, 1.0), replace(row("A", 0, 2.0), protocol="sound")]
+    with pytest.raises(ConfigError, match="under paper and sound"):
+        table(rows, ("all",))
+
+
 def test_a_task_has_one_number():
     told = Result("scirepeval/paper_reviewer_matching", "test", "mean_of_four", "paper", 1.0, 9)
     assert main_metric(told) == "paper_reviewer_matching"
@@ -485,6 +558,23 @@ def test_the_command_runs_lists_and_shows(base: str, tmp_path: Path, command: An
     assert "MTL CTRL, one task after another" in done.stdout
     shown = json.loads(command("main", "--show", "--out", str(out), "--json").stdout)
     assert {one["kind"] for one in shown} == {"recorded"}
+
+
+def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: Any):
+    path = tmp_path / "main.jsonl"
+    rows = [
+        *averaged("Base", 50.0),
+        *averaged("MTL CLS", 52.0, 52.2),
+        *averaged("MTL CLS", 10.0, 10.4, protocol="sound"),
+    ]
+    studied.write_rows(path, rows)
+    studied.write_curves(
+        study.curves_file(path), [*curve("MTL CLS, seed 0", (1.0,)), *curve("MTL CLS, seed 1", (1.0,))]
+    )
+    shown = command("main", "--show", "--out", str(path), "--source", "open").stdout
+    assert shown.count("MTL CLS") >= 3 and "52.10 (0.14)" in shown and "10.20 (0.28)" in shown
+    assert "+2.10" in shown and "+0.83 to +3.37" in shown
+    assert MEANT["main"][0] in shown
 
 
 @pytest.mark.parametrize(

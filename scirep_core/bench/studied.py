@@ -41,10 +41,10 @@ def write_rows(path: Path, rows: Sequence[Result]) -> None:
 
 
 def write_curves(path: Path, rows: Sequence[Result]) -> None:
-    """Write learning curves, those of trainings that the file has already in their place."""
+    """Write learning curves by training and step, those of trainings that the file has already in their place."""
     anew = {row.encoder for row in rows}
-    kept = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
-    _write(path, [*kept, *rows])
+    others = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
+    _write(path, sorted([*others, *rows], key=lambda row: (row.encoder, row.parameters["step"], row.id)))
 
 
 def _write(path: Path, rows: Sequence[Result]) -> None:
@@ -168,13 +168,52 @@ def judgement(low: float, losses: Sequence[Sequence[float]]) -> str:
         low: lower end of the interval of the line's in-train average minus the base's.
         losses: dev losses of its trainings, look by look.
 
+    Raises ConfigError where there is no dev loss to judge by.
+
     >>> judgement(0.4, [[3, 2, 1]]), judgement(-0.2, [[3, 2, 1], [3, 1, 2]]), judgement(-0.2, [[3, 1, 2]])
     ('helps', 'not trained enough to judge', 'does not help')
     """
+    if not losses or not all(losses):
+        raise ConfigError("no dev losses to judge by: train with looks at the dev part (looks of the budget)")
     if low > 0:
         return HELPS
     falling = any(of_one[-1] == min(of_one) for of_one in losses)
     return UNTRAINED if falling else USELESS
+
+
+class Verdict(NamedTuple):
+    """What a line does against its base, and the difference of their in-train averages it is judged by, in points."""
+
+    label: str
+    difference: float
+    low: float
+    high: float
+    verdict: str
+
+
+def verdicts(rows: Iterable[Result], curves: Iterable[Result]) -> list[Verdict]:
+    """Return what each trained line of a study of a suite does against its base, by the stated rule (`judgement`).
+
+    The base is one model, so the interval is that of the line's mean over trainings, less the base's value. Lines of a single
+    training have none, and lines of which a training left no dev losses cannot be judged: both are left out.
+
+    Args:
+        curves: rows of `study.curves_file`.
+    """
+    averages = [row for row in means(rows) if (row.metric, row.split) == ("average", "in-train")]
+
+    def on(row: Result) -> tuple[Any, ...]:
+        return row.protocol, *(row.parameters.get(key) for key in ("base", "width"))
+
+    curves, bases = list(curves), {on(row): row for row in averages if row.parameters["variant"] == "Base"}
+    made = []
+    for row in averages:
+        base, losses = bases.get(on(row)), dev_losses(curves, row.encoder)
+        if base in (None, row) or row.low is None or row.high is None or len(losses) < row.parameters["trainings"]:
+            continue
+        low, high = (bound - base.value for bound in (row.low, row.high))
+        made.append(Verdict(row.encoder, row.value - base.value, low, high, judgement(low, losses)))
+    return made
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -203,10 +242,15 @@ def table(
 
     Args:
         of: row -> its column, or None to leave it out; the split of the benchmark's averages unless given.
+
+    Raises ConfigError for rows of several protocols, whose values no mean may join.
     """
+    rows = trainings(rows)
+    if len(protocols := sorted({row.protocol for row in rows})) > 1:
+        raise ConfigError(f"a table of rows under {' and '.join(protocols)}: choose one protocol")
     column = of or (lambda row: row.split if row.metric == "average" else None)
     found: dict[str, dict[str, list[float]]] = {}
-    for row in trainings(rows):
+    for row in rows:
         name = column(row)
         if name in columns:
             found.setdefault(line(row), {}).setdefault(str(name), []).append(row.value)

@@ -244,8 +244,9 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
         try:
             given = replace(job.given, width=cell.width)
             made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
-            if cell == job.cells[0] and not known.members:
-                done.curves.extend(_curves(job, cell, made))
+            if cell == job.cells[0]:
+                for member, one in zip(known.members or ("",), made, strict=True):
+                    done.curves.extend(_curves(job, cell, one, member))
             if job.only == "train":
                 continue
             if say:
@@ -324,16 +325,19 @@ def _score(
     return _placed(job.name, job.study, rows, told)
 
 
-def _curves(job: _Job, cell: Cell, made: Sequence[Made]) -> list[Result]:
-    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task."""
+def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
+    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task.
+
+    Of a line whose vectors are joined from several models each has its own, by the member's name behind the line's.
+    """
     from scirep_core.encoders.models.model_store import describe, is_saved
 
-    how = describe(made[0].folder).made if is_saved(made[0].folder) else {}
+    how = describe(made.folder).made if is_saved(made.folder) else {}
     if not how.get("training", {}).get("curve"):
         return []
-    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made[0].key,
+    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made.key,
             "learning_rate": how["train"]["learning_rate"], "best_step": how["training"]["best"]["step"]}  # fmt: skip
-    label, source = cell.label(job.study), provenance()
+    label, source = cell.label(job.study) + (f", {member}" if member else ""), provenance()
 
     def row(task: str, split: str, metric: str, value: float, look: Mapping[str, Any]) -> Result:
         where = told | {"step": look["step"], "documents": look["documents"]}
