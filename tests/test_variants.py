@@ -187,6 +187,24 @@ def test_every_variant_encodes_as_many_documents(base: str):
         assert settings.validate_every == -(-settings.steps // 4)
 
 
+def test_what_has_two_stages_has_a_control_that_encodes_as_many_documents(base: str):
+    given = replace(budget("tiny", papers=500), documents=600)
+    tasks = sets.examples(trained.base(base, given), given, VARIANTS["SciMult Vanilla"])[1]
+    steps = {
+        name: config(f"SciMult {name}", 0, given, tasks).steps for name in ("Vanilla", "MHAExpert", "Vanilla, as long")
+    }
+    assert steps["Vanilla"] + steps["MHAExpert"] == pytest.approx(steps["Vanilla, as long"], abs=1)
+
+
+def test_a_model_says_how_many_documents_it_and_what_it_goes_on_from_have_seen(base: str):
+    given = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
+    (first,), (second,) = obtain("Adapters", 0, given, base), obtain("Fusion", 0, given, base)
+    own = [describe(one.folder).made["training"]["documents"] for one in (first, second)]
+    assert min(own) >= 32 and own[0] > own[1]  # adapters are trained for longer
+    assert [trained.documents_of(one) for one in (first, second)] == [own[0], sum(own)]
+    assert trained.documents_of(obtain("Base", 0, given, base)[0]) == 0
+
+
 def test_the_learning_rate_is_the_one_whose_trial_ends_lowest_on_the_dev_part(base: str):
     given = replace(
         budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}), documents=240, looks=2

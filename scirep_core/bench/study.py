@@ -27,7 +27,7 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
-from scirep_core.training.models import Made, Say, Watch, base, obtain
+from scirep_core.training.models import Made, Say, Watch, base, documents_of, obtain
 from scirep_core.training.variants import BUDGETS, Budget, asked, variant
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ def _scored(
 
 
 def _length(made: Sequence[Made]) -> dict[str, Any]:
-    """Return how long a cell's models were trained, and how they pool: from their folders."""
+    """Return how long a cell's models were trained, with what they go on from, and how they pool: from their folders."""
     from scirep_core.encoders.models.model_store import describe, is_saved
 
     found = [describe(one.folder) for one in made if is_saved(one.folder)]
@@ -385,6 +385,7 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
     if not trained:
         return {}
     return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained),
+            "documents": sum(map(documents_of, made)),
             "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
 
 

@@ -214,7 +214,12 @@ def obtain(
                 chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
             )
             dev = {task.name: [MEASURES[task.kind], len(task)] for task in looked}
-            recipe |= {"budget": asdict(given), "dev": dev, "provenance": provenance()}
+            recipe |= {
+                "budget": asdict(given),
+                "dev": dev,
+                "documents_before": documents_of(before),
+                "provenance": provenance(),
+            }
             train_into(
                 folder,
                 model.to(pick_device(None)),
@@ -228,6 +233,14 @@ def obtain(
                 watch,
             )
     return [Made(str(folder), folder, key)]
+
+
+def documents_of(made: Made) -> int:
+    """Return how many documents a model's training encoded, and that of the model it went on from; none of a base."""
+    from scirep_core.encoders.models.model_store import describe, is_saved
+
+    how = describe(made.folder).made if is_saved(made.folder) else {}
+    return how["training"]["documents"] + how["documents_before"] if "documents_before" in how else 0
 
 
 def at_best_rate(
