@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_base import hand_made_base
@@ -205,7 +206,33 @@ def test_a_model_says_how_many_documents_it_and_what_it_goes_on_from_have_seen(b
     assert trained.documents_of(obtain("Base", 0, given, base)[0]) == 0
 
 
-def test_the_learning_rate_is_the_one_whose_trial_ends_lowest_on_the_dev_part(base: str):
+def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base: str, monkeypatch: pytest.MonkeyPatch):
+    from scirep_core.training import loop
+
+    patience = BUDGETS["open"].train["patience"]
+    assert patience == 2
+    real, number = loop.look_at, iter(range(99))
+
+    def worse(*given: Any) -> Any:
+        look = real(*given)
+        return look._replace(losses=dict.fromkeys(look.losses, abs(next(number) - 1.0)))  # the second look is the best
+
+    monkeypatch.setattr(loop, "look_at", worse)
+    train = {"batch": 16, "warmup": 1, "validation_rows": 20, "patience": patience}
+    (made,) = obtain("MTL CLS", 3, replace(budget("tiny", papers=500, train=train), documents=600, looks=6), base)
+    how = describe(made.folder).made
+    assert [look["step"] for look in how["training"]["curve"]] == [
+        how["train"]["validate_every"] * i for i in (1, 2, 3, 4)
+    ]
+    assert (
+        how["training"]["best"]["step"]
+        == 2 * how["train"]["validate_every"]
+        < how["training"]["steps"]
+        < how["train"]["steps"]
+    )
+
+
+def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base: str):
     given = replace(
         budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}), documents=240, looks=2
     )

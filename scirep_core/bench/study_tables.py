@@ -137,8 +137,8 @@ MEANT: dict[str, tuple[str, ...]] = {
         "dev loss was still falling at the last look of any of its trainings, it is not trained enough to judge; else it does "
         "not help.",
         "Every training encodes as many documents, fewer where its dev loss stops falling. Fusion goes on from adapters that had "
-        "as many before it, and joined vectors come from two trainings: `documents` of a row is the total, and where such a line lies "
-        "above one of a single training, more documents may be the reason.",
+        "as many before it, and joined vectors come from two trainings: `documents` of a row is the total, and where such a line "
+        "lies above one of a single training, more documents may be the reason.",
         "Several vectors beat one where MTL CTRL, Adapters or PALs lie above MTL CLS by Tukey's test, out of train above all; "
         "no significant difference with all of them judged means that the print's 1.5 to 2 points are not there at this size.",
         "The ensemble gains by its members' difference only where it lies above the mean of two MTL CLS, which has its cost.",

@@ -246,7 +246,9 @@ def documents_of(made: Made) -> int:
 def at_best_rate(
     chosen: Variant, given: Budget, on: str, say: Say | None = None, watch: Watch | None = None, make: bool = True
 ) -> Budget:
-    """Return a budget with the one of its learning rates whose trial ends with the least dev loss; without rates as it is.
+    """Return a budget with the one of its learning rates whose trial reaches the least dev loss; without rates as it is.
+
+    The least of all looks counts, which is that of the weights a trial keeps.
 
     A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents; all seeds and all variants
     with that pilot take the same rate. Nothing that tests is looked at.

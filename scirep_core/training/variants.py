@@ -251,7 +251,8 @@ class Budget:
         options: conditioning -> its options at this width.
         documents: encoded by each training, from which its steps follow; 0: `train` says how long. What goes on from another
             training, or joins several, has theirs beside: rows say the total.
-        looks: at the dev part of every task, evenly over the training; the weights of the best one are kept. 0: none.
+        looks: at the dev part of every task, evenly over the training; the weights of the best one are kept, and
+            with `patience` in `train` so many looks in a row without a better one end the training. 0: none.
         rates: learning rates, of which the least dev loss of a trial (`pilot`, seed 0) decides; none: `train` has it.
         dtype: in which trained models encode what is scored.
     """
@@ -305,7 +306,8 @@ BUDGETS: dict[str, Budget] = {
     "open": Budget(
         "open", max_length=128, documents=24_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
         train={"batch": 32, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear", "warmup_share": 0.1,
-               "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128},
+               "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128,
+               "patience": 2},
     ),
     "published": Budget(max_length=512, train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
     "real": Budget("real", max_length=512, cap=600_000, looks=10,
