@@ -81,6 +81,7 @@ def test_rows_say_what_they_are_of(base: str, tmp_path: Path):
     assert (last.chapter, last.seed, last.parameters["training_seed"]) == ("study/main", 0, 1)
     assert (last.parameters["variant"], last.parameters["base"], last.parameters["papers"]) == ("MTL CTRL", base, 500)
     assert last.parameters["steps"] == 2 and last.parameters["documents"] >= 32
+    assert (last.parameters["precision"], last.parameters["dtype"]) == ("float32", "float32")
     assert last.provenance["code_version"]
     assert len({row.id for row in rows}) == len(rows)
     kept = read(tmp_path / "main.jsonl")

@@ -13,6 +13,7 @@ from small_base import hand_made_base
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
+from scirep_core.encoders.trunk.number_types import available
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
 from scirep_core.training import sets
@@ -230,6 +231,23 @@ def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base:
         < how["training"]["steps"]
         < how["train"]["steps"]
     )
+
+
+@pytest.mark.parametrize(
+    ("features", "precision"), [({"avx512_bf16": True}, "bfloat16"), ({"avx512_f": True}, "float32")]
+)
+def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(
+    base: str, monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], precision: str
+):
+    monkeypatch.setenv("SCIREP_DEVICE", "cpu")
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features)
+    said: list[str] = []
+    train = {"steps": 2, "warmup": 1, "batch": 16, "precision": "bfloat16"}
+    (made,) = obtain("MTL CLS", 4, budget("tiny", papers=500, train=train), base, said.append)
+    assert describe(made.folder).made["train"]["precision"] == precision
+    assert said[-1].endswith(f"2 steps in {precision}")
+    assert available("bfloat16", "cpu") == precision and available("float16", "cpu") == "float16"
+    assert available("bfloat16", "mps") == "float32"
 
 
 def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base: str):

@@ -235,6 +235,9 @@ def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol
 
 def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
     """Train and score a unit's cells; a cell that fails does not lose the others."""
+    from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.number_types import available
+
     done = _Done(job.place, [], [], [], set())
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
     if not job.cells:
@@ -249,11 +252,12 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
                     done.curves.extend(_curves(job, cell, one, member))
             if job.only == "train":
                 continue
+            dtype = available(given.dtype, pick_device(None))
             if say:
-                say(f"{job.name}: scoring {label}")
-            system = as_system(label, made, cell.code, known.how, given.dtype)
+                say(f"{job.name}: scoring {label}, vectors in {dtype}")
+            system = as_system(label, made, cell.code, known.how, dtype)
             done.used.update(_fingerprints(system) if known.kind or known.members else ())
-            done.rows.extend(_score(job, cell, system, made, tasks, progress))
+            done.rows.extend(_score(job, cell, system, made, dtype, tasks, progress))
         except ScirepError as error:
             done.failed.append(f"{label}: {error}")
     return done
@@ -312,14 +316,20 @@ def _fingerprints(system: System) -> set[str]:
 
 
 def _score(
-    job: _Job, cell: Cell, system: System, made: Sequence[Made], tasks: list[Task], progress: Progress | None
+    job: _Job,
+    cell: Cell,
+    system: System,
+    made: Sequence[Made],
+    dtype: str,
+    tasks: list[Task],
+    progress: Progress | None,
 ) -> list[Result]:
     """Return the rows of one cell, and its averages where its tasks form them."""
     given = job.given
     rows = _scored(job.study, given, tasks, system, job.protocol, progress)
     told = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
-        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, **_length(made),
+        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, "dtype": dtype, **_length(made),
         **_of_data(job), **_asked(given),
     }  # fmt: skip
     return _placed(job.name, job.study, rows, told)
@@ -386,6 +396,7 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
         return {}
     return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained),
             "documents": sum(map(documents_of, made)),
+            "precision": "+".join(dict.fromkeys(one.made["train"]["precision"] for one in found if "training" in one.made)),
             "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
 
 

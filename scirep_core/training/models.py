@@ -179,6 +179,7 @@ def obtain(
     """
     from scirep_core.encoders.models.model_store import finished
     from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.number_types import available
     from scirep_core.training.loop import MEASURES
 
     chosen, start = variant(name), base(on, given, say, watch)
@@ -193,6 +194,7 @@ def obtain(
     before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)
     settings = config(name, seed, given, tasks)
+    settings = replace(settings, precision=available(settings.precision, pick_device(None)))  # type: ignore[arg-type]
     looked = spread(examples(start, given, chosen, "validation")[1], settings.validation_rows) if given.looks else []
     options = {} if chosen.kind == "fusion" else options_of(chosen, given)
     options |= of_tokens(chosen.kind, options, tokens)
@@ -209,7 +211,7 @@ def obtain(
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
-            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps")
+            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps in {settings.precision}")
             model = untrained(
                 chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
             )
