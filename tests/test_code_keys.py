@@ -15,7 +15,7 @@ from scirep_core import results
 from scirep_core.bench import score_cache
 from scirep_core.data.perturbations import altered
 from scirep_core.kit.errors import ConfigError
-from scirep_core.training import models
+from scirep_core.training import models, sets
 
 LISTS = {"rows": (score_cache, score_cache.code.__wrapped__), "models": (models, models.code.__wrapped__)}
 
@@ -55,7 +55,7 @@ def test_a_folder_stands_for_all_below_it_and_an_empty_one_for_nothing(tmp_path,
 
 # ---------------------------------------------------------------------------------------------------- the lists are whole
 
-KEYS = {"rows": score_cache.CODE, "models": models.CODE, "neighbours": altered.CODE}
+KEYS = {"rows": score_cache.CODE, "models": models.CODE, "neighbours": altered.CODE, "tokens": sets.CODE}
 BYTES = {
     "__init__.py",
     "kit/claims.py",
@@ -80,9 +80,13 @@ LEFT_OUT = {
                "encoders/hub.py", "encoders/settings.py", "encoders/models/model_folder.py", "encoders/trunk/speed.py",
                "encoders/trunk/tokens.py", "encoders/trunk_encoder.py", "kit/settings_files.py", *DATASETS},
     "neighbours": {*BYTES, *DATASETS},
+    "tokens": {*BYTES, "data/literature/__init__.py", "data/literature/emit/__init__.py", "encoders/models/model_folder.py",
+               *(f"data/manifests/{name}.py" for name in ("__init__", "download", "unpack")),
+               "training/config.py", "training/variants.py"},
 }  # fmt: skip
 """What brings files or refuses input, and what the key holds in another way: files by hash, rows and tokens of a training by
-their own. Measures of textual neighbours are never kept as rows, so their table of codes is in no key of rows."""
+their own; what a file or a variant chooses stands in the key of tokens. Measures of textual neighbours are never kept as rows,
+so their table of codes is in no key of rows."""
 
 
 def imported(path):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 from scirep_core.bench import score_cache, studied, study
 from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
 from scirep_core.bench.study import run
-from scirep_core.bench.study_tables import STUDIES, cells
+from scirep_core.bench.study_tables import MEANT, STUDIES, cells
 from scirep_core.bench.suites import units
 from scirep_core.cli import study as cli_study
 from scirep_core.kit.errors import ConfigError, ScirepError
@@ -79,7 +80,8 @@ def test_rows_say_what_they_are_of(base: str, tmp_path: Path):
     last = rows[-1]
     assert (last.chapter, last.seed, last.parameters["training_seed"]) == ("study/main", 0, 1)
     assert (last.parameters["variant"], last.parameters["base"], last.parameters["papers"]) == ("MTL CTRL", base, 500)
-    assert last.parameters["steps"] == 2
+    assert last.parameters["steps"] == 2 and last.parameters["documents"] >= 32
+    assert (last.parameters["precision"], last.parameters["dtype"]) == ("float32", "float32")
     assert last.provenance["code_version"]
     assert len({row.id for row in rows}) == len(rows)
     kept = read(tmp_path / "main.jsonl")
@@ -184,6 +186,120 @@ def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, mon
     other = budget("tiny", papers=500, train={"steps": 3, "warmup": 1})
     with pytest.raises(ConfigError, match="its rows are of another budget: tiny"):
         run("main", other, [0], changes={"variants": ("Base",), "bases": (base,), "tasks": TASKS, "references": ()})
+
+
+@dataclass
+class Recorder:
+    """A study whose units give a row a task at once: 50 of every line, on tasks and data that a test chooses."""
+
+    path: Path
+    data: dict[str, str]
+    units: list[str] = field(default_factory=list)
+
+    def run(self, tasks: tuple[str, ...], seeds: Any = (0,), **more: Any) -> list[Result]:
+        changes = {"variants": ("MTL CLS",), "bases": ("embedded",), "tasks": tasks, "references": ()}
+        return trainings(run("main", BUDGETS["tiny"], seeds, changes=changes, **more))
+
+    def tasks(self, of: Any, given: Any) -> list[Any]:
+        return [SimpleNamespace(name=name, data_hash=self.data[name]) for name in of.tasks]
+
+    def unit(self, job: Any, *_: Any) -> Any:
+        (cell,) = job.cells
+        label = cell.label(job.study)
+        self.units.append(f"{label}, {job.protocol}")
+        rows = [
+            Result(name, "test", "map", job.protocol, 50.0, 9, encoder=label, data_hash=self.data[name], seed=0,
+                   source="embedded", parameters={"training_seed": cell.seed, "budget": "tiny", "settings": {}})
+            for name in job.study.tasks
+        ]  # fmt: skip
+        return study._Done(job.place, rows, [], [], set())
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    made = Recorder(tmp_path / "main.jsonl.gz", dict.fromkeys(TASKS, "0" * 16))
+    monkeypatch.setattr(study, "results_file", lambda *_: made.path)
+    monkeypatch.setattr(study, "_tasks", made.tasks)
+    monkeypatch.setattr(study, "_unit", made.unit)
+    return made
+
+
+def test_a_run_under_another_protocol_keeps_the_rows_of_the_first(recorder: Recorder):
+    recorder.run(TASKS)
+    recorder.run(TASKS, protocol="sound")
+    recorder.run(TASKS, protocol="paper")
+    assert recorder.units == ["MTL CLS, seed 0, paper", "MTL CLS, seed 0, sound"]
+    assert [(row.protocol, row.task) for row in trainings(read(recorder.path))] == [
+        (protocol, task) for protocol in ("paper", "sound") for task in TASKS
+    ]
+
+
+def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_are_not_mixed(recorder: Recorder, tmp_path: Path):
+    recorder.run(TASKS[:1])
+    recorder.run(TASKS)
+    recorder.run(TASKS)
+    assert len(recorder.units) == 2
+    assert [row.task for row in trainings(read(recorder.path))] == list(TASKS)
+    before = recorder.path.read_bytes()
+    with pytest.raises(
+        ConfigError, match=r"has rows of scirepeval/same_author, which is not asked for.*Give --out FILE"
+    ):
+        recorder.run(TASKS[:1], again=True)
+    assert recorder.path.read_bytes() == before
+    assert len(recorder.run(TASKS[:1], out=tmp_path / "own.jsonl")) == 1
+
+
+def test_recorded_rows_of_other_data_are_refused(recorder: Recorder):
+    recorder.run(TASKS)
+    recorder.data[TASKS[1]] = "1" * 16
+    with pytest.raises(ConfigError, match=f"rows of {TASKS[1]} are of the data {'0' * 16}, today's are {'1' * 16}"):
+        recorder.run(TASKS, seeds=(0, 1))
+    assert len(recorder.units) == 1
+
+
+def test_an_average_says_of_which_tasks_and_data_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    hashes = {"open/year": "a", "open/mesh": "b"}
+    tasks = [SimpleNamespace(name=name, data_hash=one) for name, one in hashes.items()]
+    monkeypatch.setattr(study, "_tasks", lambda *_: tasks)
+    of, path = replace(STUDIES["main"], tasks="open"), tmp_path / "main.jsonl"
+    (average,) = study._data(of, TINY)
+    assert average == "open/average"
+    job = study._Job((0, 0), "main", of, (), TINY, "all", "paper")
+    one = replace(row("A", 0, 1.0), task=average, parameters={"training_seed": 0, **study._of_data(job)})
+    studied.write_rows(path, [one])
+    assert study._recorded(path, of, TINY) == [one]
+    tasks[0].data_hash = "c"
+    with pytest.raises(ConfigError, match="its rows of open/average are of the data"):
+        study._recorded(path, of, TINY)
+
+
+@pytest.mark.parametrize(
+    "change", [{"data_hash": "1"}, {"n": 26}, {"by_query": {"fos": 1.0}}], ids=lambda one: next(iter(one))
+)
+def test_no_mean_is_taken_over_trainings_scored_otherwise(change: dict[str, Any]):
+    drawn = [replace(row("A", seed, 1.0), data_hash="0", parameters={"training_seed": seed}) for seed in (0, 1)]
+    assert len(over_seeds(drawn)) == 1
+    with pytest.raises(ConfigError, match=r"A, scirepeval/average-v2, all, average: no mean over trainings.*--again"):
+        over_seeds([drawn[0], replace(drawn[1], **change)])
+
+
+def test_an_average_of_real_papers_is_whole(monkeypatch: pytest.MonkeyPatch):
+    (unit, *_) = units("open")
+    some = [
+        Result(unit.task, split, metric, "paper", 10.0, 5, encoder="x", source="open") for split, metric in unit.members
+    ]
+    of = replace(STUDIES["main"], tasks="open")
+    with pytest.raises(ConfigError, match="missing"):
+        study._placed("main", of, some, {})
+    assert study._placed("main", of, [replace(one, source="embedded") for one in some], {})
+
+
+def test_one_setting_of_the_open_suite_can_be_scored(monkeypatch: pytest.MonkeyPatch):
+    tasks = [SimpleNamespace(name=name) for name in ("open/drsm", "open/year")]
+    monkeypatch.setattr(study, "_loaded", lambda *_: tasks)
+    assert (
+        study._tasks(replace(STUDIES["main"], tasks="open", split="test"), TINY) == tasks[1:]
+    )  # DRSM has few-shot settings
 
 
 def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
@@ -333,6 +449,79 @@ def test_a_mean_over_trainings_has_the_t_interval_scipy_gives():
     assert (one.n, one.low, one.high, "sd" in one.parameters) == (1, None, None, False)
 
 
+def curve(label: str, losses: tuple[float, ...]) -> list[Result]:
+    return [
+        Result("t", f"dev/{step}", "loss", "paper", loss, 9, encoder=label, parameters={"step": step})
+        for step, loss in enumerate(losses)
+    ]
+
+
+def averaged(variant: str, *values: float, **more: Any) -> list[Result]:
+    told = {"variant": variant, "base": "minilm", "width": 64}
+    return [
+        replace(row(variant, seed, value, "in-train"), parameters={**told, "training_seed": seed}, **more)
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_a_line_is_judged_by_its_interval_over_the_base_and_its_curves():
+    rows = [*averaged("Base", 50.0), *averaged("A", 52.0, 52.2), *averaged("B", 50.0, 50.4), *averaged("C", 50.0, 50.4),
+            *averaged("single", 60.0), *averaged("no curve", 60.0, 60.0)]  # fmt: skip
+    falling, flat = (3.0, 2.0, 1.0), (3.0, 1.0, 2.0)
+    curves = [
+        *curve("A, seed 0", flat), *curve("A, seed 1", flat), *curve("B, seed 0", flat), *curve("B, seed 1", falling),
+        *curve("C, seed 0, MTL CLS", flat), *curve("C, seed 1, MTL CLS", flat), *curve("single, seed 0", flat),
+    ]  # fmt: skip
+    found = {one.label: one for one in studied.verdicts([*rows, *over_seeds(rows)], curves)}
+    assert {label: one.verdict for label, one in found.items()} == {
+        "A": "helps", "B": "not trained enough to judge", "C": "does not help"
+    }  # fmt: skip
+    assert found["A"].difference == pytest.approx(2.1)
+    half = 12.706 * np.std([52.0, 52.2], ddof=1) / 2**0.5
+    assert (found["A"].low, found["A"].high) == (
+        pytest.approx(2.1 - half, abs=1e-3),
+        pytest.approx(2.1 + half, abs=1e-3),
+    )
+    with pytest.raises(ConfigError, match="no dev losses"):
+        studied.judgement(1.0, [])
+    with pytest.raises(ConfigError, match="no dev losses"):
+        studied.judgement(1.0, [[1.0], []])
+
+
+def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
+    path, curves = tmp_path / "x.jsonl", [*curve("B, seed 0", (1.0, 2.0)), *curve("A, seed 0", (3.0, 4.0))]
+    studied.write_curves(path, curves[:2])
+    studied.write_curves(path, curves[2:])
+    assert [row.value for row in read(path)] == [3.0, 4.0, 1.0, 2.0]
+    assert [row.value for row in studied.read(path)] == [3.0, 4.0, 1.0, 2.0]
+
+
+def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    made = [study.Made(name, tmp_path / name, name) for name in ("a", "b")]
+    look = {"step": 1, "documents": 9, "losses": {}, "validation": {"t": 0.5}, "measures": {}}
+    how = {
+        "train": {"learning_rate": 1.0},
+        "training": {"curve": [look], "best": {"step": 1}},
+        "dev": {"t": ["map", 9]},
+    }
+    monkeypatch.setattr(study, "obtain", lambda *_: made)
+    monkeypatch.setattr("scirep_core.encoders.models.model_store.describe", lambda _: SimpleNamespace(made=how))
+    monkeypatch.setattr("scirep_core.encoders.models.model_store.is_saved", lambda _: True)
+    of = replace(STUDIES["main"], variants=("mean of two MTL CLS",))
+    (job,) = study._units("main", of, 0, TINY, "train", "paper")
+    curves = study._unit(job, None).curves
+    assert [(row.encoder, row.parameters["model"]) for row in curves] == [
+        ("mean of two MTL CLS, seed 0, MTL CLS", "a"), ("mean of two MTL CLS, seed 0, MTL CLS/1", "b")
+    ]  # fmt: skip
+    assert studied.dev_losses(curves, "mean of two MTL CLS") == [[0.5], [0.5]]
+
+
+def test_values_of_two_protocols_are_never_one_line():
+    rows = [row("A", 0, 1.0), replace(row("A", 0, 2.0), protocol="sound")]
+    with pytest.raises(ConfigError, match="under paper and sound"):
+        table(rows, ("all",))
+
+
 def test_a_task_has_one_number():
     told = Result("scirepeval/paper_reviewer_matching", "test", "mean_of_four", "paper", 1.0, 9)
     assert main_metric(told) == "paper_reviewer_matching"
@@ -370,6 +559,23 @@ def test_the_command_runs_lists_and_shows(base: str, tmp_path: Path, command: An
     assert "MTL CTRL, one task after another" in done.stdout
     shown = json.loads(command("main", "--show", "--out", str(out), "--json").stdout)
     assert {one["kind"] for one in shown} == {"recorded"}
+
+
+def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: Any):
+    path = tmp_path / "main.jsonl"
+    rows = [
+        *averaged("Base", 50.0),
+        *averaged("MTL CLS", 52.0, 52.2),
+        *averaged("MTL CLS", 10.0, 10.4, protocol="sound"),
+    ]
+    studied.write_rows(path, rows)
+    studied.write_curves(
+        study.curves_file(path), [*curve("MTL CLS, seed 0", (1.0,)), *curve("MTL CLS, seed 1", (1.0,))]
+    )
+    shown = command("main", "--show", "--out", str(path), "--source", "open").stdout
+    assert shown.count("MTL CLS") >= 3 and "52.10 (0.14)" in shown and "10.20 (0.28)" in shown
+    assert "+2.10" in shown and "+0.83 to +3.37" in shown
+    assert MEANT["main"][0] in shown
 
 
 @pytest.mark.parametrize(

@@ -462,6 +462,19 @@ def test_tasks_on_the_disk_are_those_in_memory_and_tokenised_once(root, tokens, 
     assert sorted(path.name for path in (tmp_path / "mapped").iterdir()) == ["a"]
 
 
+def test_hashing_copies_no_array(tmp_path):
+    import tracemalloc
+
+    ids = np.memmap(tmp_path / "ids", np.int32, "w+", shape=(1_000_000,))
+    documents = Documents(ids, np.array([0, len(ids)]))
+    task = TrainTask("x", "CLF", "CLF", "classification", documents, np.array([0]), np.array([0]), ("a", "b"))
+    tracemalloc.start()
+    hash_of([task])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < ids.nbytes / 4
+
+
 def test_tasks_half_written_are_made_again_and_damaged_ones_refused(root, tokens, tmp_path):
     def make(file: Path) -> list[TrainTask]:
         return tasks_of("fos", root, tokens, file=file)

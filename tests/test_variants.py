@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_base import hand_made_base
@@ -12,6 +13,7 @@ from small_base import hand_made_base
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
+from scirep_core.encoders.trunk.number_types import available
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models as trained
 from scirep_core.training import sets
@@ -187,7 +189,68 @@ def test_every_variant_encodes_as_many_documents(base: str):
         assert settings.validate_every == -(-settings.steps // 4)
 
 
-def test_the_learning_rate_is_the_one_whose_trial_ends_lowest_on_the_dev_part(base: str):
+def test_what_has_two_stages_has_a_control_that_encodes_as_many_documents(base: str):
+    given = replace(budget("tiny", papers=500), documents=600)
+    tasks = sets.examples(trained.base(base, given), given, VARIANTS["SciMult Vanilla"])[1]
+    steps = {
+        name: config(f"SciMult {name}", 0, given, tasks).steps for name in ("Vanilla", "MHAExpert", "Vanilla, as long")
+    }
+    assert steps["Vanilla"] + steps["MHAExpert"] == pytest.approx(steps["Vanilla, as long"], abs=1)
+
+
+def test_a_model_says_how_many_documents_it_and_what_it_goes_on_from_have_seen(base: str):
+    given = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
+    (first,), (second,) = obtain("Adapters", 0, given, base), obtain("Fusion", 0, given, base)
+    own = [describe(one.folder).made["training"]["documents"] for one in (first, second)]
+    assert min(own) >= 32 and own[0] > own[1]  # adapters are trained for longer
+    assert [trained.documents_of(one) for one in (first, second)] == [own[0], sum(own)]
+    assert trained.documents_of(obtain("Base", 0, given, base)[0]) == 0
+
+
+def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base: str, monkeypatch: pytest.MonkeyPatch):
+    from scirep_core.training import loop
+
+    patience = BUDGETS["open"].train["patience"]
+    assert patience == 2
+    real, number = loop.look_at, iter(range(99))
+
+    def worse(*given: Any) -> Any:
+        look = real(*given)
+        return look._replace(losses=dict.fromkeys(look.losses, abs(next(number) - 1.0)))  # the second look is the best
+
+    monkeypatch.setattr(loop, "look_at", worse)
+    train = {"batch": 16, "warmup": 1, "validation_rows": 20, "patience": patience}
+    (made,) = obtain("MTL CLS", 3, replace(budget("tiny", papers=500, train=train), documents=600, looks=6), base)
+    how = describe(made.folder).made
+    assert [look["step"] for look in how["training"]["curve"]] == [
+        how["train"]["validate_every"] * i for i in (1, 2, 3, 4)
+    ]
+    assert (
+        how["training"]["best"]["step"]
+        == 2 * how["train"]["validate_every"]
+        < how["training"]["steps"]
+        < how["train"]["steps"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "precision"), [({"avx512_bf16": True}, "bfloat16"), ({"avx512_f": True}, "float32")]
+)
+def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(
+    base: str, monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], precision: str
+):
+    monkeypatch.setenv("SCIREP_DEVICE", "cpu")
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features)
+    said: list[str] = []
+    train = {"steps": 2, "warmup": 1, "batch": 16, "precision": "bfloat16"}
+    (made,) = obtain("MTL CLS", 4, budget("tiny", papers=500, train=train), base, said.append)
+    assert describe(made.folder).made["train"]["precision"] == precision
+    assert said[-1].endswith(f"2 steps in {precision}")
+    assert available("bfloat16", "cpu") == precision and available("float16", "cpu") == "float16"
+    assert available("bfloat16", "mps") == "float32"
+
+
+def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base: str):
     given = replace(
         budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}), documents=240, looks=2
     )

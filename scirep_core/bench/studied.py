@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import to_jsonl
 from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.results import Result, read_results
@@ -40,10 +41,10 @@ def write_rows(path: Path, rows: Sequence[Result]) -> None:
 
 
 def write_curves(path: Path, rows: Sequence[Result]) -> None:
-    """Write learning curves, those of trainings that the file has already in their place."""
+    """Write learning curves by training and step, those of trainings that the file has already in their place."""
     anew = {row.encoder for row in rows}
-    kept = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
-    _write(path, [*kept, *rows])
+    others = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
+    _write(path, sorted([*others, *rows], key=lambda row: (row.encoder, row.parameters["step"], row.id)))
 
 
 def _write(path: Path, rows: Sequence[Result]) -> None:
@@ -94,12 +95,35 @@ def over_seeds(rows: Iterable[Result]) -> list[Result]:
 
     `parameters` tell `trainings`, `sd` (with two or more) and the `values`; `by_query` is the mean of each unit. Systems
     that are not trained have no such row.
+
+    Raises ConfigError for trainings of one line that were scored on other data, on more or fewer rows or other units.
     """
     found: dict[tuple[str, ...], list[Result]] = {}
     for row in trainings(rows):
         if "training_seed" in row.parameters:
             found.setdefault((line(row), row.task, row.split, row.metric, row.protocol), []).append(row)
+    for group in found.values():
+        _alike(group)
     return [_mean(label, group) for (label, *_), group in found.items()]
+
+
+ALIKE: dict[str, Callable[[Result], Any]] = {
+    "data": lambda row: row.data_hash,
+    "numbers of rows": lambda row: row.n,
+    "units": lambda row: ", ".join(sorted(row.by_query)),
+}
+"""What trainings must share whose mean is taken."""
+
+
+def _alike(group: Sequence[Result]) -> None:
+    for what, of in ALIKE.items():
+        first, *others = dict.fromkeys(map(of, group))
+        if others:
+            one = group[0]
+            raise ConfigError(
+                f"{line(one)}, {one.task}, {one.split}, {one.metric}: no mean over trainings scored on other {what}, {first} and "
+                f"{others[0]}. Score them all anew (--again), or give --out FILE"
+            )
 
 
 OF_ONE = ("training_seed", "model", "training_seconds")
@@ -116,11 +140,10 @@ def _mean(label: str, group: Sequence[Result]) -> Result:
         half = float(t.ppf(0.975, n - 1)) * sd / n**0.5
         low, high, more = mean - half, mean + half, {"sd": sd}
     told = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
-    units = [unit for unit in first.by_query if all(unit in row.by_query for row in group)]
     return replace(
         first, encoder=label, value=mean, n=n, low=low, high=high, fingerprint="", replicates=None, seconds=None,
         parameters={**told, "trainings": n, **more, "values": values},
-        by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in units},
+        by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in first.by_query},
         note=f"mean of {n} trainings" if n > 1 else "one training",
     )  # fmt: skip
 
@@ -145,13 +168,52 @@ def judgement(low: float, losses: Sequence[Sequence[float]]) -> str:
         low: lower end of the interval of the line's in-train average minus the base's.
         losses: dev losses of its trainings, look by look.
 
+    Raises ConfigError where there is no dev loss to judge by.
+
     >>> judgement(0.4, [[3, 2, 1]]), judgement(-0.2, [[3, 2, 1], [3, 1, 2]]), judgement(-0.2, [[3, 1, 2]])
     ('helps', 'not trained enough to judge', 'does not help')
     """
+    if not losses or not all(losses):
+        raise ConfigError("no dev losses to judge by: train with looks at the dev part (looks of the budget)")
     if low > 0:
         return HELPS
     falling = any(of_one[-1] == min(of_one) for of_one in losses)
     return UNTRAINED if falling else USELESS
+
+
+class Verdict(NamedTuple):
+    """What a line does against its base, and the difference of their in-train averages it is judged by, in points."""
+
+    label: str
+    difference: float
+    low: float
+    high: float
+    verdict: str
+
+
+def verdicts(rows: Iterable[Result], curves: Iterable[Result]) -> list[Verdict]:
+    """Return what each trained line of a study of a suite does against its base, by the stated rule (`judgement`).
+
+    The base is one model, so the interval is that of the line's mean over trainings, less the base's value. Lines of a single
+    training have none, and lines of which a training left no dev losses cannot be judged: both are left out.
+
+    Args:
+        curves: rows of `study.curves_file`.
+    """
+    averages = [row for row in means(rows) if (row.metric, row.split) == ("average", "in-train")]
+
+    def on(row: Result) -> tuple[Any, ...]:
+        return row.protocol, *(row.parameters.get(key) for key in ("base", "width"))
+
+    curves, bases = list(curves), {on(row): row for row in averages if row.parameters["variant"] == "Base"}
+    made = []
+    for row in averages:
+        base, losses = bases.get(on(row)), dev_losses(curves, row.encoder)
+        if base in (None, row) or row.low is None or row.high is None or len(losses) < row.parameters["trainings"]:
+            continue
+        low, high = (bound - base.value for bound in (row.low, row.high))
+        made.append(Verdict(row.encoder, row.value - base.value, low, high, judgement(low, losses)))
+    return made
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -180,10 +242,15 @@ def table(
 
     Args:
         of: row -> its column, or None to leave it out; the split of the benchmark's averages unless given.
+
+    Raises ConfigError for rows of several protocols, whose values no mean may join.
     """
+    rows = trainings(rows)
+    if len(protocols := sorted({row.protocol for row in rows})) > 1:
+        raise ConfigError(f"a table of rows under {' and '.join(protocols)}: choose one protocol")
     column = of or (lambda row: row.split if row.metric == "average" else None)
     found: dict[str, dict[str, list[float]]] = {}
-    for row in trainings(rows):
+    for row in rows:
         name = column(row)
         if name in columns:
             found.setdefault(line(row), {}).setdefault(str(name), []).append(row.value)

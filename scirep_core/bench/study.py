@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from scirep_core.bench.speed.efficiency import measure
 from scirep_core.bench.studied import over_seeds, trainings, write_curves, write_rows
 from scirep_core.bench.study_tables import OWN, Cell, Study, cells, on_source, study
-from scirep_core.data.inventory import TASKS
 from scirep_core.kit.errors import ConfigError, ScirepError
-from scirep_core.kit.store import home
+from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
-from scirep_core.training.models import Made, Say, Watch, base, obtain
+from scirep_core.training.models import Made, Say, Watch, base, documents_of, obtain
 from scirep_core.training.variants import BUDGETS, Budget, asked, variant
 
 if TYPE_CHECKING:
@@ -86,8 +85,8 @@ def run(
         timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
         write_rows(path, timed)
         return timed
-    there = _recorded(path, given) if out is None and only != "train" else []
-    done = set() if again or "tasks" in changes else {row.encoder for row in there if row.protocol == protocol}
+    there = _recorded(path, of, given) if out is None and only != "train" and path.is_file() else []
+    done = set() if again or not there else _done(there, protocol, set(_data(of, given)))
     jobs = [
         job
         for seed in seeds
@@ -115,8 +114,8 @@ def run(
         failed += unit.failed
         used |= unit.used
         own = [row for place in sorted(rows) for row in rows[place]]
-        labels = {row.encoder for row in own}
-        made = sorted([*(row for row in there if row.encoder not in labels), *own], key=_seed_of)
+        anew = {_number(row) for row in own}
+        made = sorted([*(row for row in there if _number(row) not in anew), *own], key=_seed_of)
         if only != "train":
             write_rows(path, made)
         if curves:
@@ -142,14 +141,60 @@ def _asked(given: Budget) -> dict[str, Any]:
     return {"budget": name, "settings": settings} if name else {}
 
 
-def _recorded(path: Path, given: Budget) -> list[Result]:
-    """Return the trainings a file holds. Raises ConfigError where they are of another budget: one table is of one size."""
-    there, own = trainings(read_results(path) if path.is_file() else []), _asked(given)
+def _recorded(path: Path, of: Study, given: Budget) -> list[Result]:
+    """Return the trainings a file holds. Raises ConfigError where they are of another budget, of other tasks or of other data:
+    one table is of one size, and its lines are compared on the same papers."""
+    there, own, today = trainings(read_results(path)), _asked(given), _data(of, given)
+    remedy = "Give --out FILE, or delete it"
     for row in there:
         if own and row.parameters.get("budget") and own != (other := _of_budget(row.parameters)):
-            of = f"{other['budget']}, {other['settings'] or 'as it is'}"
-            raise ConfigError(f"{path}: its rows are of another budget: {of}. Give --out FILE, or delete it")
+            budget = f"{other['budget']}, {other['settings'] or 'as it is'}"
+            raise ConfigError(f"{path}: its rows are of another budget: {budget}. {remedy}")
+        if row.task not in today:
+            raise ConfigError(
+                f"{path}: has rows of {row.task}, which is not asked for, so that lines would differ. {remedy}"
+            )
+        data = row.parameters.get("data") if row.metric == "average" else row.data_hash
+        if data and data != today[row.task]:
+            raise ConfigError(
+                f"{path}: its rows of {row.task} are of the data {data}, today's are {today[row.task]}. {remedy}"
+            )
     return there
+
+
+def _data(of: Study, given: Budget) -> dict[str, str]:
+    """Return the hash of today's data by the task that rows are of; of an average that of all its tasks."""
+    from scirep_core.bench.suites import AVERAGES
+
+    hashes = {task.name: task.data_hash for task in _tasks(of, given)}
+    averaged = _averaged(of)
+    return {AVERAGES[averaged[0]]: stable_hash(hashes)} if averaged else hashes
+
+
+def _averaged(of: Study) -> tuple[str, tuple[str, ...]] | None:
+    """Return the version and the splits of the average that a study's tasks form, None where they form none."""
+    from scirep_core.bench.suites import AVERAGED
+
+    return AVERAGED.get(of.tasks) if isinstance(of.tasks, str) else None
+
+
+def _of_data(job: _Job) -> dict[str, str]:
+    """Return what an average says of its data beside its own hash, which is of rows and known once they are there."""
+    data = _data(job.study, job.given)
+    return {"data": next(iter(data.values()))} if _averaged(job.study) else {}
+
+
+def _done(there: Sequence[Result], protocol: str, tasks: set[str]) -> set[str]:
+    """Return the systems that have rows of every task under a protocol."""
+    scored: dict[str, set[str]] = {}
+    for row in there:
+        if row.protocol == protocol:
+            scored.setdefault(row.encoder, set()).add(row.task)
+    return {system for system, own in scored.items() if own >= tasks}
+
+
+def _number(row: Result) -> tuple[Any, ...]:
+    return row.encoder, row.protocol, row.task, row.split, row.metric, row.seed
 
 
 def _seed_of(row: Result) -> int:
@@ -190,6 +235,9 @@ def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol
 
 def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
     """Train and score a unit's cells; a cell that fails does not lose the others."""
+    from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.number_types import available
+
     done = _Done(job.place, [], [], [], set())
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
     if not job.cells:
@@ -199,15 +247,17 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
         try:
             given = replace(job.given, width=cell.width)
             made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
-            if cell == job.cells[0] and not known.members:
-                done.curves.extend(_curves(job, cell, made))
+            if cell == job.cells[0]:
+                for member, one in zip(known.members or ("",), made, strict=True):
+                    done.curves.extend(_curves(job, cell, one, member))
             if job.only == "train":
                 continue
+            dtype = available(given.dtype, pick_device(None))
             if say:
-                say(f"{job.name}: scoring {label}")
-            system = as_system(label, made, cell.code, known.how, given.dtype)
+                say(f"{job.name}: scoring {label}, vectors in {dtype}")
+            system = as_system(label, made, cell.code, known.how, dtype)
             done.used.update(_fingerprints(system) if known.kind or known.members else ())
-            done.rows.extend(_score(job, cell, system, made, tasks, progress))
+            done.rows.extend(_score(job, cell, system, made, dtype, tasks, progress))
         except ScirepError as error:
             done.failed.append(f"{label}: {error}")
     return done
@@ -231,11 +281,11 @@ def _begin(threads: int) -> None:
 
 def _tasks(of: Study, given: Budget) -> list[Task]:
     """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
-    from scirep_core.bench.suites import AVERAGED
+    from scirep_core.bench.suites import SPECS
 
     loaded = _loaded(of.tasks, given.papers, given.data_seed, "real" if given.source == "real" else "embedded")
-    whole = of.split is None or not (isinstance(of.tasks, str) and of.tasks in AVERAGED)
-    return [task for task in loaded if whole or not TASKS[task.name].few_shot]
+    whole = of.split is None or not _averaged(of)
+    return [task for task in loaded if whole or not SPECS[task.name].few_shot]
 
 
 @functools.lru_cache(maxsize=1)
@@ -266,28 +316,38 @@ def _fingerprints(system: System) -> set[str]:
 
 
 def _score(
-    job: _Job, cell: Cell, system: System, made: Sequence[Made], tasks: list[Task], progress: Progress | None
+    job: _Job,
+    cell: Cell,
+    system: System,
+    made: Sequence[Made],
+    dtype: str,
+    tasks: list[Task],
+    progress: Progress | None,
 ) -> list[Result]:
     """Return the rows of one cell, and its averages where its tasks form them."""
     given = job.given
     rows = _scored(job.study, given, tasks, system, job.protocol, progress)
     told = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
-        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, **_length(made), **_asked(given),
+        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, "dtype": dtype, **_length(made),
+        **_of_data(job), **_asked(given),
     }  # fmt: skip
     return _placed(job.name, job.study, rows, told)
 
 
-def _curves(job: _Job, cell: Cell, made: Sequence[Made]) -> list[Result]:
-    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task."""
+def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
+    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task.
+
+    Of a line whose vectors are joined from several models each has its own, by the member's name behind the line's.
+    """
     from scirep_core.encoders.models.model_store import describe, is_saved
 
-    how = describe(made[0].folder).made if is_saved(made[0].folder) else {}
+    how = describe(made.folder).made if is_saved(made.folder) else {}
     if not how.get("training", {}).get("curve"):
         return []
-    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made[0].key,
+    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made.key,
             "learning_rate": how["train"]["learning_rate"], "best_step": how["training"]["best"]["step"]}  # fmt: skip
-    label, source = cell.label(job.study), provenance()
+    label, source = cell.label(job.study) + (f", {member}" if member else ""), provenance()
 
     def row(task: str, split: str, metric: str, value: float, look: Mapping[str, Any]) -> Result:
         where = told | {"step": look["step"], "documents": look["documents"]}
@@ -327,7 +387,7 @@ def _scored(
 
 
 def _length(made: Sequence[Made]) -> dict[str, Any]:
-    """Return how long a cell's models were trained, and how they pool: from their folders."""
+    """Return how long a cell's models were trained, with what they go on from, and how they pool: from their folders."""
     from scirep_core.encoders.models.model_store import describe, is_saved
 
     found = [describe(one.folder) for one in made if is_saved(one.folder)]
@@ -335,6 +395,8 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
     if not trained:
         return {}
     return {"steps": sum(one["steps"] for one in trained), "training_seconds": sum(one["seconds"] for one in trained),
+            "documents": sum(map(documents_of, made)),
+            "precision": "+".join(dict.fromkeys(one.made["train"]["precision"] for one in found if "training" in one.made)),
             "pooling": "+".join(dict.fromkeys(one.pooling for one in found))}  # fmt: skip
 
 
@@ -346,7 +408,7 @@ def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list
     for system in job.study.references:
         scored = scoring.score(tasks, system, papers=job.given.papers, data_seed=job.given.data_seed,
                                  protocol=job.protocol, progress=progress)  # fmt: skip
-        rows += _placed(job.name, job.study, scored, {"variant": system, **_asked(job.given)})
+        rows += _placed(job.name, job.study, scored, {"variant": system, **_of_data(job), **_asked(job.given)})
     return rows
 
 
@@ -356,12 +418,13 @@ def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) 
     Of a suite its averages, the widest of which holds the value of every unit; of single tasks their rows, without the
     values of single queries.
     """
-    from scirep_core.bench.suites import AVERAGED, averages
+    from scirep_core.bench.suites import averages
 
     means: list[Result] = []
-    if isinstance(of.tasks, str) and of.tasks in AVERAGED:
-        version, splits = AVERAGED[of.tasks]
-        means = averages(rows, version, True, splits)  # a small literature lacks few-shot settings; the note says which
+    if averaged := _averaged(of):
+        version, splits = averaged
+        small = all(row.source == "embedded" for row in rows)  # lacks few-shot settings; the note says which
+        means = averages(rows, version, small, splits)
     most = max((row.n for row in means), default=0)
     kept = [row if row.n == most and means else replace(row, by_query={}) for row in means or rows]
     return [

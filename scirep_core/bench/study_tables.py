@@ -136,6 +136,9 @@ MEANT: dict[str, tuple[str, ...]] = {
         "A line helps where the interval of its in-train average minus the base's lies above 0. Where it does not, and the "
         "dev loss was still falling at the last look of any of its trainings, it is not trained enough to judge; else it does "
         "not help.",
+        "Every training encodes as many documents, fewer where its dev loss stops falling. Fusion goes on from adapters that had "
+        "as many before it, and joined vectors come from two trainings: `documents` of a row is the total, and where such a line "
+        "lies above one of a single training, more documents may be the reason.",
         "Several vectors beat one where MTL CTRL, Adapters or PALs lie above MTL CLS by Tukey's test, out of train above all; "
         "no significant difference with all of them judged means that the print's 1.5 to 2 points are not there at this size.",
         "The ensemble gains by its members' difference only where it lies above the mean of two MTL CLS, which has its cost.",
@@ -158,8 +161,8 @@ MEANT: dict[str, tuple[str, ...]] = {
         "having encoded as many documents: a format alone then sees its own rows more often, which is against the claim.",
     ),
     "scimult": (
-        "Tasks interfere where an expert, or a prefix, lies above Vanilla trained as long; where only Vanilla trained as long "
-        "does, it is the steps.",
+        "Tasks interfere where an expert, or a prefix, lies above Vanilla trained as long, on as many documents as its two stages "
+        "together; where only Vanilla trained as long does, it is the steps.",
     ),
 }  # fmt: skip
 """Study -> what its results on the open literature are taken to mean: written before any of them was looked at."""

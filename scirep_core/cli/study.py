@@ -102,7 +102,10 @@ def study(
     if as_json:
         print_json([row.to_json() for row in rows])
     elif rows:
-        _print(name, rows)
+        for one in dict.fromkeys(row.protocol for row in rows):
+            _print(name, [row for row in rows if row.protocol == one])
+        if show:
+            _judge(name, source, rows, studied.read(study_.curves_file(file)))
     elif only == "train":
         print(f"every model of study {name} is trained; scirep study {name} scores them")
 
@@ -214,6 +217,19 @@ def _print(name: str, rows: Sequence[Result]) -> None:
     if "all" in tests:
         test = tests["all"]
         print(f"all: ANOVA F({test.df[0]}, {test.df[1]}) = {test.f:.2f}, p = {test.p:.3g}")
+
+
+def _judge(name: str, source: str, rows: Sequence[Result], curves: Sequence[Result]) -> None:
+    """Print what each line does against its base; of open papers what results were taken to mean before there were any."""
+    from scirep_core.bench import studied
+    from scirep_core.bench.study_tables import MEANT
+
+    lines = [[one.label, f"{one.difference:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", one.verdict]
+             for one in studied.verdicts(rows, curves)]  # fmt: skip
+    if lines:
+        table("against the base, in-train", ["variant", "difference", "interval over trainings", "verdict"], lines)
+    for sentence in MEANT.get(name, ()) if source == "open" else ():
+        print(sentence)
 
 
 def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[str, set[str]]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scirep_core.kit.errors import CacheError
 
@@ -43,6 +44,11 @@ def home() -> Path:
 def sha256_bytes(data: bytes) -> str:
     """Return the hexadecimal SHA-256 of `data`."""
     return hashlib.sha256(data).hexdigest()
+
+
+def sha256_array(array: NDArray[Any]) -> str:
+    """Return the hexadecimal SHA-256 of an array's bytes, in C order; of a contiguous one, mapped say, nothing is copied."""
+    return hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest()
 
 
 def sha256_file(path: Path) -> str:

@@ -14,7 +14,6 @@ on from it cuts off what came later: no step is there twice, none is missing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -33,7 +32,7 @@ from torch.optim import Optimizer
 from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.records import read_jsonl
-from scirep_core.kit.store import read_shard, stable_hash, write_shard
+from scirep_core.kit.store import read_shard, sha256_array, stable_hash, write_shard
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import TrainTask
 from scirep_core.training.processes import added, wait
@@ -153,20 +152,16 @@ def identity(
     def data(task: TrainTask) -> list[Any]:
         targets = [] if task.targets is None else [task.targets]
         named = [task.name, task.format, task.query_format, task.kind, list(task.classes)]
-        return [*named, *(_sha(array) for array in (task.rows, *targets))]
+        return [*named, *(sha256_array(array) for array in (task.rows, *targets))]
 
-    documents = [_sha(array) for some in (tasks, validation) for task in some[:1] for array in task.documents]
+    documents = [sha256_array(array) for some in (tasks, validation) for task in some[:1] for array in task.documents]
     told = model.conditioning
-    weights = [_sha(value.detach().cpu().numpy()) for value in model.trunk.state_dict().values()]
+    weights = [sha256_array(value.detach().cpu().numpy()) for value in model.trunk.state_dict().values()]
     return {
         "settings": stable_hash(config.to_json() | {"checkpoint_every": 0}),
         "tasks": stable_hash([documents, [[data(task) for task in some] for some in (tasks, validation)]]),
         "model": stable_hash([told.kind, told.routes, told.options, model.pooling, weights]),
     }
-
-
-def _sha(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest()
 
 
 def save(

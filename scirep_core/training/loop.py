@@ -87,7 +87,7 @@ class Trained(NamedTuple):
         steps: taken; fewer than planned where validation stopped it.
         losses: task -> mean over those of the last tenth of the steps that had rows of it; a task without has none.
         seconds: of training; validation and checkpoints aside.
-        documents_per_second: encoded and trained on, by all processes.
+        documents, documents_per_second: encoded and trained on, by all processes.
         mfu: share of the measured matrix-multiply rate, of each device.
         best: {step, loss, losses} of the best look at the validation tasks, whose weights the model has; None without.
         curve: of each look {step, documents, losses, validation, measures}: encoded so far, mean training losses since the look
@@ -101,6 +101,7 @@ class Trained(NamedTuple):
     mfu: float
     best: dict[str, Any] | None
     curve: list[dict[str, Any]]
+    documents: int
 
 
 def train(
@@ -445,5 +446,5 @@ def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int
     seconds, rate = rows[-1]["seconds"], matrix_rate(str(model.trunk.words.weight.device), config.precision)
     return Trained(
         at.step, mean_losses(rows[-max(len(rows) // 10, 1) :]), seconds, documents / max(seconds, 1e-9),
-        operations / max(seconds, 1e-9) / rate / world, at.best, curve_of(log),
+        operations / max(seconds, 1e-9) / rate / world, at.best, curve_of(log), documents,
     )  # fmt: skip

@@ -179,6 +179,7 @@ def obtain(
     """
     from scirep_core.encoders.models.model_store import finished
     from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.number_types import available
     from scirep_core.training.loop import MEASURES
 
     chosen, start = variant(name), base(on, given, say, watch)
@@ -193,6 +194,7 @@ def obtain(
     before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)
     settings = config(name, seed, given, tasks)
+    settings = replace(settings, precision=available(settings.precision, pick_device(None)))  # type: ignore[arg-type]
     looked = spread(examples(start, given, chosen, "validation")[1], settings.validation_rows) if given.looks else []
     options = {} if chosen.kind == "fusion" else options_of(chosen, given)
     options |= of_tokens(chosen.kind, options, tokens)
@@ -209,12 +211,17 @@ def obtain(
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
-            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps")
+            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps in {settings.precision}")
             model = untrained(
                 chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
             )
             dev = {task.name: [MEASURES[task.kind], len(task)] for task in looked}
-            recipe |= {"budget": asdict(given), "dev": dev, "provenance": provenance()}
+            recipe |= {
+                "budget": asdict(given),
+                "dev": dev,
+                "documents_before": documents_of(before),
+                "provenance": provenance(),
+            }
             train_into(
                 folder,
                 model.to(pick_device(None)),
@@ -230,10 +237,20 @@ def obtain(
     return [Made(str(folder), folder, key)]
 
 
+def documents_of(made: Made) -> int:
+    """Return how many documents a model's training encoded, and that of the model it went on from; none of a base."""
+    from scirep_core.encoders.models.model_store import describe, is_saved
+
+    how = describe(made.folder).made if is_saved(made.folder) else {}
+    return how["training"]["documents"] + how["documents_before"] if "documents_before" in how else 0
+
+
 def at_best_rate(
     chosen: Variant, given: Budget, on: str, say: Say | None = None, watch: Watch | None = None, make: bool = True
 ) -> Budget:
-    """Return a budget with the one of its learning rates whose trial ends with the least dev loss; without rates as it is.
+    """Return a budget with the one of its learning rates whose trial reaches the least dev loss; without rates as it is.
+
+    The least of all looks counts, which is that of the weights a trial keeps.
 
     A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents; all seeds and all variants
     with that pilot take the same rate. Nothing that tests is looked at.

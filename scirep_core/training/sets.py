@@ -20,7 +20,7 @@ import numpy as np
 
 from scirep_core.data.inventory import TRAINING
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.store import home, sha256_bytes, stable_hash
+from scirep_core.kit.store import home, sha256_array, stable_hash
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 KNOWN = ("embedded", "samples", "open", "real")
 """Sources by name; another one is a folder of training collections."""
+CODE = (
+    "training/sets.py", "training/batching.py", "training/data", "encoders/trunk/tokens.py", "data/*.py", "data/readers",
+    "data/open", "kit/formats.py", "kit/records.py",
+)  # fmt: skip
+"""What makes token ids of files: tokens that are kept are of this code."""
 ROOM = 4
 """Tokens a conditioning adds at most."""
 Make = Callable[[Path], list["TrainTask"]]
@@ -73,7 +78,7 @@ def read(
             raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
         return tokens, sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)  # type: ignore[arg-type]
     stamp, make = _source(data, tokens, split, hard, how)
-    code = code_of(("training/data",))
+    code = code_of(CODE)
     key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, how["max_length"], data.seed, data.titles_only, hard,
                        split, list(data.tasks), code])  # fmt: skip
     return tokens, mapped(home() / "tokens" / key[:16], make)
@@ -183,8 +188,8 @@ def spread(tasks: Sequence[TrainTask], most: int) -> list[TrainTask]:
 
 def hash_of(tasks: Sequence[TrainTask]) -> str:
     """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
-    said: list[Any] = [[sha256_bytes(part.tobytes()) for part in task.documents] for task in tasks[:1]]
+    said: list[Any] = [[sha256_array(part) for part in task.documents] for task in tasks[:1]]
     for task in tasks:
         arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
-        said.append([task.name, task.format, task.query_format, task.kind, [sha256_bytes(a.tobytes()) for a in arrays]])
+        said.append([task.name, task.format, task.query_format, task.kind, [sha256_array(a) for a in arrays]])
     return stable_hash(said)[:16]

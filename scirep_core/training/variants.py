@@ -46,7 +46,8 @@ class Variant:
         how: they are joined: mean or concatenation.
         mixing: of batches.
         options: of the conditioning.
-        longer: steps, as a multiple of the budget's.
+        longer: steps, as a multiple of those a budget names.
+        documents: of a budget of documents, as a multiple: a control for what goes on from a training of its own.
         rate: of what the conditioning adds, as a multiple of the trunk's.
         settings: of TrainConfig, over the budget's.
         hard: whether pairs of papers and labels have hard negatives.
@@ -63,6 +64,7 @@ class Variant:
     mixing: Mixing = "equal"
     options: Mapping[str, Any] = field(default_factory=dict)
     longer: float = 1.0
+    documents: int = 1
     rate: float = 1.0
     settings: Mapping[str, Any] = field(default_factory=dict)
     hard: bool = True
@@ -173,7 +175,7 @@ VARIANTS: dict[str, Variant] = {
     "SciMult FFNExpert": scimult("feed-forward part by task in every other block", "ffn_experts"),
     "SciMult Prefix": scimult("an instruction before a frozen trunk, its encoder trained", "prefix"),
     "SciMult Instruction": scimult("an instruction before the document, all trained", "instruction"),
-    "SciMult Vanilla, as long": scimult("control: Vanilla in as many steps as two stages have", longer=2),
+    "SciMult Vanilla, as long": scimult("control: Vanilla as long as two stages", longer=2, documents=2),
     "SciMult Vanilla without label negatives": scimult(
         "Table A4: papers and labels without hard negatives", hard=False
     ),
@@ -247,8 +249,10 @@ class Budget:
         cap: examples of each training set; 0: all.
         train: settings of TrainConfig.
         options: conditioning -> its options at this width.
-        documents: encoded by a training, the same for every variant, whose steps follow from it; 0: `train` says how long.
-        looks: at the dev part of every task, evenly over the training; the weights of the best one are kept. 0: none.
+        documents: encoded by each training, from which its steps follow; 0: `train` says how long. What goes on from another
+            training, or joins several, has theirs beside: rows say the total.
+        looks: at the dev part of every task, evenly over the training; the weights of the best one are kept, and
+            with `patience` in `train` so many looks in a row without a better one end the training. 0: none.
         rates: learning rates, of which the least dev loss of a trial (`pilot`, seed 0) decides; none: `train` has it.
         dtype: in which trained models encode what is scored.
     """
@@ -302,7 +306,8 @@ BUDGETS: dict[str, Budget] = {
     "open": Budget(
         "open", max_length=128, documents=24_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
         train={"batch": 32, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear", "warmup_share": 0.1,
-               "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128},
+               "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128,
+               "patience": 2},
     ),
     "published": Budget(max_length=512, train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
     "real": Budget("real", max_length=512, cap=600_000, looks=10,
@@ -314,8 +319,7 @@ settings, on the embedded literature and on the papers' own collections.
 
 Of open: a document of 128 tokens takes a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM; nine
 trainings of a seed are then three hours of two cores. What stands beside a frozen trunk (adapters, fusion, a prefix) works inside
-its layers, so that no trunk's output can be kept for them: every document is encoded in every step. Fusion goes on from adapters
-that have had their own documents."""
+its layers, so that no trunk's output can be kept for them: every document is encoded in every step."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
@@ -368,7 +372,7 @@ def config(name: str, seed: int, given: Budget, tasks: Sequence[TrainTask] = ())
     chosen, settings = variant(name), {**given.train, "seed": seed}
     rate = settings.get("learning_rate", TrainConfig.learning_rate)
     if given.documents and tasks:
-        settings["steps"] = steps_of_documents(given.documents, tasks, chosen.mixing, settings)
+        settings["steps"] = steps_of_documents(given.documents * chosen.documents, tasks, chosen.mixing, settings)
     else:
         longer = "steps" if settings.get("steps") else "epochs"
         settings[longer] = type(getattr(TrainConfig, longer))(settings.get(longer, TrainConfig.epochs) * chosen.longer)

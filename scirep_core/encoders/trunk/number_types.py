@@ -24,6 +24,25 @@ def number_type(name: str) -> torch.dtype:
     return found
 
 
+NATIVE = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
+"""What a CPU that computes in bfloat16 has, by torch's names: x86's first, then Arm's."""
+
+
+def available(name: str, device: str) -> str:
+    """Return a number type as it is asked for, and float32 in place of a bfloat16 that the device would only write out.
+
+    Written out it is slower than float32 and rounds for nothing. Whoever asks says what it came to.
+    """
+    if name != "bfloat16":
+        return name
+    if device.startswith("cuda"):
+        there = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        features = getattr(torch.cpu, "get_capabilities", dict)() if device == "cpu" else {}
+        there = any(features.get(feature, False) for feature in NATIVE)
+    return name if there else "float32"
+
+
 @contextmanager
 def products_in(name: str) -> Iterator[None]:
     """Have matrix products of float32 rounded as `tf32` says, while inside; other names change nothing.
