@@ -94,7 +94,7 @@ def test_help_opens_with_an_example(capsys: Capture):
 def noisy(*, ok: bool) -> object:
     """A runner that says how it goes."""
 
-    def run(notebook: object, given: object, out: object, rows: object, say: object) -> object:
+    def run(notebook: object, given: object, out: object, rows: object, say: object, **more: object) -> object:
         say("a: running")  # type: ignore[operator]
         if not ok:
             say("a: no such paper")  # type: ignore[operator]

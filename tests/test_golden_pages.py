@@ -522,10 +522,10 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
     lines = page(name, **PAGES[name])
     (paper,) = [line for line in lines if line.startswith("The paper says")]
     (real,) = [line for line in lines if line.startswith("Real papers say")]
-    assert "10942 clusters of 68968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
+    assert "10,942 clusters of 68,968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
     assert "40.0 to 99.0) with MiniLM, 55.0 with random vectors" in real and real.endswith("open proof")
     assert "By the text alone, no system ranks an author’s papers better than chance" in lines
-    assert any("the submission printed 68968 of 10942" in line for line in lines)
+    assert any("the submission printed 68,968 of 10,942" in line for line in lines)
 
     def change(row: Any) -> Any:  # as if the recorded run were of real papers
         added = row.metric == "b3_f1 - b3_f1_metadata" and row.split == "test" and row.encoder == "minilm"

@@ -162,17 +162,24 @@ def test_no_step_of_a_training_waits_for_the_device(as_a_gpu, monkeypatch, kind,
     assert log.pending[0][2].device.type == "meta"
 
 
-def test_a_look_reads_its_losses_once(monkeypatch):
+def test_a_look_reads_its_losses_and_its_scores_once(monkeypatch):
     made, tasks, read = small_training.model(), small_training.tasks(), []
-    stack = torch.stack
+    stack, cat = torch.stack, torch.cat
+    monkeypatch.setattr(loop, "encoded", lambda *_: None)
     monkeypatch.setattr(
-        loop, "losses_of", lambda model, tasks, heads, batch, *_: {next(iter(batch.rows)): torch.tensor(2.0)}
+        loop,
+        "outputs_of",
+        lambda model, task, heads, batch, _: (
+            torch.zeros(2 if len(batch.rows[task.name]) > 1 else 1, task.outputs or 1),
+        ),
     )
+    monkeypatch.setattr(loop, "loss_of", lambda *_: torch.tensor(2.0))
     monkeypatch.setattr(torch, "stack", lambda losses: read.append(len(losses)) or stack(losses))
+    monkeypatch.setattr(torch, "cat", lambda scores: read.append(len(scores)) or cat(scores))
     config = replace(small_training.CONFIG, validation_rows=7)
-    found = loop.look_at(made, tasks, torch.nn.ModuleDict(), config, 0, 1)
-    assert found == {task.name: 2.0 for task in tasks}
-    assert read == [4 * 4]  # two rows of a task at a time
+    look = loop.look_at(made, tasks, torch.nn.ModuleDict(), config, 0, 1)
+    assert look.losses == {task.name: 2.0 for task in tasks}
+    assert read == [4 * 4, 4 * 4]  # two rows of a task at a time; losses, then scores
 
 
 def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch, tmp_path):

@@ -399,17 +399,15 @@ def _print_suite(name: str, outcome: Outcome, averages: Sequence[Result]) -> Non
 
     first, source = outcome.rows[0], _sources(outcome.rows)
     shown = [row for row in outcome.rows if "/" not in row.split]  # groups have rows of their own in the JSON
-    columns = ["task", "split", "metric", "value", "95 % interval", "n"]
     table(
-        f"{first.encoder} on {name}, {source} data, protocol {first.protocol}", columns,
+        f"{first.encoder} on {name}, {source} data, protocol {first.protocol}",
+        ["task", "split", "metric", "value", "95 % interval", "n"],
         [[row.task, row.split, row.metric, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in shown],
     )  # fmt: skip
     if averages:
         lines = [[row.split, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in averages if "/" not in row.split]
         table(f"averages ({averages[0].task})", ["average", "value", "95 % interval", "units"], lines)
-        for note in dict.fromkeys(row.note for row in averages if row.note):
-            print(note)
-        print(_beside(averages[0].task, source))
+        print(*dict.fromkeys(row.note for row in averages if row.note), _beside(averages[0].task, source), sep="\n")
     scored = len({row.task for row in outcome.rows})
     print(
         f"{len(outcome.computed)} tasks scored now, {scored - len(outcome.computed)} kept from before, in {score_cache.folder()}"
@@ -425,8 +423,7 @@ def _beside(average: str, source: str) -> str:
                 "not with published numbers.")  # fmt: skip
     if average.startswith("open/"):
         return "Real papers of the open literature: compare with systems that were scored on them, not with published numbers."
-    exhibit = "V2-T2" if average.endswith("v2") else "V1-T2"
-    printed = published.lookup(exhibit)
+    printed = published.lookup(exhibit := "V2-T2" if average.endswith("v2") else "V1-T2")
     models = [model for model in ("SciBERT", "SPECTER", "SciNCL", "SPECTER2 Adapters") if (model, "Average") in printed]
     said = [f"{model} {' / '.join(p.value for (row, _), p in printed.items() if row == model)}" for model in models]
     columns = " / ".join(dict.fromkeys(column for _, column in printed))

@@ -365,7 +365,7 @@ def look_at(
     model.eval()
     heads.eval()
     alone = known_of(tasks, replace(config, dense=False))
-    size, parts = max(config.batch // len(tasks), 1), list[tuple[int, int, Tensor]]()
+    size, parts = max(config.batch // len(tasks), 1), list[tuple[int, NDArray[np.int64], Tensor, Tensor]]()
     scored = [np.zeros((min(len(task), config.validation_rows), task.outputs or 1)) for task in tasks]
     sums = np.zeros(len(tasks))
     with torch.no_grad():
@@ -374,11 +374,14 @@ def look_at(
             for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
                 batch = gather(model, tasks, {task.name: part}, alone)
                 outputs = outputs_of(model, task, heads, batch, encoded(model, batch, config))
-                parts.append((i, len(part), loss_of(task, part, outputs, alone, config)))
-                scored[i][part] = scores_of(outputs).numpy(force=True)
-    losses = torch.stack([loss for *_, loss in parts]).tolist() if parts else ()
-    for (i, n, _), loss in zip(parts, losses, strict=True):
-        sums[i] += loss * n
+                parts.append((i, part, loss_of(task, part, outputs, alone, config), scores_of(outputs)))
+    # read once, so that a device is not waited for after each batch
+    losses = torch.stack([loss for *_, loss, _ in parts]).tolist() if parts else ()
+    flat = torch.cat([scores.flatten() for *_, scores in parts]).numpy(force=True) if parts else np.zeros(0)
+    ends = np.cumsum([scores.numel() for *_, scores in parts])
+    for (i, part, *_), loss, scores in zip(parts, losses, np.split(flat, ends[:-1]), strict=True):
+        sums[i] += loss * len(part)
+        scored[i][part] = scores.reshape(len(part), -1)
     means = added(sums, world) / [len(rows) for rows in scored]
     names = [task.name for task in tasks]
     measures = [measure(task, added(rows, world)) for task, rows in zip(tasks, scored, strict=True)]
