@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from scirep_core.bench import score_cache, studied, study
 from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
 from scirep_core.bench.study import run
-from scirep_core.bench.study_tables import MEANT, STUDIES, cells
+from scirep_core.bench.study_tables import MEANT, STUDIES, cells, on_source
 from scirep_core.bench.suites import units
 from scirep_core.cli import study as cli_study
 from scirep_core.kit.errors import ConfigError, ScirepError
@@ -62,6 +62,33 @@ def test_a_base_is_scored_once_and_a_partition_has_no_code_of_its_own():
         codes[cell.variant].append(cell.code)
     assert codes["MTL CTRL"] == ["own", *FORMATS]
     assert codes[PARTITIONS[0]] == list(FORMATS)
+
+
+def test_a_source_is_one_row_and_real_papers_are_recorded_together():
+    from scirep_core.training.variants import DATA_SOURCES, Budget
+
+    assert {one.source for one in BUDGETS.values()} == set(DATA_SOURCES)
+    files = {source: study.results_file("main", source).relative_to(study.checkout("x")) for source in DATA_SOURCES}
+    assert {str(path.parent) for path in files.values()} == {
+        "results/embedded/study", "results/real/study", "results/real/study/open"
+    }  # fmt: skip
+    assert files["open"] != files["real"]
+    assert study.results_file("samples") == study.results_file("samples", "samples")
+    with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
+        Budget("opne")
+    with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
+        on_source(STUDIES["main"], "opne")
+    of = on_source(STUDIES["main"], "open")
+    assert (of.tasks, of.bases, of.budget, of.references) == (
+        "open",
+        ("minilm",),
+        "open",
+        ("random", "tfidf", "minilm"),
+    )
+    of = on_source(STUDIES["main"], "real", ("scibert",))
+    assert (of.tasks, of.bases, of.references, of.names_base) == ("scirepeval", ("scibert",), ("random", "tfidf"), True)
+    with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, scimult"):
+        on_source(STUDIES["scimult"], "open")
 
 
 # ---- running one -----------------------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
 (`training/models.py`), scores are kept (`bench/score_cache.py`), and the next run goes on with what is missing. Rows go to
-`results/embedded/study/<name>.jsonl.gz`, each with the variant, the seed of its training, its base, its code and its model's
-key in `parameters`. `seed` of a row is the scoring's, so that rows of two models resample the same test rows. Means over
-seeds, spread and tests are in bench/studied.py.
+`results_file(name, source)`, those of invented papers apart from those of real ones, each with the variant, the seed of its
+training, its base, its code and its model's key in `parameters`. `seed` of a row is the scoring's, so that rows of two models
+resample the same test rows. Means over seeds, spread and tests are in bench/studied.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
 from scirep_core.training.models import Made, Say, Watch, base, documents_of, obtain
-from scirep_core.training.variants import BUDGETS, Budget, asked, variant
+from scirep_core.training.variants import BUDGETS, DATA_SOURCES, Budget, asked, variant
 
 if TYPE_CHECKING:
     from scirep_core.bench.scoring import Progress
@@ -96,7 +96,7 @@ def run(
     if only != "train" and not done.issuperset(of.references):
         jobs.append(_Job((-1, 0), name, of, (), given, only, protocol))
     if say:
-        data = f"{given.papers:,} papers" if given.source == "embedded" else WORDS[given.source]
+        data = f"{given.papers:,} papers" if given.source == "embedded" else DATA_SOURCES[given.source].text
         planned = sum(len(job.cells) or len(of.references) for job in jobs)
         say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
@@ -130,9 +130,6 @@ def run(
     if failed:
         raise ScirepError(f"{len(failed)} cells of study {name} failed, the others are kept: {'; '.join(failed[:5])}")
     return [*made, *over_seeds(made)]
-
-
-WORDS = {"samples": "real samples", "open": "the open literature", "real": "the published collections"}
 
 
 def _asked(given: Budget) -> dict[str, Any]:
@@ -283,7 +280,7 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
     """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
     from scirep_core.bench.suites import SPECS
 
-    loaded = _loaded(of.tasks, given.papers, given.data_seed, "real" if given.source == "real" else "embedded")
+    loaded = _loaded(of.tasks, given.papers, given.data_seed, DATA_SOURCES[given.source].scored)
     whole = of.split is None or not _averaged(of)
     return [task for task in loaded if whole or not SPECS[task.name].few_shot]
 
@@ -445,6 +442,5 @@ def results_file(name: str, source: str = "") -> Path:
 
     Raises ConfigError without a checkout.
     """
-    known = study(name)
-    folder = "real" if (source or BUDGETS[known.budget].source) in ("samples", "real") else source or "embedded"
-    return checkout("A recorded study") / "results" / folder / "study" / f"{name}.jsonl.gz"
+    folder = DATA_SOURCES[source or BUDGETS[study(name).budget].source].recorded
+    return checkout("A recorded study") / "results" / folder / f"{name}.jsonl.gz"

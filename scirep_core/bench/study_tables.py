@@ -23,7 +23,7 @@ from typing import NamedTuple
 from scirep_core.bench.speed.efficiency import TABLE_4
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.training.variants import ALONE, PARTITIONS, SUBSETS, Budget, variant
+from scirep_core.training.variants import ALONE, DATA_SOURCES, PARTITIONS, SUBSETS, Budget, variant
 
 OWN = "own"
 """The code of a task's own format; else one format's vectors are used for every task."""
@@ -175,37 +175,37 @@ def study(name: str) -> Study:
     return STUDIES[name]
 
 
-SOURCES = ("embedded", "open", "real")
-"""What a table may be made of, beside the samples: invented papers, real ones under open terms, the published collections."""
+ON_SOURCE: dict[str, dict[str | tuple[str, ...], str | tuple[str, ...]]] = {
+    "open": {"scirepeval": "open", TABLE_3: OPEN_TABLE_3}
+}
+"""Source with tasks of its own -> what stands there for a study's tasks."""
 
 
 def on_source(of: Study, source: str, bases: tuple[str, ...] = ()) -> Study:
     """Return a study as it is made of another source: its base, tasks, budget and untrained systems.
 
     Args:
-        source: of `SOURCES`; the samples have a study of their own.
-        bases: by name, folder or hub name, instead of all-MiniLM-L6-v2 on open papers and SPECTER2's on the published ones.
+        source: of `DATA_SOURCES`; the samples have a study of their own.
+        bases: by name, folder or hub name, instead of the source's own.
 
     Raises ConfigError for another source, a study that has no tasks there, widths of the embedded base.
     """
-    if source == "samples" or source == "embedded":
+    if source not in DATA_SOURCES:
+        raise ConfigError(f"source {source!r}: {nearest(source, DATA_SOURCES)}")
+    if source in ("samples", "embedded"):  # as the study has it
         return replace(of, bases=bases or of.bases)
-    if source not in SOURCES:
-        raise ConfigError(f"source {source!r}: {nearest(source, SOURCES)}")
     if of.widths:
         raise ConfigError("widths are those of the embedded base: source = embedded")
-    own = ("minilm",) if source == "open" else ("specter2_base",)
-    on_open: dict[str | tuple[str, ...], str | tuple[str, ...]] = {"scirepeval": "open", TABLE_3: OPEN_TABLE_3}
-    tasks = on_open.get(of.tasks) if source == "open" else of.tasks
+    own, plain = (DATA_SOURCES[source].base,), DATA_SOURCES[source].plain
+    tasks = ON_SOURCE[source].get(of.tasks) if source in ON_SOURCE else of.tasks
     if tasks is None:
-        raise ConfigError(f"on the open literature nothing stands for the tasks of this study, {of.tasks}")
-    references = ("random", "tfidf", *(own if source == "open" else ())) if of.references else ()
+        raise ConfigError(f"of {DATA_SOURCES[source].text} nothing stands for the tasks of this study, {of.tasks}")
     return replace(
         of,
         bases=bases or own,
         tasks=tasks,
         budget=source,
-        references=references,
+        references=("random", "tfidf", *(own if plain else ())) if of.references else (),
         names_base=bool(bases) and bases != own,
     )
 

@@ -61,7 +61,9 @@ def study(
     again: Annotated[bool, typer.Option("--again", help="Make anew what is recorded already.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the rows; default results/SOURCE/study/NAME.jsonl.gz, joined with what it holds."),
+        typer.Option(
+            help="File of the rows; default the study's of this source below results/, joined with what it holds."
+        ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Train and score nothing: print what is recorded.")] = False,
     as_json: Json = False,

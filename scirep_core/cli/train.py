@@ -95,9 +95,9 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     settings = asdict(asked) | {"out": ""}
     settings["data"]["tasks"] = list(asked.data.tasks)
     source = asked.data.source
-    if source not in sets.KNOWN and not Path(source).expanduser().is_dir():
+    if source not in variants.DATA_SOURCES and not Path(source).expanduser().is_dir():
         raise ConfigError(
-            f"data.source = {source!r}: {nearest(source, sets.KNOWN)}, or a folder of training collections"
+            f"data.source = {source!r}: {nearest(source, variants.DATA_SOURCES)}, or a folder of training collections"
         )
     rank, world = processes()
     if finished(folder):

@@ -26,7 +26,18 @@ from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.sets import examples, hash_of, spread
-from scirep_core.training.variants import AGAIN, TRIAL, Budget, Variant, at_rate, config, pilot, plain, variant
+from scirep_core.training.variants import (
+    AGAIN,
+    DATA_SOURCES,
+    TRIAL,
+    Budget,
+    Variant,
+    at_rate,
+    config,
+    pilot,
+    plain,
+    variant,
+)
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
@@ -189,7 +200,7 @@ def obtain(
             made for part, again in parts for made in obtain(part, seed + AGAIN * again, given, on, say, watch, make)
         ]
     if not chosen.kind:
-        return [_as_it_is(start) if given.source in ("embedded", "samples") else _cut(start, given)]
+        return [_cut(start, given) if DATA_SOURCES[given.source].cut else _as_it_is(start)]
     given = at_best_rate(chosen, given, on, say, watch, make)
     before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)

@@ -24,15 +24,13 @@ from scirep_core.kit.store import home, sha256_array, stable_hash
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
-from scirep_core.training.variants import Budget, Variant
+from scirep_core.training.variants import DATA_SOURCES, Budget, Variant
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.data import TrainTask
     from scirep_core.training.models import Base
 
-KNOWN = ("embedded", "samples", "open", "real")
-"""Sources by name; another one is a folder of training collections."""
 CODE = (
     "training/sets.py", "training/batching.py", "training/data", "encoders/trunk/tokens.py", "data/*.py", "data/readers",
     "data/open", "kit/formats.py", "kit/records.py",
@@ -60,9 +58,9 @@ def read(
     from scirep_core.training.data.mapped import mapped
     from scirep_core.training.data.samples import TRAINED, sample_tasks
 
-    if data.source not in KNOWN and not Path(data.source).expanduser().is_dir():
+    if data.source not in DATA_SOURCES and not Path(data.source).expanduser().is_dir():
         raise ConfigError(
-            f"data.source = {data.source!r}: {nearest(data.source, KNOWN)}, or a folder of training collections"
+            f"data.source = {data.source!r}: {nearest(data.source, DATA_SOURCES)}, or a folder of training collections"
         )
     tokens = read_tokens(of.folder)
     how = {
@@ -71,7 +69,7 @@ def read(
         "seed": data.seed,
         "titles_only": data.titles_only,
     }
-    if any(name in SOURCES for name in data.tasks) and data.source in ("samples", "open"):
+    if any(name in SOURCES for name in data.tasks) and not _collections(data):
         raise ConfigError(f"{data.tasks[0]}: SciMult's training pairs are embedded ones, or your own by `scirep train`")
     if data.source == "samples" and not data.tasks_config:
         if split != "train":
@@ -84,6 +82,10 @@ def read(
     return tokens, mapped(home() / "tokens" / key[:16], make)
 
 
+def _collections(data: DataConfig) -> bool:
+    return data.source not in DATA_SOURCES or DATA_SOURCES[data.source].collections  # a folder is one of collections
+
+
 def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mapping[str, Any]) -> tuple[Any, Make]:
     """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
@@ -94,7 +96,7 @@ def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mappi
     from scirep_core.training.data.published import published_tasks, read_tasks_config
 
     def root(name: str) -> Path:
-        if data.source in ("samples", "open"):
+        if not _collections(data):
             raise ConfigError(
                 f"{data.tasks_config}: names {name}, which is not of {data.source}. Set data.source otherwise"
             )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -231,7 +231,35 @@ def plain(member: str) -> tuple[str, int]:
 # ------------------------------------------------------------------------------------------------------------- budgets
 
 
-Source = Literal["embedded", "samples", "open", "real"]
+class DataSource(NamedTuple):
+    """What trains: a source of training sets by name.
+
+    Attributes:
+        text: what a study says of it.
+        base: what its studies start from unless another is asked for.
+        recorded: where below results/ its studies are recorded. Invented papers lie apart from real ones.
+        scored: source by which `load_task` reads what is scored.
+        collections: whether it has whole collections in the papers' layouts, SciMult's pairs among them.
+        cut: whether a base that is not trained reads no more of a text than what is trained from it.
+        plain: whether the base itself, as its authors use it, is scored beside.
+    """
+
+    text: str
+    base: str
+    recorded: str
+    scored: str
+    collections: bool
+    cut: bool
+    plain: bool
+
+
+DATA_SOURCES: dict[str, DataSource] = {
+    "embedded": DataSource("invented papers", "embedded", "embedded/study", "embedded", True, False, False),
+    "samples": DataSource("real samples", "minilm", "real/study", "embedded", False, False, False),
+    "open": DataSource("the open literature", "minilm", "real/study/open", "embedded", False, True, True),
+    "real": DataSource("the published collections", "specter2_base", "real/study", "real", True, True, False),
+}
+"""Sources by name; `scirep train` takes a folder of training collections as well."""
 TRIAL = 3
 """A learning rate is tried with one part in so many of a training's documents."""
 
@@ -241,8 +269,7 @@ class Budget:
     """How much is spent: data, model, training.
 
     Attributes:
-        source: of what trains: embedded; samples (a few hundred real papers), open (real papers under open terms) or real (the
-            published collections), the latter three for a base by name.
+        source: of what trains, of `DATA_SOURCES`; all but the embedded one are for a base by name.
         papers, data_seed: of the embedded literature.
         width, layers, base_steps, base_seed: of the embedded base.
         max_length: tokens kept of a document, with what a conditioning adds.
@@ -257,7 +284,7 @@ class Budget:
         dtype: in which trained models encode what is scored.
     """
 
-    source: Source = "embedded"
+    source: str = "embedded"
     papers: int = 3000
     data_seed: int = 0
     width: int = 64
@@ -275,6 +302,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for data that `scirep train` would refuse."""
+        if self.source not in DATA_SOURCES:
+            raise ConfigError(f"source {self.source!r}: {nearest(self.source, DATA_SOURCES)}")
         DataConfig(papers=self.papers, seed=self.data_seed, cap=self.cap, max_length=self.max_length)
 
 

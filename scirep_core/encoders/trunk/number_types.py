@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -38,7 +39,7 @@ def available(name: str, device: str) -> str:
     if device.startswith("cuda"):
         there = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        features: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)() if device == "cpu" else {}
+        features: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)() if device == "cpu" else {}
         there = any(features.get(feature, False) for feature in NATIVE)
     return name if there else "float32"
 
