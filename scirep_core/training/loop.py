@@ -361,7 +361,7 @@ MEASURES = {"classification": "f1_macro", "multi_label": "f1_macro", "regression
 def look_at(
     model: Conditioned, tasks: Sequence[TrainTask], heads: nn.ModuleDict, config: TrainConfig, rank: int, world: int
 ) -> Look:
-    """Look at each validation task, without dropout, in batches as large as its share of a training batch."""
+    """Look at each validation task, without dropout, in batches of its share of a training batch; a device is read once."""
     model.eval()
     heads.eval()
     alone = known_of(tasks, replace(config, dense=False))
@@ -375,26 +375,23 @@ def look_at(
                 batch = gather(model, tasks, {task.name: part}, alone)
                 outputs = outputs_of(model, task, heads, batch, encoded(model, batch, config))
                 parts.append((i, part, loss_of(task, part, outputs, alone, config), scores_of(outputs)))
-    # read once, so that a device is not waited for after each batch
     losses = torch.stack([loss for *_, loss, _ in parts]).tolist() if parts else ()
     flat = torch.cat([scores.flatten() for *_, scores in parts]).numpy(force=True) if parts else np.zeros(0)
-    ends = np.cumsum([scores.numel() for *_, scores in parts])
-    for (i, part, *_), loss, scores in zip(parts, losses, np.split(flat, ends[:-1]), strict=True):
+    ends = np.cumsum([scores.numel() for *_, scores in parts])[:-1]
+    for (i, part, *_), loss, scores in zip(parts, losses, np.split(flat, ends), strict=True):
         sums[i] += loss * len(part)
         scored[i][part] = scores.reshape(len(part), -1)
     means = added(sums, world) / [len(rows) for rows in scored]
-    names = [task.name for task in tasks]
-    measures = [measure(task, added(rows, world)) for task, rows in zip(tasks, scored, strict=True)]
-    return Look(dict(zip(names, means.tolist(), strict=True)), dict(zip(names, measures, strict=True)))
+    measures = {task.name: measure(task, added(rows, world)) for task, rows in zip(tasks, scored, strict=True)}
+    return Look(dict(zip(measures, means.tolist(), strict=True)), measures)
 
 
 def scores_of(outputs: Sequence[Tensor]) -> Tensor:
     """Return (n, outputs) of a head as they are, of triplets (n, 1): how much nearer the positive is than the negative."""
     if len(outputs) == 1:
         return outputs[0].float()
-    query, positive, negative = outputs
-    nearer: Tensor = (query - negative).norm(dim=1) - (query - positive).norm(dim=1)
-    return nearer.unsqueeze(1)
+    near, far = ((outputs[0] - other).norm(dim=1, keepdim=True) for other in outputs[1:])
+    return torch.sub(far, near)
 
 
 def measure(task: TrainTask, scores: NDArray[np.float64]) -> float:
