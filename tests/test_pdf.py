@@ -201,10 +201,10 @@ def test_the_contents_name_the_page_of_each_chapter_and_lead_there(site, printed
         listed = re.search(rf"{re.escape(name)}(\d+?)(?=\D|$)", pages[1])
         assert listed, f"{name} in {pages[1]}"
     where = pdf.places(data)
-    assert re.search(rf"Demonstration{where['p5']}\D", pages[1])
-    assert "NDCG%20ofterm-levelsystems" in "".join(pages[where["p5"] - 1 :])
+    assert re.search(rf"Demonstration{where['p6']}\D", pages[1])
+    assert "NDCG%20ofterm-levelsystems" in "".join(pages[where["p6"] - 1 :])
     assert (
-        pages[where["p5"] - 1].removeprefix(str(where["p5"])).startswith("Demonstration")
+        pages[where["p6"] - 1].removeprefix(str(where["p6"])).startswith("Demonstration")
     )  # each on a page of its own
 
 
