@@ -447,6 +447,8 @@ def test_what_pages_refer_to_exists() -> None:
 
 
 NAMED = {
+    "fox1983": "Fox, CACM and CISI", "synergy2023": "De Bruin, Ma", "goldreviewers2023": "Gold Standard Dataset",
+    "vispubdata2017": "vispubdata.org", "pubmedqa2019": "PubMedQA",
     "bm251994": "BM25", "tfidf1988": "TF-IDF", "lsa1990": "latent semantic", "cbow2013": "CBOW", "bert2019": "BERT",
     "scibert2019": "SciBERT", "specter2020": "SPECTER", "scincl2022": "SciNCL", "aspire2022": "ASPIRE", "sbert2019": "SentBERT",
     "simcse2021": "SimCSE", "minilm2020": "MiniLM", "mpnet2020": "MPNet", "e5text2022": "E5", "pubmedbert2021": "PubMedBERT",

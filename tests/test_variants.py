@@ -107,7 +107,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_model_is_trained_once(base: str, monkeypatch: pytest.MonkeyPatch):
     said: list[str] = []
     (first,) = obtain("MTL CTRL", 0, TINY, base, said.append)
-    assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps"]
+    assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps in float32"]
     monkeypatch.setattr("scirep_core.training.loop.train", None)  # a second training would fail
     assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first]
     assert len(said) == 1

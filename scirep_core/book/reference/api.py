@@ -27,18 +27,20 @@ ROOMS: dict[str, Room] = {
     "api-data": Room(
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
-        ("data", "data.task", "data.payloads", "data.folder", "data.readers.csfcube", "data.readers.maple_pairs", "data.manifests",
+        ("data", "data.task", "data.payloads", "data.folder", "data.readers.csfcube", "data.readers.maple_pairs",
+         "data.readers.samples", "data.readers.scirepeval", "data.validate", "data.manifests",
          "kit.records", "kit.formats", "kit.errors", "kit.store"),
     ),
     "api-literature": Room(
         "The embedded literature",
         "The simulated science that stands in where no real data are: its latents, its texts, and the tasks it emits.",
-        ("data.literature", "data.literature.latents"),
+        ("data.literature", "data.literature.latents", "data.literature.lexicon"),
     ),
     "api-texts": Room(
         "Texts and perturbations",
         "How a paper becomes the text an encoder reads, and the 32 textual neighbours.",
-        ("data.text", "data.perturbations", "data.perturbations.altered"),
+        ("data.text", "data.perturbations", "data.perturbations.altered", "data.perturbations.changes",
+         "data.perturbations.linguistics"),
     ),
     "api-encoders": Room(
         "Encoders",
@@ -59,15 +61,20 @@ ROOMS: dict[str, Room] = {
         ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
          "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.retrieval", "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
-         "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.perturbed",
-         "evaluators.neighbourhoods"),
+         "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.facets.facet_failures",
+         "evaluators.authors.author_blocks", "evaluators.authors.author_features", "evaluators.authors.author_model",
+         "evaluators.perturbed", "evaluators.neighbourhoods", "evaluators.changed.collection", "evaluators.changed.example",
+         "evaluators.changed.texts", "evaluators.changed.tools", "evaluators.short", "evaluators.short.phrases",
+         "evaluators.short.self_retrieval", "evaluators.short.separation"),
     ),
     "api-results": Room(
         "Results and chapters",
         "Rows with their origin, metrics and intervals, the papers' printed tables, and what a chapter calls to show them.",
         ("results", "results.metrics", "results.statistics", "results.comparison", "results.differences", "results.published",
+         "results.slips",
          "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims",
-         "page.report", "book.lab"),
+         "page.report", "page.slips", "page.widgets.facets", "page.widgets.leaderboard", "page.widgets.perturbations",
+         "page.widgets.scores", "book.lab"),
     ),
 }  # fmt: skip
 
