@@ -175,6 +175,12 @@ def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> No
     monkeypatch.setattr("scirep_core.page.chapter.recorded", rows)
 
 
+def answers(lines: list[str]) -> tuple[str, str]:
+    """Return the first two lines of the answer box: what the paper says, and what real papers say."""
+    paper, real = ([line for line in lines if line.startswith(head)] for head in ("The paper says", "Real papers say"))
+    return paper[0], real[0]
+
+
 def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(page, monkeypatch) -> None:
     name = "neighbours/retrieval"
     reprint(monkeypatch, TN_C7={("SPECTER", "NN1_Ret below, two types"): "50"})
@@ -185,8 +191,7 @@ def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(p
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says White space")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "finds 4.0 %. holds proof" in paper
     assert (
         "below 50 %" in real
@@ -219,8 +224,7 @@ def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_the
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "falls on each collection, as it must" in paper and paper.endswith("open proof")
     assert "20.0 % of equally short pieces" in real and real.endswith("does not hold proof")
     assert "Our encoders find more papers by their titles than SPECTER does in print, in 9 of 12 comparisons" in lines
@@ -240,8 +244,7 @@ def test_changes_are_sorted_as_the_print_and_the_recorded_words_have_it(page, mo
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "25 of 32 changes have their printed category" in paper and paper.endswith("does not hold proof")
     assert "97.0 % of the texts keep every word" in real and real.endswith(" holds proof") and "not hold" not in real
     assert any(line.startswith("By its own rules 7 of the paper’s 32 changes") for line in lines)
@@ -258,8 +261,7 @@ def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
         lambda row: replace(row, value=2.0) if row.metric == "papers with another's title and abstract" else row,
     )
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "80,446 papers" in paper
     assert "4 have the text of another, so some first places are ties" in real and real.endswith("does not hold proof")
     assert "2 of 7 collections are at hand in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
@@ -283,8 +285,7 @@ def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, m
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "So it is for 7 of our 8 systems. does not hold" in paper
     assert "20 of 20" not in real and "whole abstracts behind" in real and real.endswith("does not hold proof")
     assert "MiniLM on whole abstracts ranks above SPECTER, and below MiniLM’s own best sentences" in lines
@@ -309,8 +310,7 @@ def test_the_collection_is_said_as_its_files_have_it(page, monkeypatch) -> None:
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "79 to 12 % of the cited candidates" in paper and paper.endswith("does not hold proof")
     assert (
         "16 of 21 printed numbers" in real
@@ -332,8 +332,7 @@ def test_failures_are_said_as_the_recorded_ranks_and_rates_have_them(page, monke
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "in 17 of 25 rankings" in paper and paper.endswith("does not hold proof")
     assert "for a background query, 70 to 70 %" in real and real.endswith("does not hold proof")
     assert "0 go with its score." in real
@@ -355,8 +354,7 @@ def test_overlap_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkey
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "keeps that order in 4 of 21 rows. does not hold" in paper
     assert "MiniLM breaks the order" in real and real.endswith("does not hold proof")
     (title,) = [line for line in lines if line.startswith("MiniLM does not lose its neighbours")]
@@ -386,8 +384,7 @@ def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch)
 
     monkeypatch.setattr(slips, "lookup", lookup)
     lines = page("beyond/slips")
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "84 printed numbers" in paper and "80 do not hold" in paper  # BM25 is ahead of TF-IDF and SPECTER now
     assert "printed 23.18 , is 23.18" in real and real.endswith("holds proof") and "does not" not in real[-20:]
     assert any(line.endswith("cs-digit-lost, cs-bm25-tfidf, cs-specter-poor, cs-r-precision.") for line in lines)
@@ -414,7 +411,7 @@ def test_a_first_place_is_clear_where_its_interval_is_above_the_second(page, mon
 
     monkeypatch.setattr(leaderboard, "collect", collect)
     lines = page("beyond/leaderboard")
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    _, real = answers(lines)
     assert "So it does in 1 of 11 recorded rankings" in real and real.endswith("open proof")
     assert "The first model is clearly ahead in 1 of 11 rankings of real papers" in lines
     assert any("is first of our 7 models, and the intervals of 6 others overlap its own" in line for line in lines)
@@ -451,8 +448,7 @@ def test_the_embedding_space_is_said_as_the_recorded_rows_and_the_printed_bounds
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says Where")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert paper.endswith("open proof") and real.endswith("holds proof") and not real.endswith("not hold proof")
     assert "above the 0.2 of the printed models" in real and "closer together under 7 of 32 changes" in real
     assert any(
@@ -476,7 +472,7 @@ def test_other_sizes_and_totals_would_be_said_otherwise(page, monkeypatch) -> No
         V1_C7={("multi-format training", "training instances, millions"): "3.6"},
     )  # fmt: skip
     lines = page("scirepeval/tasks", **PAGES["scirepeval/tasks"])
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    _, real = answers(lines)
     assert "30 of 30 sizes agree" in real and "Farthest off" not in real and real.endswith("holds proof")
     assert any("so this does not fit. Together" in line for line in lines)
     assert not any("S2AND is printed" in line or "SciMult prints" in line for line in lines)
@@ -520,8 +516,7 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
 
     monkeypatch.setattr(results, "recorded", rows)
     lines = page(name, **PAGES[name])
-    (paper,) = [line for line in lines if line.startswith("The paper says")]
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    paper, real = answers(lines)
     assert "10,942 clusters of 68,968" in paper and "swapped" not in paper and paper.endswith(" holds proof")
     assert "40.0 to 99.0) with MiniLM, 55.0 with random vectors" in real and real.endswith("open proof")
     assert "By the text alone, no system ranks an author’s papers better than chance" in lines
@@ -533,7 +528,7 @@ def test_authors_are_said_as_the_print_and_the_recorded_rows_have_them(page, mon
 
     changed(monkeypatch, change)
     lines = page(name, **PAGES[name])
-    (real,) = [line for line in lines if line.startswith("Real papers say")]
+    _, real = answers(lines)
     assert "vectors of TF-IDF add to metadata, +0.89" in real and "vectors of MiniLM take from metadata, -2.00" in real
     assert not any(line.startswith("Not tested here") for line in lines)
     assert "Vectors of 1 of 2 encoders add to metadata" in lines
