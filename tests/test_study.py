@@ -87,8 +87,9 @@ def test_a_source_is_one_row_and_real_papers_are_recorded_together():
     )
     of = on_source(STUDIES["main"], "real", ("scibert",))
     assert (of.tasks, of.bases, of.references, of.names_base) == ("scirepeval", ("scibert",), ("random", "tfidf"), True)
-    with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, scimult"):
-        on_source(STUDIES["scimult"], "open")
+    with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, samples"):
+        on_source(STUDIES["samples"], "open")
+    assert on_source(STUDIES["scimult"], "open").tasks == "open-scimult"
 
 
 # ---- running one -----------------------------------------------------------------------------------------------------
