@@ -524,6 +524,16 @@ def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
     assert [row.value for row in studied.read(path)] == [3.0, 4.0, 1.0, 2.0]
 
 
+def test_trials_of_learning_rates_are_recorded_by_base_and_budget(tmp_path: Path):
+    path, tried = tmp_path / "rates.jsonl", {"minilm": {("MTL CLS", 2e-5): 0.5, ("Adapters", 1e-4): 0.25}}
+    for name in ("open", "real"):
+        studied.write_trials(path, tried, name, {"budget": name, "settings": {}})
+    studied.write_trials(path, {"minilm": {("MTL CLS", 2e-5): 0.75}}, "real", {"budget": "real", "settings": {}})
+    assert studied.read_trials(path, {"budget": "open", "settings": {}}) == tried
+    assert studied.read_trials(path, {"budget": "real", "settings": {}}) == {"minilm": {("MTL CLS", 2e-5): 0.75}}
+    assert studied.read_trials(path, {"budget": "tiny", "settings": {}}) == {}
+
+
 def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     made = [study.Made(name, tmp_path / name, name) for name in ("a", "b")]
     look = {"step": 1, "documents": 9, "losses": {}, "validation": {"t": 0.5}, "measures": {}}
