@@ -38,6 +38,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/tasks": {"papers": 400},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "scimult/tasks": {"papers": 400},
     "beyond/leaderboard": {},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -545,3 +546,23 @@ def test_authors_need_blocks_to_learn_from(page, monkeypatch) -> None:
     monkeypatch.setattr(Chapter, "task", few)
     with pytest.raises(ConfigError, match="no collection of S2AND has 10 blocks here"):
         page("scirepeval/author_disambiguation", papers=300, encoders="tfidf")
+
+
+def test_what_scimult_trains_on_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkeypatch) -> None:
+    reprint(monkeypatch, V2_T1={("Search", "queries"): "2637"}, SM_T2={
+        ("Classification", "Pre-training"): "MAPLE {CS-Journal, Biology-MeSH, Medicine-MeSH, Coarse}",
+    })  # fmt: skip
+    before = results.recorded
+    monkeypatch.setattr(results, "recorded", lambda *names: [replace(row, value=77.0) for row in before(*names)])
+    lines = page("scimult/tasks", **PAGES["scimult/tasks"])
+    paper, real = answers(lines)
+    assert "Table 2 lists them all. holds proof" in paper and "77 % have its name in title" in real
+    assert "Between 77 % and 77 % of real papers’ labels are named in the paper" in lines
+    assert any(
+        "they agree but for SciRepEval-Search, candidates per query, 10.00 and 9.80 there" in line for line in lines
+    )
+
+    monkeypatch.setattr(results, "recorded", lambda *names: [])
+    changed(monkeypatch, lambda row: None)
+    lines = page("scimult/tasks", **PAGES["scimult/tasks"])
+    assert not any("real papers’ labels" in line or line.startswith("Real papers say") for line in lines)

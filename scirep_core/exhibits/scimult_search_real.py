@@ -21,6 +21,7 @@ from scirep_core.data.manifests import fetch
 from scirep_core.data.readers import beir
 from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators import retrieval
+from scirep_core.evaluators.rows import summary
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits.counting import by_count, number, title
 from scirep_core.exhibits.scimult_systems import changed, differences, score, systems_table
@@ -86,7 +87,7 @@ def by_split(task: Task) -> dict[str, Task]:
 
 def query_words(task: Task) -> Iterator[counting.Count]:
     """Yield how many words a query has."""
-    yield from counting.summary([len(text.split()) for text in task.queries.values()], "words of a query")
+    yield from summary([len(text.split()) for text in task.queries.values()], "words of a query")
 
 
 def counts_of_judgements(stamp: Task) -> Iterator[Result]:
