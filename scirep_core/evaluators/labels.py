@@ -12,6 +12,7 @@ in lower case, what is neither letter nor digit being a space.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -19,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.scimult.labels import normalised
 from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
@@ -144,7 +144,7 @@ def matcher(labels: Mapping[str, LabelText]) -> Callable[..., tuple[str, ...]]:
 
 
 def _words(text: str) -> str:
-    return normalised(unicodedata.normalize("NFC", text))
+    return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", text).lower()))
 
 
 def counts(task: Task) -> Iterator[tuple[str, float, int]]:
