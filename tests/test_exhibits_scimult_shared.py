@@ -15,7 +15,6 @@ from scirep_core.data.inventory import TASKS
 from scirep_core.exhibits import counting, studies
 from scirep_core.exhibits import scimult_labels as labels
 from scirep_core.exhibits import scimult_link_choices as choices
-from scirep_core.exhibits import scimult_search_real as searches
 from scirep_core.exhibits import scimult_shared as shared
 
 
@@ -114,12 +113,3 @@ def test_the_published_files_are_scored_where_they_lie_and_the_others_told(chapt
     gone = {labels: labels.LINEAR["scimult/mag"], choices: choices.ORDERED[0]}[chapter]
     assert f"files are not here (scirepeval: {'scidocs_mag' if chapter is labels else 'scidocs_view'}" in page.text
     assert f"scirep data get {gone}" in page.text
-
-
-def test_of_the_five_searches_only_published_files_are_read(monkeypatch):
-    left = dict.fromkeys(searches.FIVE, "scirep data get it")
-    found = counting.Gathered({"sample/scifact": None}, left)  # type: ignore[dict-item]  # scored, it would raise
-    monkeypatch.setattr(counting, "gather", lambda chapter, names: found)
-    monkeypatch.setattr(searches, "_pieces", lambda *given: ())
-    assert searches.measure(page := Page(data="real", papers=300, encoders="tfidf")) == []
-    assert "5 tasks are not at hand" in page.text and "scirep data get it" in page.text

@@ -27,9 +27,9 @@ ROOMS: dict[str, Room] = {
     "api-data": Room(
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
-        ("data", "data.task", "data.payloads", "data.folder", "data.readers.csfcube", "data.readers.maple_pairs",
-         "data.readers.samples", "data.readers.scirepeval", "data.validate", "data.manifests",
-         "kit.records", "kit.formats", "kit.errors", "kit.store"),
+        ("data", "data.task", "data.payloads", "data.folder", "data.readers.beir", "data.readers.csfcube",
+         "data.readers.maple_pairs", "data.readers.samples", "data.readers.samples_scimult", "data.readers.scirepeval",
+         "data.validate", "data.manifests", "kit.records", "kit.formats", "kit.errors", "kit.store"),
     ),
     "api-literature": Room(
         "The embedded literature",
@@ -59,7 +59,8 @@ ROOMS: dict[str, Room] = {
         "Evaluation",
         "One evaluator for each type of task, the benchmark that runs them all, the leaderboard.",
         ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
-         "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.retrieval", "evaluators.reviewers",
+         "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.pairs", "evaluators.retrieval",
+         "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
          "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.facets.facet_failures",
          "evaluators.authors.author_blocks", "evaluators.authors.author_features", "evaluators.authors.author_model",
