@@ -22,7 +22,7 @@ import pytest
 
 from scirep_core import results
 from scirep_core.data import load_task
-from scirep_core.data.sources import literature
+from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
@@ -49,6 +49,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "neighbours/collections": {"papers": 300},
     "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
+    "scimult/link_prediction": {"papers": 300, "data": "real", "encoders": "tfidf,bm25"},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -605,3 +606,51 @@ def test_searches_are_said_as_the_print_and_the_recorded_rows_have_them(page, mo
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "A random order", "On the claims", "A topic")) for line in lines)
+
+
+def test_links_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch, tmp_path) -> None:
+    name, line = "scimult/link_prediction", "Kanakia et al. (2019)"
+    scidocs = [column for row, column in published.lookup("SM-T7") if row == "SciMult-Prefix" and "/" in column][:8]
+    reprint(
+        monkeypatch,
+        SM_T7={("SPECTER", column): "99.9" for column in scidocs} | {(line, "Recommendation/nDCG"): "93.33"},
+        SM_T5={("BM25", "Cite/R@20"): "99.00"},
+        SM_TA6={("Cite Prediction", "Cite Instruction"): "99.00"},
+        V1_T2={("SPECTER", "SciDocs"): "99.3"},
+    )
+    monkeypatch.setattr("scirep_core.exhibits.scimult_print.lookup", published.lookup)
+
+    def change(row: Any) -> Any:
+        if row.task == "sample/cite_prediction" and row.encoder == "minilm - bm25":
+            return replace(row, low=-1.0)
+        return replace(row, low=50.0, high=99.0) if row.metric.endswith("queries at random") else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name] | {"data": str(tmp_path)})
+    paper, real = answers(lines)
+    assert "by Table 7 in 0 of 40 comparisons" in paper and paper.endswith("does not hold proof")
+    assert "within what choosing 137 of the 144" in real and real.endswith("open proof")
+    assert any("in 39 of 45 cells of Table 5" in one and "against BM25’s 99.00" in one for one in lines)
+    assert any("the best in 1 of 4 lines of Table A6" in one for one in lines)
+    assert any("no significant difference from BM25: +4.5 points" in one for one in lines)
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name] | {"data": str(tmp_path)})
+    assert not any(one.startswith("Real papers say") or "MiniLM" in one for one in lines)
+    assert any("scirep data get recommendation" in one for one in lines)
+
+
+def test_links_are_found_in_the_published_files_where_they_lie(page, tmp_path) -> None:
+    page(
+        "scimult/link_prediction",
+        papers=300,
+        data=str(ensure(embedded_root(300, 0), "scimult", 300, 0)),
+        encoders="tfidf",
+    )
+    rows = {
+        (row.task, row.metric): row
+        for row in read_results(tmp_path / "chapter" / "rows.jsonl")
+        if row.source not in ("print", "embedded", "real")
+    }
+    assert {task for task, _ in rows} == {f"scimult/{name}" for name in ("cite", "cocite", "pmc_par", "pmc_ppr")}
+    assert rows["scimult/cite", "own paper found first, %"].value == 100
+    assert rows["scimult/cite", "difference of recall@20, own paper dropped, kept"].value >= 0

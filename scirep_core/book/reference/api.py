@@ -66,7 +66,7 @@ ROOMS: dict[str, Room] = {
          "evaluators.authors.author_blocks", "evaluators.authors.author_features", "evaluators.authors.author_model",
          "evaluators.perturbed", "evaluators.neighbourhoods", "evaluators.changed.collection", "evaluators.changed.example",
          "evaluators.changed.texts", "evaluators.changed.tools", "evaluators.short", "evaluators.short.phrases",
-         "evaluators.short.self_retrieval", "evaluators.short.separation"),
+         "evaluators.short.self_retrieval", "evaluators.short.separation", "evaluators.user_study"),
     ),
     "api-results": Room(
         "Results and chapters",
