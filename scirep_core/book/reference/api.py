@@ -46,6 +46,7 @@ ROOMS: dict[str, Room] = {
         "Encoders",
         "Texts in, vectors out: one packed BERT trunk, a file for each conditioning, and the store that keeps vectors.",
         ("encoders", "encoders.sentence_model", "encoders.vectors.embed", "encoders.trunk.bert", "encoders.trunk.packing",
+         "encoders.trunk.shapes",
          "encoders.lexical", "encoders.latent", "encoders.ensemble", "encoders.conditioning", "encoders.conditioning.base",
          "encoders.conditioning.bottleneck", "encoders.conditioning.fusion", "encoders.conditioning.pals",
          "encoders.conditioning.prefix", "encoders.conditioning.experts", "encoders.conditioning.one_pass"),
@@ -58,7 +59,8 @@ ROOMS: dict[str, Room] = {
     "api-evaluation": Room(
         "Evaluation",
         "One evaluator for each type of task, the benchmark that runs them all, the leaderboard.",
-        ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
+        ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "bench.study", "bench.studied", "bench.pairs",
+         "bench.speed.costs", "bench.speed.efficiency", "bench.speed.race", "evaluators",
          "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.retrieval", "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
          "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.facets.facet_failures",
@@ -73,8 +75,8 @@ ROOMS: dict[str, Room] = {
         ("results", "results.metrics", "results.statistics", "results.comparison", "results.differences", "results.published",
          "results.slips",
          "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims",
-         "page.report", "page.slips", "page.widgets.facets", "page.widgets.leaderboard", "page.widgets.perturbations",
-         "page.widgets.scores", "book.lab"),
+         "page.report", "page.slips", "page.own_paper", "page.widgets.facets", "page.widgets.formats", "page.widgets.leaderboard",
+         "page.widgets.own_paper", "page.widgets.perturbations", "page.widgets.scores", "book.lab"),
     ),
 }  # fmt: skip
 
