@@ -39,6 +39,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scirepeval/tasks": {"papers": 400},
     "scirepeval/efficiency": {"papers": 300, "batch": 2, "repeats": 1},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "scirepeval/your_encoder": {"papers": 300, "encoder": "tfidf", "tasks": "scirepeval/relish"},
     "beyond/leaderboard": {},
     "beyond/own_paper": {"papers": 300},
     "beyond/slips": {},
@@ -500,6 +501,27 @@ def test_costs_are_said_as_the_print_and_the_measured_times_have_them(page, monk
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Measured", "The paper says")) or "holds" in line for line in lines)
+
+
+def test_systems_are_said_to_differ_as_the_recorded_intervals_have_it(page, monkeypatch) -> None:
+    name = "scirepeval/your_encoder"
+
+    def change(row: Any) -> Any:
+        if not row.metric.startswith("difference") or row.task == "sample/s2and":
+            return row
+        below = row.task == "sample/fos"
+        return replace(row, value=-5.0 if below else 5.0, low=-6.0 if below else 4.0, high=-4.0 if below else 6.0)
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (said,) = [line for line in lines if line.startswith("Real papers say")]
+    (expected,) = [line for line in lines if line.startswith("One would expect")]
+    assert "behind on Fields of study (FoS)." in said and "no significant" not in said
+    assert expected.endswith("does not hold proof")
+    assert "MiniLM is ahead of TF-IDF on 8 of 9 real samples, and behind on Fields of study (FoS)" in lines
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Real papers say", "One would expect")) or "ahead of" in line for line in lines)
 
 
 def test_citations_of_citations_and_training_instances_are_those_of_the_data(page, tmp_path) -> None:

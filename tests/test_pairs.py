@@ -1,217 +1,83 @@
-"""SciMult's sources as training tasks, its variants in two stages, and `scirep train` on them."""
+"""Systems held against each other: paired differences of main scores, draws without spread, the recorded run on real samples."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from scirep_core.data.readers import scimult
-from scirep_core.data.text import Recipe
-from scirep_core.encoders.models.model_store import load_model
-from scirep_core.encoders.trunk.tokens import Tokens
-from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.training import models, sets
-from scirep_core.training.base import wordpieces
-from scirep_core.training.batching import plan
-from scirep_core.training.config import TrainConfig
-from scirep_core.training.data.pairs import SOURCES, pair_tasks
-from scirep_core.training.variants import VARIANTS, budget, config
+from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.pairs import by_place, differences, main_rows, plain
+from scirep_core.data import load_task
+from scirep_core.page.widgets.scores import run_of
+from scirep_core.results import Result, recorded
 
-TINY = budget("tiny")
-NAMES = [f"scimult/pretrain_{name}" for name in ("cs_journal", "citation", "search")]
+SYSTEMS = ("random", "tfidf", "minilm")
 
 
-def context(title, text=""):
-    return {"title": title, "text": text, "passage_id": title}
+def chain(task: str, *values: float, spread: float = 1.0, metric: str = "") -> list[Result]:
+    """Return scores whose bootstrap values are the task's own noise, common to all systems, and a little of the system's."""
+    common, rows = np.random.default_rng(sum(map(ord, task))).normal(0, 5 * spread, 1000), []
+    for seed, (system, value) in enumerate(zip(SYSTEMS, values, strict=True)):
+        drawn = value + common + np.random.default_rng(seed).normal(0, spread, 1000)
+        low, high = map(float, np.quantile(drawn, (0.025, 0.975)))
+        rows.append(Result(task, "test", metric or main_metric(task), "paper", value, 40, system, low, high, source="real",
+                           data_hash=task, seed=0, replicates=drawn.astype(np.float32)))  # fmt: skip
+    return rows
 
 
-@pytest.fixture(scope="module")
-def tokens() -> Tokens:
-    return wordpieces(["paper of words about label one two three asks query name meaning graph tree"] * 3, 200)
+def by_metric(rows: Iterable[Result]) -> dict[tuple[str, str], Result]:
+    return {(row.encoder, row.metric): row for row in rows}
 
 
-@pytest.fixture
-def root(tmp_path):
-    rows = {
-        "cs_journal_train": [
-            {"question": "paper one [SEP] of words", "positive_ctxs": [context("label one", "meaning"), context("label two")],
-             "hard_negative_ctxs": [context("label three")]},
-            {"question": "paper two [SEP] of words", "positive_ctxs": [context("label two")], "hard_negative_ctxs": []},
-        ],
-        "citation_train": [{"question": "paper one [SEP] of words", "positive_ctxs": [context("paper two", "of words")],
-                            "hard_negative_ctxs": []}],
-        "search_train": [{"question": "query name", "positive_ctxs": [context("paper one", "of words")],
-                          "hard_negative_ctxs": [context("paper two", "of words")]}],
-        "search_val": [{"question": "query tree", "positive_ctxs": [context("paper two", "of words")]}],
-    }  # fmt: skip
-    folder = tmp_path / "scimult" / "pretraining"
-    folder.mkdir(parents=True)
-    for name, lines in rows.items():
-        (folder / f"{name}.json").write_text("".join(json.dumps(row) + "\n" for row in lines))
-    return tmp_path
-
-
-def texts(task, tokens):
-    decode = tokens.tokenizer.decode
-    read = [decode(ids, skip_special_tokens=False) for ids in task.documents.of(range(task.documents.docs))]
-    return [[read[i] if i >= 0 else None for i in row] for row in task.rows]
-
-
-def test_a_row_is_a_positive_with_its_querys_hard_negative(root, tokens):
-    labels, citation, search = pair_tasks(NAMES, root, tokens)
-    assert texts(labels, tokens) == [
-        ["[CLS] paper one [SEP] of words [SEP]", "[CLS] label one [SEP] meaning [SEP]", "[CLS] label three [SEP]"],
-        ["[CLS] paper one [SEP] of words [SEP]", "[CLS] label two [SEP]", "[CLS] label three [SEP]"],
-        ["[CLS] paper two [SEP] of words [SEP]", "[CLS] label two [SEP]", None],
-    ]
-    assert texts(search, tokens)[0][0] == "[CLS] query name [SEP]"
-    assert [(task.format, task.query_format) for task in (labels, citation, search)] == [
-        ("CLF",) * 2,
-        ("PRX",) * 2,
-        ("QRY",) * 2,
-    ]
-    assert labels.documents is citation.documents is search.documents
-    assert citation.rows[0, 0] == labels.rows[0, 0], "a paper of two sources is one document"
-
-
-def test_label_negatives_can_be_left_out_and_others_stay(root, tokens):
-    labels, _, search = pair_tasks(NAMES, root, tokens, hard=False)
-    assert (labels.rows[:, 2] == -1).all() and (search.rows[:, 2] >= 0).all()
-
-
-def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, tokens):
-    assert [len(task) for task in pair_tasks(NAMES, root, tokens, caps={NAMES[0]: 2})] == [2, 1, 1]
-    assert texts(pair_tasks(NAMES[2:], root, tokens, split="validation")[0], tokens)[0][0] == "[CLS] query tree [SEP]"
-
-
-@pytest.mark.parametrize(
-    ("names", "more", "error", "said"),
-    [
-        (["scimult/pretrain_citations"], {}, ConfigError, "no source.*scimult/pretrain_citation"),
-        ([], {}, ConfigError, "name a source"),
-        (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
-        (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
-        (NAMES, {"caps": -1}, ConfigError, "a cap of -1 for scimult/pretrain_cs_journal: give at least 1"),
-        (NAMES, {"caps": {"scimult/pretrain_citations": 3}}, ConfigError, "a cap for .*did you mean .*_citation'"),
-    ],
-)
-def test_what_is_not_there_is_named(root, tokens, names, more, error, said):
-    with pytest.raises(error, match=said):
-        pair_tasks(names, root, tokens, **more)
-
-
-def test_files_from_windows_and_half_characters_are_read_as_they_are(root, tokens):
-    path = root / "scimult" / "pretraining" / "search_train.json"
-    row = {"question": "query \ud800 tree", "positive_ctxs": [context("paper one", "of words")]}
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + json.dumps(row).encode())
-    found = texts(pair_tasks(NAMES[2:], root, tokens)[0], tokens)
-    assert found[0][0] == "[CLS] query name [SEP]" and len(found) == 2
-    assert len({triple.query for triple in scimult.triples(path)}) == 2
-
-
-def test_a_batch_is_of_one_source():
-    sizes = dict.fromkeys(SOURCES, 20)
-    assert all(len(plan(sizes, 8, "homogeneous", 0, step)) == 1 for step in range(10))
-
-
-# ---- variants --------------------------------------------------------------------------------------------------------
-
-
-def test_settings_are_those_of_the_paper():
-    settings = config("SciMult MHAExpert", 0, TINY)
-    assert (settings.triplet_loss, settings.mixing, settings.weight_decay, settings.clip) == (
-        "contrastive",
-        "homogeneous",
-        0.01,
-        2.0,
+def test_differences_are_paired_signed_and_of_the_main_metric() -> None:
+    rows = chain("sample/fos", 5.0, 40.0, 50.0)
+    found = by_metric(differences([*rows, replace(rows[0], metric="accuracy"), replace(rows[1], split="64-shot")]))
+    points, p = (
+        found["minilm - tfidf", name] for name in ("difference of f1_macro", "p of the difference of f1_macro")
     )
-    assert settings.mask_duplicates and not config("SciMult Vanilla, duplicates as negatives", 0, TINY).mask_duplicates
-    shares = [settings.share(step, 1000) for step in (0, 49, 50, 524, 999)]
-    assert shares == pytest.approx([1 / 50, 1.0, 1 - 1 / 950, 0.5, 0.0])
-    assert TrainConfig(steps=10, warmup_share=0.1).share(0, 10) == 1.0
+    assert len(found) == 3 * 2 and ("tfidf - minilm", points.metric) not in found, "kept in one direction"
+    assert points.value == pytest.approx(10) and points.against == "tfidf" and p.value == pytest.approx(2 / 1001)
+    drawn = rows[2].replicates.astype(float) - rows[1].replicates  # type: ignore[union-attr, operator]
+    assert (points.low, points.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))))
+    two = [replace(rows[0], task="mine", metric=metric) for metric in ("p@5", "map")]
+    assert [row.metric for row in main_rows(two)] == ["p@5"], "a task of one's own is looked at by its first metric"
+    assert list(differences([replace(row, replicates=None) for row in rows])) == []
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SCIREP_HOME", str(home))
-        yield {name: models.obtain(f"SciMult {name}", 0, TINY, "embedded untrained")[0]
-               for name in ("Vanilla", "MHAExpert", "FFNExpert", "Prefix", "Instruction")}  # fmt: skip
+def test_one_block_drawn_again_and_again_has_neither_interval_nor_p() -> None:
+    rows = chain("sample/s2and", 80.0, 71.43, 71.43, spread=0.0)
+    found = by_metric(differences(rows))
+    assert {metric for _, metric in found} == {"difference of b3_f1"}
+    assert all(row.low is row.high is None for row in found.values())
+    assert (
+        plain(replace(rows[0], low=9.0, high=9.0)).low is None and plain(replace(rows[0], low=8.9, high=9.0)).low == 8.9
+    )
 
 
-@pytest.mark.slow
-def test_the_second_stage_starts_where_vanilla_ended(made):
-    vanilla = load_model(made["Vanilla"].folder).model
-    for name in ("MHAExpert", "FFNExpert", "Prefix", "Instruction"):
-        chosen = VARIANTS[f"SciMult {name}"]
-        saved = load_model(made[name].folder)
-        before = models.Base("Vanilla", made["Vanilla"].folder, Recipe(), "")
-        options = saved.described.options | {"routes": saved.described.routes}
-        start = models.untrained(chosen.kind, before, options, 0)
-        documents = [[2, 9, 11, 3], [2, 8, 3]]
-        assert saved.described.routes == ("search", "link", "classification")
-        with torch.no_grad():
-            for format in ("CLF", "PRX", "QRY"):
-                plain = vanilla.eval()(vanilla.pack(documents, [format] * 2))
-                first = start.eval()(start.pack(documents, [format] * 2))
-                last = saved.model.eval()(saved.model.pack(documents, [format] * 2))
-                if name.endswith("Expert"):
-                    assert torch.equal(first, plain), "a warm start is exact"
-                assert not torch.allclose(last, first)
-        assert saved.described.made["before"] == made["Vanilla"].key
+def test_the_explorer_holds_every_difference_under_its_scores_metric() -> None:
+    rows = [*chain("sample/fos", 5.0, 40.0, 50.0), *chain("sample/search", 60.0, 60.1, 70.0)]
+    run = run_of("live", "", "", [*rows, *differences(rows)])
+    assert len(run.scores) == len(run.gaps) == 6
+    (gap,) = [g for g in run.gaps if (g.first, g.second, g.row.task) == ("minilm", "tfidf", "sample/fos")]
+    assert gap.row.metric == "f1_macro" and gap.row.value == pytest.approx(10)
 
 
-@pytest.mark.slow
-def test_prefix_leaves_vanilla_as_it_is(made):
-    vanilla, prefix = (load_model(made[name].folder).model.trunk.state_dict() for name in ("Vanilla", "Prefix"))
-    assert all(torch.equal(prefix[name], value) for name, value in vanilla.items())
-    other = load_model(made["Instruction"].folder).model.trunk.state_dict()
-    assert not all(torch.equal(other[name], value) for name, value in vanilla.items())
+def test_the_recorded_run_covers_every_sample_with_intervals_under_both_protocols() -> None:
+    found: Any = by_place(recorded("scirepeval/your_encoder"))
+    tasks = ("fos", "mesh_descriptors", "drsm", "same_author", "search", "cite_prediction", "peer_review_score", "pub_year",
+             "cite_count")  # fmt: skip
+    for protocol in ("paper", "sound"):
+        of = {task: systems for (task, _, _, by), systems in found.items() if by == protocol}
+        for task in tasks:
+            for row in (of[f"sample/{task}"][system] for system in SYSTEMS):
+                assert row.low <= row.value <= row.high and row.source == "real" and row.coverage == 1, row.id
 
 
-def test_scimult_has_no_real_samples():
-    with pytest.raises(ConfigError, match="SciMult's training pairs are embedded ones"):
-        sets.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
-                        VARIANTS["SciMult Vanilla"])  # fmt: skip
-
-
-@pytest.mark.slow
-def test_two_stages_by_the_command_line(tmp_path, monkeypatch, capsys):
-    from scirep_core.cli import main
-
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    first = ["data.papers=600", "data.cap=30", "data.max_length=32", "train.steps=3", "train.warmup=1", "train.batch=8",
-             "train.accumulation=1", "train.mixing=homogeneous", "train.triplet_loss=contrastive", "train.weight_decay=0.01",
-             'data.tasks=["scimult/pretrain_citation", "scimult/pretrain_cs_journal"]']  # fmt: skip
-    file = tmp_path / "vanilla.toml"
-    file.write_text('[model]\nbase = "embedded untrained"\nconditioning = "plain"\n')
-    settings = [word for pair in first for word in ("--set", pair)]
-    with pytest.raises(SystemExit, match="0"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "vanilla"), *settings])
-    file.write_text(f'[model]\nbase = "{tmp_path / "vanilla"}"\nconditioning = "mha_experts"\n'
-                    'options = {routes = ["search", "link", "classification"]}\n')  # fmt: skip
-    with pytest.raises(SystemExit, match="0"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "experts"), *settings])
-    vectors = [load_model(tmp_path / name).model.trunk.words.weight for name in ("vanilla", "experts")]
-    assert not np.array_equal(*(v.detach().numpy() for v in vectors))
-    file.write_text('[model]\nbase = "embedded untrained"\n[data]\ntasks = ["scimult/pretrain_citation", "fos"]\n')
-    with pytest.raises(SystemExit, match="2"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "mixed")])
-    assert "Train on one paper's sets at a time" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_experts_of_tasks_read_a_query_and_what_it_finds_alike(made):
-    from scirep_core import load_encoder, load_task
-    from scirep_core.evaluators.inputs import alike, inputs
-
-    task = load_task("scirepeval/search", papers=600)
-    for name, both in (("MHAExpert", {"QRY"}), ("Instruction", {"QRY"}), ("Vanilla", {"QRY", "PRX"})):
-        encoder = load_encoder(made[name].encoder)
-        given = inputs(task, encoder.recipe, by_task=alike(encoder))
-        assert {one.format for one in given.values()} == both, name
+def test_the_recorded_run_is_of_the_samples_at_hand(real: object) -> None:
+    hashes = {row.task: row.data_hash for row in recorded("scirepeval/your_encoder")}
+    for name in ("sample/fos", "sample/search"):
+        assert hashes[name] == load_task(name).data_hash  # type: ignore[union-attr]
