@@ -29,7 +29,7 @@ ROOMS: dict[str, Room] = {
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
         ("data", "data.task", "data.payloads", "data.folder", "data.readers.csfcube", "data.readers.maple_pairs",
          "data.readers.samples", "data.readers.scirepeval", "data.validate", "data.manifests",
-         "kit.records", "kit.formats", "kit.errors", "kit.store"),
+         "data.sources", "kit.records", "kit.formats", "kit.errors", "kit.store"),
     ),
     "api-literature": Room(
         "The embedded literature",
@@ -60,6 +60,7 @@ ROOMS: dict[str, Room] = {
         "Evaluation",
         "One evaluator for each type of task, the benchmark that runs them all, the leaderboard.",
         ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "bench.study", "bench.studied", "bench.pairs",
+         "bench.given", "bench.score_cache",
          "bench.speed.costs", "bench.speed.efficiency", "bench.speed.race", "evaluators",
          "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.retrieval", "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
