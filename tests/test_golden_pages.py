@@ -37,10 +37,13 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/tasks": {"papers": 400},
+    "scirepeval/efficiency": {"papers": 300, "batch": 2, "repeats": 1},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "scimult/tasks": {"papers": 400},
     "scimult/search": {"papers": 300},
+    "scirepeval/your_encoder": {"papers": 300, "encoder": "tfidf", "tasks": "scirepeval/relish"},
     "beyond/leaderboard": {},
+    "beyond/own_paper": {"papers": 300},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/overlap": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -480,6 +483,49 @@ def test_other_sizes_and_totals_would_be_said_otherwise(page, monkeypatch) -> No
     assert "30 of 30 sizes agree" in real and "Farthest off" not in real and real.endswith("holds proof")
     assert any("so this does not fit. Together" in line for line in lines)
     assert not any("S2AND is printed" in line or "SciMult prints" in line for line in lines)
+
+
+def test_costs_are_said_as_the_print_and_the_measured_times_have_them(page, monkeypatch, tmp_path) -> None:
+    name, before = "scirepeval/efficiency", results.recorded
+    reprint(monkeypatch, V2_T4={("PALs", "Parameters per Task Form"): "3M", ("Adapters", "Training Time"): "0.50x"})
+
+    def rows(*names: str) -> list[Any]:
+        slow = lambda row: row.encoder == "Adapters" and row.metric == "inference_time"  # noqa: E731
+        return [replace(row, value=1.2, low=1.1, high=1.3) if slow(row) else row for row in before(*names)]
+
+    monkeypatch.setattr(results, "recorded", rows)
+    lines = page(name, **PAGES[name])
+    (paper,) = [line for line in lines if line.startswith("The paper says")]
+    assert "small model: 1.20 x" in paper and paper.endswith("does not hold proof")
+    assert any("control codes, more than the printed 0.50; PALs" in line for line in lines)
+    assert any("3 of 5 printed sizes follow" in line and "not PALs and Fusion" in line for line in lines)
+    assert any("its printed times are not their sums" in line for line in lines)
+    assert "TF-IDF" in (tmp_path / "chapter" / "figures" / "quality-and-cost.csv").read_text()
+    monkeypatch.setattr(results, "recorded", lambda *names: [])
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Measured", "The paper says")) or "holds" in line for line in lines)
+
+
+def test_systems_are_said_to_differ_as_the_recorded_intervals_have_it(page, monkeypatch) -> None:
+    name = "scirepeval/your_encoder"
+
+    def change(row: Any) -> Any:
+        if not row.metric.startswith("difference") or row.task == "sample/s2and":
+            return row
+        below = row.task == "sample/fos"
+        return replace(row, value=-5.0 if below else 5.0, low=-6.0 if below else 4.0, high=-4.0 if below else 6.0)
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    (said,) = [line for line in lines if line.startswith("Real papers say")]
+    (expected,) = [line for line in lines if line.startswith("One would expect")]
+    assert "behind on Fields of study (FoS)." in said and "no significant" not in said
+    assert expected.endswith("does not hold proof")
+    assert "MiniLM is ahead of TF-IDF on 8 of 9 real samples, and behind on Fields of study (FoS)" in lines
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Real papers say", "One would expect")) or "ahead of" in line for line in lines)
 
 
 def test_citations_of_citations_and_training_instances_are_those_of_the_data(page, tmp_path) -> None:

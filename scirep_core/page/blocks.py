@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from scirep_core.page import report
-from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
+from scirep_core.page.rows import COUNTED, INVENTED, MEASURED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
 from scirep_core.page.say import sentences
 from scirep_core.results import PRINT, Result, arithmetic
 from scirep_core.results.published import Printed, lookup
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 Labels = Mapping[Any, str]
 Best = Callable[[Any, Number], bool]
 """Whether a line's number is to be marked."""
-CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented"}
+CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
+           COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
 
 
@@ -119,7 +120,7 @@ def _cell(
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
-    note: str = "", summary: str = "",
+    bars: str = "95 % intervals", note: str = "", summary: str = "",
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -129,6 +130,7 @@ def forest(
         alt: what is seen, for who cannot see it.
         zero: whether a line marks 0, as for differences.
         log: whether the axis is logarithmic, as for sizes.
+        bars: what low and high of a number are.
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
     """
@@ -144,8 +146,8 @@ def forest(
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
         of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
-        bars = " Bars are 95 % intervals." if any(row.low is not None for row in numbers) else ""
-        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{bars}{of} {note}".strip()
+        told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of} {note}".strip()
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )
@@ -154,7 +156,7 @@ def forest(
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
-    return isinstance(number, Result) and number.source != PRINT
+    return isinstance(number, Result) and number.source not in (PRINT, "arithmetic")
 
 
 def label(labels: Labels | None, key: Any) -> str:
@@ -304,11 +306,12 @@ def means(
 
 
 class Line(NamedTuple):
-    """A line of the answer box: a template as `say` takes them, what became of it, and the id of what proves it."""
+    """A line of the answer box: a template as `say` takes them, what became of it, the id of what proves it; another head."""
 
     text: str
     verdict: int | None = None
     proof: str = ""
+    head: str = ""
 
 
 def badge(verdict: int) -> str:
@@ -329,6 +332,6 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
             continue
         proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
         verdict = "" if line.verdict is None else f" {badge(line.verdict)}"
-        body.append(f"<dt>{head}</dt><dd>{text}{verdict}{proof}</dd>")
+        body.append(f"<dt>{line.head or head}</dt><dd>{text}{verdict}{proof}</dd>")
     if body:
         chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')

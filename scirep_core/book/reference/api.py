@@ -29,7 +29,7 @@ ROOMS: dict[str, Room] = {
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
         ("data", "data.task", "data.payloads", "data.folder", "data.readers.beir", "data.readers.csfcube",
          "data.readers.maple_pairs", "data.readers.samples", "data.readers.samples_scimult", "data.readers.scirepeval",
-         "data.validate", "data.manifests", "kit.records", "kit.formats", "kit.errors", "kit.store"),
+         "data.validate", "data.manifests", "data.sources", "kit.records", "kit.formats", "kit.errors", "kit.store"),
     ),
     "api-literature": Room(
         "The embedded literature",
@@ -46,6 +46,7 @@ ROOMS: dict[str, Room] = {
         "Encoders",
         "Texts in, vectors out: one packed BERT trunk, a file for each conditioning, and the store that keeps vectors.",
         ("encoders", "encoders.sentence_model", "encoders.vectors.embed", "encoders.trunk.bert", "encoders.trunk.packing",
+         "encoders.trunk.shapes",
          "encoders.lexical", "encoders.latent", "encoders.ensemble", "encoders.conditioning", "encoders.conditioning.base",
          "encoders.conditioning.bottleneck", "encoders.conditioning.fusion", "encoders.conditioning.pals",
          "encoders.conditioning.prefix", "encoders.conditioning.experts", "encoders.conditioning.one_pass"),
@@ -58,9 +59,11 @@ ROOMS: dict[str, Room] = {
     "api-evaluation": Room(
         "Evaluation",
         "One evaluator for each type of task, the benchmark that runs them all, the leaderboard.",
-        ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "evaluators",
-         "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.pairs", "evaluators.retrieval",
-         "evaluators.reviewers",
+        ("bench.scoring", "bench.suites", "bench.systems", "bench.leaderboard", "bench.study", "bench.studied", "bench.pairs",
+         "bench.given", "bench.score_cache",
+         "bench.speed.costs", "bench.speed.efficiency", "bench.speed.race", "evaluators",
+         "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.pairs",
+         "evaluators.retrieval", "evaluators.reviewers",
          "evaluators.labels", "evaluators.label_scores", "evaluators.probes", "evaluators.probes.few_shot", "evaluators.facets",
          "evaluators.facets.facet_systems", "evaluators.facets.facet_collection", "evaluators.facets.facet_failures",
          "evaluators.authors.author_blocks", "evaluators.authors.author_features", "evaluators.authors.author_model",
@@ -74,8 +77,8 @@ ROOMS: dict[str, Room] = {
         ("results", "results.metrics", "results.statistics", "results.comparison", "results.differences", "results.published",
          "results.slips",
          "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims",
-         "page.report", "page.slips", "page.widgets.facets", "page.widgets.leaderboard", "page.widgets.perturbations",
-         "page.widgets.scores", "book.lab"),
+         "page.report", "page.slips", "page.own_paper", "page.widgets.facets", "page.widgets.formats", "page.widgets.leaderboard",
+         "page.widgets.own_paper", "page.widgets.perturbations", "page.widgets.scores", "book.lab"),
     ),
 }  # fmt: skip
 
