@@ -304,23 +304,25 @@ def means(
 
 
 class Line(NamedTuple):
-    """A line of the answer box: a template as `say` takes them, what became of it, and the id of what proves it."""
+    """A line of the answer box: a template as `say` takes them, what became of which claim in it, and the id of what proves it."""
 
     text: str
     verdict: int | None = None
     proof: str = ""
+    claim: str = ""
 
 
-def badge(verdict: int) -> str:
-    """Return a verdict as HTML."""
-    return f'<span class="scirep-verdict way{verdict}">{VERDICTS[verdict]}</span>'
+def badge(verdict: int, claim: str = "") -> str:
+    """Return a verdict as HTML, with the claim that it is of."""
+    words = f"{claim}: {VERDICTS[verdict]}" if claim else VERDICTS[verdict]
+    return f'<span class="scirep-verdict way{verdict}">{html.escape(words)}</span>'
 
 
 def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
     """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
 
-    `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed. A line of which a number is missing
-    is left out.
+    `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed; `claim` names in a few words the one
+    statement that it judges. A line of which a number is missing is left out.
     """
     body = []
     for head, line in (("The paper says", paper), ("Real papers say", real), ("Not tested here", untested)):
@@ -328,7 +330,7 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
         if not text:
             continue
         proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
-        verdict = "" if line.verdict is None else f" {badge(line.verdict)}"
+        verdict = "" if line.verdict is None else f" {badge(line.verdict, line.claim)}"
         body.append(f"<dt>{head}</dt><dd>{text}{verdict}{proof}</dd>")
     if body:
         chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')

@@ -4,7 +4,7 @@
 
     {{ row|n }}, {{ row|n(1) }}       a number that links to its origin, with so many decimals
     {{ row|n(1, sign=True) }}         the same with its sign, for differences
-    {{ row|ci }}, {{ row|ci(1) }}     with its 95 % interval
+    {{ row|ci }}, {{ row|ci(1) }}     with its 95 % interval; `unit="%"` stands between the two: 13.0 % (95 % interval 11.2 to 14.9)
     {{ gap|way("above", "below") }}   "above" where the interval lies above 0, "below", else "no significant difference from";
                                       a third word replaces the last, `bound=` replaces 0
     {{ names|listed }}                "a, b and c"; {{ names|listed("none") }} for what an empty list is called
@@ -66,8 +66,9 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
         return Markup(grouped(link(_there(row), decimals, sign), 5))
 
-    def with_interval(row: Result | None, decimals: int = 1, sign: bool = False) -> Markup:
-        return Markup(f"{number(row, decimals, sign)} {interval(_there(row), decimals)}".strip())
+    def with_interval(row: Result | None, decimals: int = 1, sign: bool = False, unit: str = "") -> Markup:
+        parts = (number(row, decimals, sign), escape(unit), interval(_there(row), decimals))
+        return Markup(" ".join(part for part in parts if part))
 
     def word(row: Result | None, up: str, down: str, level: str = LEVEL, bound: float = 0.0) -> str:
         return {1: up, -1: down, 0: level}[way(_there(row), bound)]

@@ -72,7 +72,7 @@ ROOMS: dict[str, Room] = {
         "Rows with their origin, metrics and intervals, the papers' printed tables, and what a chapter calls to show them.",
         ("results", "results.metrics", "results.statistics", "results.comparison", "results.differences", "results.published",
          "results.slips",
-         "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims",
+         "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims", "page.names",
          "page.report", "page.slips", "page.widgets.facets", "page.widgets.leaderboard", "page.widgets.perturbations",
          "page.widgets.scores", "book.lab"),
     ),
