@@ -8,6 +8,7 @@
     {{ gap|way("above", "below") }}   "above" where the interval lies above 0, "below", else "no significant difference from";
                                       a third word replaces the last, `bound=` replaces 0
     {{ names|listed }}                "a, b and c"; {{ names|listed("none") }} for what an empty list is called
+    {{ right|of(total) }}             "all 8", "6 of 8", "none of the 8"
     {{ name|code }}                   as code
 
 A sentence that uses a number which is None is left out whole, and a paragraph of no sentence is not shown. What is put in is
@@ -60,6 +61,15 @@ def listed(names: Iterable[Any], nothing: str = "none") -> Markup:
     return Markup(" and ").join([*([Markup(", ").join(first)] if first else []), last])
 
 
+def share(part: int, whole: int) -> str:
+    """Return how many of a whole, in words where it is all or none.
+
+    >>> share(8, 8), share(6, 8), share(0, 8)
+    ('all 8', '6 of 8', 'none of the 8')
+    """
+    return {whole: f"all {whole}", 0: f"none of the {whole}"}.get(part, f"{part} of {whole}") if whole else "none"
+
+
 def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> list[str]:
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
@@ -74,7 +84,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
         return {1: up, -1: down, 0: level}[way(_there(row), bound)]
 
     engine = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    engine.filters |= {"n": number, "ci": with_interval, "way": word, "listed": listed}
+    engine.filters |= {"n": number, "ci": with_interval, "way": word, "listed": listed, "of": share}
     engine.filters["code"] = lambda name: Markup("<code>{}</code>").format(name)
     found = []
     for template in templates:
