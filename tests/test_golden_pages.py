@@ -27,7 +27,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
-from scirep_core.results import published, read_results
+from scirep_core.results import Result, published, read_results
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
@@ -398,7 +398,7 @@ def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch)
     assert not any(line.startswith(("A digit in the wrong place", "An R-Precision that is none")) for line in lines)
 
 
-def test_a_first_place_is_clear_where_its_interval_is_above_the_second(page, monkeypatch) -> None:
+def test_a_first_place_is_clear_where_its_paired_difference_is_above_0(page, monkeypatch) -> None:
     from scirep_core.bench import leaderboard
 
     collected = leaderboard.collect
@@ -407,21 +407,26 @@ def test_a_first_place_is_clear_where_its_interval_is_above_the_second(page, mon
         board = collected(profile)
 
         def change(row: leaderboard.Row) -> leaderboard.Row:
-            if row.cell.task == "sample/search" and row.system == "bm25, titles alone" and row.what == "score":
-                return row._replace(value=90.0, low=88.0, high=92.0)
             if row.cell[:3] == ("csfcube/all", "ndcg%20", "test") and row.what == "score" and row.low is not None:
                 return row._replace(low=row.value - 50, high=row.value + 50)
             return row
 
-        rows = {change(row): board.origins[row] for row in board.rows}
+        def clearer(origin: Any) -> Any:
+            lead = origin.task == "sample/cite_count" and origin.of_systems if isinstance(origin, Result) else False
+            return replace(origin, value=-2.0, low=-3.0, high=-1.0) if lead else origin
+
+        rows = {change(row): clearer(board.origins[row]) for row in board.rows}
         return leaderboard.Board(sorted(rows, key=leaderboard._order), rows, board.left)
 
     monkeypatch.setattr(leaderboard, "collect", collect)
     lines = page("beyond/leaderboard")
     _, real = answers(lines)
-    assert "So it does in 1 of 11 recorded rankings" in real and real.endswith("open proof")
-    assert "The first model is clearly ahead in 1 of 11 rankings of real papers" in lines
-    assert any("is first of our 7 models, and the intervals of 6 others overlap its own" in line for line in lines)
+    assert (
+        "In 5 of 10 recorded rankings" in real and "significantly in 2 of 5: " in real and real.endswith("open proof")
+    )
+    assert ", sample, +2.0 points (95 % interval 1.0 to 3.0)" in real
+    assert "The first system leads significantly in 2 of 5 rankings of real papers" in lines
+    assert any("is first of our 9 systems, and the intervals of 8 others overlap its own" in line for line in lines)
 
 
 @pytest.mark.parametrize("exclude_self", [False, True])

@@ -91,14 +91,21 @@ def card(
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
         body.append(
-            [html.escape(ROWS.get(name, name)), *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there)]
+            [
+                html.escape(ROWS.get(name, name)),
+                *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there),
+            ]
         )
         kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
     heads = ["", *(html.escape(head).replace("\n", "<br>") for head in there)]
     texts = [
         (head, filled(chapter, text, mine))
-        for head, text in ((f"Printed ({slip.where}).", slip.says), ("Computed.", slip.shows), ("Does it matter?", slip.matters))
+        for head, text in (
+            (f"Printed ({slip.where}).", slip.says),
+            ("Computed.", slip.shows),
+            ("Does it matter?", slip.matters),
+        )
     ]
     body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
     of_cells = (one for of in there.values() for one in of.values() if isinstance(one, Printed))
