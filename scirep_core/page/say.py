@@ -67,7 +67,8 @@ def share(part: int, whole: int) -> str:
     >>> share(8, 8), share(6, 8), share(0, 8)
     ('all 8', '6 of 8', 'none of the 8')
     """
-    return {whole: f"all {whole}", 0: f"none of the {whole}"}.get(part, f"{part} of {whole}") if whole else "none"
+    every = "both" if whole == 2 else f"all {whole}"
+    return {whole: every, 0: f"none of the {whole}"}.get(part, f"{part} of {whole}") if whole else "none"
 
 
 def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> list[str]:
