@@ -76,7 +76,7 @@ ROOMS: dict[str, Room] = {
         "Rows with their origin, metrics and intervals, the papers' printed tables, and what a chapter calls to show them.",
         ("results", "results.metrics", "results.statistics", "results.comparison", "results.differences", "results.published",
          "results.slips",
-         "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims",
+         "page.chapter", "page.parameters", "page.rows", "page.blocks", "page.say", "page.claims", "page.names",
          "page.report", "page.slips", "page.own_paper", "page.widgets.facets", "page.widgets.formats", "page.widgets.leaderboard",
          "page.widgets.own_paper", "page.widgets.perturbations", "page.widgets.scores", "book.lab"),
     ),
