@@ -83,7 +83,7 @@ def write(root: Path) -> None:
     _tsv(synergy / "review_labels.tsv.gz", "review work included", rows)
     _jsonl(
         root / "arxiv_cs" / "papers.jsonl.gz",
-        _papers("arxiv", "arxiv", lambda i: {"categories": ["cs.A", f"cs.{i % 2}"]}),
+        _papers("arxiv", "arxiv", lambda i: {"categories": ["cs.AI", ("cs.CL", "cs.CV")[i % 2]]}),
     )
     bio = _papers(
         "biomimicry", "mag", lambda i: {"is_biomimicry": i % 3 > 0} | ({"title": TWICE.upper() + "!"} if i == 7 else {})

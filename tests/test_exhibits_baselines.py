@@ -11,7 +11,6 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 from blank_page import Shown
 from small_tasks import all_tasks as small_tasks
@@ -24,7 +23,6 @@ from scirep_core.exhibits import scirepeval_baselines as base
 from scirep_core.exhibits import scirepeval_compared as compared
 from scirep_core.exhibits import scirepeval_correlations as correlations
 from scirep_core.exhibits import scirepeval_few_shot as few_shot
-from scirep_core.exhibits import scirepeval_figure2 as figure2
 from scirep_core.exhibits import scirepeval_print as printed
 from scirep_core.exhibits import scirepeval_ranking as ranking
 from scirep_core.exhibits.counting import Gathered
@@ -590,19 +588,11 @@ def test_the_claim_of_scimult_table_7():
         assert sum(v > 0.99 for v in values) == 5
         assert least <= min(values)
         assert max(values) <= most
-    strong = correlations.printed_scores("MAP", figure2.STRONG)
+    strong = correlations.printed_scores("MAP", 80.0)
     assert len(strong) == 9
     values = [correlations.correlation(strong, a, b).value for a, b in itertools.combinations(correlations.NEAREST, 2)]
     assert min(values) == pytest.approx(0.531, abs=1e-3)
     assert max(values) == pytest.approx(0.975, abs=1e-3)
-
-
-def test_the_claim_is_told_from_the_numbers(chapter):
-    figure2.scidocs_in_print(chapter)
-    said = text_of(chapter)
-    assert "MAP: over all 15 models 5 of 6 correlations are above the 0.99 of the text" in said
-    assert "to 0.9995), 1 with the whole interval; over the 9 models that reach 80 MAP on Cite 0 are" in said
-    assert "The other 6 models score 39.3 to 68.2 MAP on the four tasks, these 80.5 to 94.3" in said
 
 
 def test_cheap_systems_give_a_vector_to_every_id():
@@ -634,7 +624,6 @@ def scores(chapter, monkeypatch) -> list[Result]:
                for name in ("a", "b", "c", "d", "e", correlations.MEAN, correlations.JOINED)}  # fmt: skip
     systems["slow"] = correlations.Variant("MiniLM", "slow", False, lambda shelf: lambda task: {})
     monkeypatch.setattr(correlations, "SYSTEMS", systems)
-    monkeypatch.setattr(figure2, "SYSTEMS", systems)
     monkeypatch.setattr(correlations, "load_system", Named)
     monkeypatch.setattr(correlations, "attempt", fake_attempt)
     chapter.parameters["encoders"] = "minilm"
@@ -666,64 +655,6 @@ def test_groups_hold_their_lowest_median_and_highest_correlation(scores):
     assert found[task, correlations.MEDIAN, "test"].value == pytest.approx(np.median(others))
 
 
-def test_the_chapter_of_correlations_shows_its_rows(scores, chapter):
-    figure2.about_systems(chapter, scores)
-    figure2.figure2(chapter, scores)
-    figure2.groups(chapter, scores)
-    figure2.apart(chapter, scores)
-    figure2.two_metrics(chapter, scores)
-    figure2.joined(chapter, scores)
-    said = text_of(chapter)
-    assert re.search(
-        r"the median r is -?\d\.\d\d among the four SciDocs tasks and -?\d\.\d\d among all \(8 systems\)", said
-    )
-    assert re.search(r"DRSM: shown to be correlated with \d+ of 25 others", said)
-    assert "slownot in a quick run" in said
-    assert "No larger run of this chapter is recorded" in said
-    assert "7 of the 8 systems are variants of TF-IDF or of its latent dimensions" in said
-    assert "The smallest r whose 95 % interval leaves out 0 is 0.70" in said
-    assert "The two orders agree with tau" in said
-    assert re.search(r"concatenating is ahead on \d+ of 26 tasks", said)
-    known = {r["id"] for r in stored(chapter)}
-    assert {n.id for n in chapter.shown.values() if isinstance(n, Result)} <= known
-    csv = pd.read_csv(chapter.folder / "figures" / "figure-2-live.csv")
-    assert len(csv) == 325
-    assert {"task", "other", "r", "low", "high", "systems"} == set(csv.columns)
-
-
-def test_tasks_on_which_all_systems_score_the_same_are_left_out_and_named(scores, chapter):
-    flat = [
-        replace(r, value=50.0) if r.task == "scirepeval/s2and" and r.encoder != correlations.OVER else r for r in scores
-    ]
-    assert "scirepeval/s2and" not in correlations.score_table(flat).columns
-    figure2.figure2(chapter, flat)
-    assert "All systems score the same on S2AND, which has no correlation then." in text_of(chapter)
-
-
-def test_not_shown_to_be_correlated_is_not_called_uncorrelated(scores, chapter):
-    def settled(value: float) -> list[Result]:
-        return [replace(r, value=value) if r.metric == correlations.SETTLED else r for r in scores]
-
-    figure2.apart(chapter, settled(1))
-    said = text_of(chapter)
-    assert "S2AND: shown to be correlated with 1 of 25 others, not shown to be with 24;" in said
-    assert "8 systems cannot settle an r below 0.70" in said
-    chapter.page.clear()
-    figure2.apart(chapter, settled(25))
-    assert "S2AND: shown to be correlated with 25 of 25 others; its median" in text_of(chapter)
-
-
-def test_small_test_sets_are_named(scores, chapter):
-    sized = [
-        replace(r, n=32 if r.task.endswith("drsm") else 400) if r.encoder != correlations.OVER else r for r in scores
-    ]
-    figure2.apart(chapter, sized)
-    assert "here those of DRSM (32). " in text_of(chapter)
-    chapter.page.clear()
-    figure2.apart(chapter, [replace(r, n=400) if r.encoder != correlations.OVER else r for r in scores])
-    assert "Small test sets" not in text_of(chapter)
-
-
 def test_a_heat_map_marks_sign_strength_and_number():
     values = np.array([[1.0, 0.25, -0.81], [0.25, 1.0, 0.0], [-0.81, 0.0, np.nan]])
     figure = heatmap.draw(values, ["one", "two", "three"])
@@ -753,13 +684,12 @@ def test_every_cell_of_the_notebook_runs(name, chapter, monkeypatch):
     systems = {n: correlations.Variant("TF-IDF", n, True, lambda shelf: lambda task: {}) for n in "abcde"}
     for module in (compared, correlations):
         monkeypatch.setattr(module, "attempt", fake_attempt)
-    for module in (correlations, figure2):
-        monkeypatch.setattr(module, "SYSTEMS", systems)
+    monkeypatch.setattr(correlations, "SYSTEMS", systems)
     monkeypatch.setattr(correlations, "load_system", Named)
     monkeypatch.setattr(counting, "gather", lambda *_: GATHERED)
     monkeypatch.setattr(compared.overlap, "training_units", lambda *_: iter([compared.overlap.Unit(None, ())]))
 
-    def start(where: str, /, **given) -> Chapter:
+    def start(where: str, simulated: bool = True, /, **given) -> Chapter:
         assert where == f"scirepeval/{name}"
         chapter.parameters.clear()
         chapter.parameters.update(given)
@@ -773,5 +703,5 @@ def test_every_cell_of_the_notebook_runs(name, chapter, monkeypatch):
     said = text_of(chapter)
     assert "Where the" in said  # the origins at the foot
     assert {p.stem for p in (chapter.folder / "figures").glob("*.svg")} >= (
-        {"averages", "few-shot-live", "differences-live"} if name == "baselines" else {"figure-2-live"}
+        {"averages", "few-shot-live", "differences-live"} if name == "baselines" else {"figure-2-live", "scidocs"}
     )

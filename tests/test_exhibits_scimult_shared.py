@@ -14,8 +14,6 @@ from scirep_core.data import sources
 from scirep_core.data.inventory import TASKS
 from scirep_core.exhibits import counting, studies
 from scirep_core.exhibits import scimult_labels as labels
-from scirep_core.exhibits import scimult_link_choices as choices
-from scirep_core.exhibits import scimult_search_real as searches
 from scirep_core.exhibits import scimult_shared as shared
 
 
@@ -100,26 +98,14 @@ def test_a_change_is_paired_by_seed_and_has_the_interval_of_its_trainings(monkey
 # ---- SciMult's own files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chapter", (labels, choices), ids=("labels", "link_choices"))
-def test_the_published_files_are_scored_where_they_lie_and_the_others_told(chapter, monkeypatch, tmp_path):
+def test_the_published_files_are_scored_where_they_lie_and_the_others_told(monkeypatch, tmp_path):
     written = sources.ensure(sources.embedded_root(300, 0), "scimult", 300, 0) / "scimult"
     shutil.copytree(written, tmp_path / "mirror" / "scimult")
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
-    monkeypatch.setattr(chapter, "_pieces", lambda *given: ())
+    monkeypatch.setattr(labels, "_pieces", lambda *given: ())
     monkeypatch.setattr(counting, "samples", lambda wanted: [])
-    rows = chapter.measure(page := Page(data="real", papers=300, encoders="tfidf"))
-    there = {labels: {*labels.FINE, *labels.COARSE}, choices: {*choices.POOLS, *choices.PATIENTS}}[chapter]
-    assert {(row.task, row.source) for row in rows} == {(name, "real") for name in there}
-    gone = {labels: labels.LINEAR["scimult/mag"], choices: choices.ORDERED[0]}[chapter]
-    assert f"files are not here (scirepeval: {'scidocs_mag' if chapter is labels else 'scidocs_view'}" in page.text
-    assert f"scirep data get {gone}" in page.text
-
-
-def test_of_the_five_searches_only_published_files_are_read(monkeypatch):
-    left = dict.fromkeys(searches.FIVE, "scirep data get it")
-    found = counting.Gathered({"sample/scifact": None}, left)  # type: ignore[dict-item]  # scored, it would raise
-    monkeypatch.setattr(counting, "gather", lambda chapter, names: found)
-    monkeypatch.setattr(searches, "_pieces", lambda *given: ())
-    assert searches.measure(page := Page(data="real", papers=300, encoders="tfidf")) == []
-    assert "5 tasks are not at hand" in page.text and "scirep data get it" in page.text
+    rows = labels.measure(page := Page(data="real", papers=300, encoders="tfidf"))
+    assert {(row.task, row.source) for row in rows} == {(name, "real") for name in (*labels.FINE, *labels.COARSE)}
+    assert "files are not here (scirepeval: scidocs_mag" in page.text
+    assert f"scirep data get {labels.LINEAR['scimult/mag']}" in page.text

@@ -28,7 +28,9 @@ from scirep_core.data.task import (
     Triples,
 )
 from scirep_core.evaluators.changed import collection
-from scirep_core.exhibits import counting, distributions, scimult_tasks
+from scirep_core.evaluators.labels import counts as name_counts
+from scirep_core.evaluators.labels import matcher
+from scirep_core.exhibits import counting
 from scirep_core.exhibits.counting import Gathered
 from scirep_core.exhibits.neighbours_shared import COLLECTIONS
 from scirep_core.kit.errors import DataError
@@ -118,13 +120,10 @@ def test_printed_sizes_are_those_of_the_inventory():
                 compared += 1
                 assert v2[spec.title, column].number == spec.expect[key], (name, column)
     assert compared > 30
-    for name in scimult_tasks.WANTED:
-        exhibit = "SM-TA1" if "SM-TA1" in TASKS[name].rows else "SM-TA2"
-        printed = lookup(exhibit)
-        row = scimult_tasks.ROWS.get(name, TASKS[name].title)
-        for column in scimult_tasks.columns(name):
-            assert (row, column) in printed, (name, column)
-        assert printed[row, "#Queries"].number == TASKS[name].expect.get("queries", TASKS[name].expect.get("papers"))
+    for exhibit in ("SM-TA1", "SM-TA2"):
+        counted = [p.number for p in table(exhibit) if p.column == "#Queries"]
+        expected = [spec.expect for spec in TASKS.values() if exhibit in spec.rows]
+        assert sorted(counted) == sorted(of.get("queries", of.get("papers")) for of in expected)
 
 
 def test_printed_tables_add_up():
@@ -206,23 +205,23 @@ def test_facts_of_a_collection():
 
 
 def test_names_match_as_whole_words_in_any_case():
-    match = scimult_tasks.matcher(NAMES)
+    match = matcher(NAMES)
     assert match("A CHART; bird-song, stacks, parsing") == ("c", "b")
     assert match("bird. Song") == ("b",)
     assert match("") == ()
-    assert scimult_tasks.matcher({"e": LabelText("e", "--")})("-- x") == ()
-    named = scimult_tasks.matcher({"s": LabelText("s", "Sjögren's syndrome"), "c": LabelText("c", "C++")})
+    assert matcher({"e": LabelText("e", "--")})("-- x") == ()
+    named = matcher({"s": LabelText("s", "Sjögren's syndrome"), "c": LabelText("c", "C++")})
     assert named("In SJO\u0308GREN S SYNDROME") == ("s",), "an accent in two codes is one letter"
     assert named("Vitamin C.") == ("c",), "characters that are no letters and digits do not count"
 
 
 def test_a_name_does_not_run_from_the_title_into_the_abstract():
-    match = scimult_tasks.matcher(NAMES)
+    match = matcher(NAMES)
     assert match("On a bird", "Song of stacks") == () and match("On a bird song", "Stacks") == ("b",)
 
 
 def test_matching_is_measured_against_gold_and_against_the_lists():
-    counts = {name: (value, n) for name, value, n in scimult_tasks.labels(FINE)}
+    counts = {name: (value, n) for name, value, n in name_counts(FINE)}
     assert counts["labels per paper, mean"] == (1.5, 2)
     assert counts["gold labels that match (listed), %"] == (pytest.approx(100 / 3), 3)
     assert counts["matching labels that are gold (listed), %"] == (50.0, 2)
@@ -232,53 +231,19 @@ def test_matching_is_measured_against_gold_and_against_the_lists():
 
 def test_papers_without_gold_labels_are_matched_and_have_no_share_of_them():
     bare = replace(FINE, payload=replace(FINE.payload, gold=dict.fromkeys(FINE.payload.gold, ())))
-    found = {name: value for name, value, _ in scimult_tasks.labels(bare)}
+    found = {name: value for name, value, _ in name_counts(bare)}
     assert not any(name.startswith("gold labels that match") for name in found)
     assert found["matching labels that are gold (listed), %"] == 0.0
-
-
-def test_table_2_leaves_out_the_coarse_data(chapter):
-    scimult_tasks.table2(chapter)
-    said = text_of(chapter)
-    assert "21 of the 21 data sets of Table 2 have a row" in said
-    assert "Table 2 leaves out MAPLE (Coarse)." in said
-
-
-def test_two_papers_on_the_same_data_are_compared(chapter):
-    scimult_tasks.checks(chapter)
-    said = text_of(chapter)
-    assert "5,559,612 positive pairs" in said
-    assert "13 of 14 agree; not SciRepEval-Search, queries." in said
 
 
 # ---- pages -----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_at_hand_is_said_and_breaks_nothing(chapter, monkeypatch):
-    for module in (counting, scimult_tasks):
-        monkeypatch.setattr(module, "recorded", lambda name: [])
-    nothing = Gathered(
-        {}, {"scirepeval/fos": "67 of 67 files are not here", "scirepeval/drsm": "67 of 67 files are not here"}
-    )
-    counting.say_absent(chapter, nothing)
-    scimult_tasks.sizes(chapter, [])
-    scimult_tasks.matching(chapter, [])
-    scimult_tasks.draw_labels(chapter, [])
-    distributions.draw_lengths(chapter, [])
+def test_tasks_that_are_not_at_hand_are_told_once_a_reason(chapter):
+    why = "67 of 67 files are not here"
+    counting.say_absent(chapter, Gathered({}, {"scirepeval/fos": why, "scirepeval/drsm": why}))
     said = text_of(chapter)
-    assert "2 tasks are not at hand; 0 are" in said
-    assert said.count("67 of 67 files") == 1  # one line for one reason
-
-
-def test_labels_of_scimult_are_shown_beside_their_matches(chapter):
-    rows = chapter.record(scimult_tasks.measure(Gathered({t.name: t for t in (FINE, POOL, TRIPLES)}, {})))
-    scimult_tasks.sizes(chapter, rows)
-    scimult_tasks.matching(chapter, rows)
-    scimult_tasks.draw_labels(chapter, rows)
-    said = text_of(chapter)
-    assert "between 33.3 %" in said
-    assert "Real data at hand: Recommendation, queries 147 (printed 137)" in said  # as recorded
-    assert (chapter.folder / "figures" / "labels-live.svg").is_file()
+    assert "2 tasks are not at hand; 0 are" in said and said.count(why) == 1
 
 
 # ---- loading ---------------------------------------------------------------------------------------------------------

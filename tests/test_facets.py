@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from scirep_core.data.readers.csfcube import TASKS
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System, facet_collection, facet_systems
-from scirep_core.evaluators.facets.facet_failures import HOLM_P, RHO, difficulty, failures
+from scirep_core.evaluators.facets.facet_failures import HOLM_P, RHO, chance, difficulty, failures
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
 from scirep_core.results.published import lookup
@@ -280,6 +280,11 @@ def test_failures_are_shares_of_the_first_ranks_and_of_what_can_be_lost(tiny):
     assert rows["csfcube/method", "lost"].value == 0
     turned = {(r.task, r.metric): r for r in failures(tiny, [gold(tiny, True)], 100, 0)}
     assert turned["csfcube/method", "lost"].value == 50  # 2_method: last of three
+    blind = {(r.task, r.metric): r.value for r in chance(tiny)}
+    assert (
+        blind["csfcube/method", "false positives"] == rows["csfcube/method", "false positives"].value
+    )  # pools under ten
+    assert blind["csfcube/method", "lost"] == pytest.approx(100 / 3)  # the last of three places
 
 
 def test_a_query_without_relevant_papers_has_nothing_to_lose(tiny):

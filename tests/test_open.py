@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small_open
 from small_open import ids
@@ -26,7 +27,10 @@ from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewer
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result, read_results
+from scirep_core.training.data import Documents, TrainTask
 from scirep_core.training.data.opened import open_stream, open_tasks
+from scirep_core.training.sets import of_variant
+from scirep_core.training.variants import variant
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
 needs_mirror = pytest.mark.skipif(
@@ -226,7 +230,7 @@ def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
 
 
 def test_the_other_papers_questions_are_asked_of_the_same_papers(small):
-    links, labels = heldout.link_prediction(), heldout.mesh_labels()
+    links, labels = heldout.link_prediction(), heldout.label_texts("synergy", training.descriptors, "mesh")
     assert (
         isinstance(links.payload, Pooled)
         and not links.payload.keep_self
@@ -300,12 +304,39 @@ def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
         made = open_tasks(Words(), split=split, max_length=16)
         assert [one.name for one in made] == list(tasks.TRAINED)
         assert [one.kind for one in made] == ["multi_label"] * 2 + ["regression"] * 2 + ["triplet"] * 4
+        paired = open_tasks(Words(), tasks.PAIRED, split=split, max_length=16)
+        assert [one.query_format for one in paired] == ["CLF", "CLF", "PRX", "QRY"]
     assert (made[-1].query_format, made[-1].format) == ("QRY", "PRX")
     stream = open_stream("open/year")
     years = [row.target for row in stream.rows()]
     assert stream.mean == pytest.approx(sum(years) / len(years))
     with pytest.raises(ConfigError, match="is not trained on"):
         open_tasks(Words(), ["open/cite"])
+
+
+def test_a_label_is_a_text_that_its_paper_has_and_the_negative_one_it_has_not(small):
+    made = training.label_triplets("open/mesh_triplets", "synergy", training.descriptors)
+    papers = corpora.records("synergy")
+    own = {key: {f"label:{name}" for name in training.descriptors(record)} for key, record in papers.items()}
+    rows = [row for split in ("train", "validation") for row in made.payload.rows(split)]
+    assert rows and all(row.positive in own[row.query] and row.negative not in own[row.query] for row in rows)
+    assert ("label:D1", "D1", "") in {(paper.paper_id, paper.title, paper.abstract) for paper in made.papers}
+    assert not {row.query for row in rows} & set(ids("synergy", "test", "oa"))
+
+
+def test_scimult_trains_on_the_open_literature_with_queries_and_candidates_read_alike():
+    def task(name, route, query):
+        rows = np.array([[0, 1, 2], [1, 0, 2]])
+        return TrainTask(name, route, query, "triplet", Documents(np.zeros(3, np.int32), np.arange(4)), rows)
+
+    there = [task(f"open/{name}_triplets", "PRX", query)
+             for name, query in (("mesh", "CLF"), ("cite", "PRX"), ("search", "QRY"))]  # fmt: skip
+    named = (variant(f"SciMult Vanilla{more}") for more in ("", " without label negatives", " on search alone"))
+    plain, bare, alone = (of_variant(one, there) for one in named)
+    assert [(one.format, one.query_format) for one in plain] == [("CLF",) * 2, ("PRX",) * 2, ("QRY",) * 2]
+    assert [one.rows[:, 2].tolist() for one in bare] == [[-1, -1], [2, 2], [2, 2]]
+    assert [one.name for one in alone] == ["open/search_triplets"]
+    assert [one.format for one in of_variant(variant("MTL CTRL"), there)] == ["PRX", "PRX"]
 
 
 # --- the average --------------------------------------------------------------------------------------------------------

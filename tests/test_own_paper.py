@@ -10,14 +10,13 @@ import chromium as chromium_
 import numpy as np
 import panel
 import pytest
-from blank_page import Page
 
 from scirep_core.data.perturbations import PERTURBATIONS, perturb
 from scirep_core.data.perturbations.changes import Parsed
 from scirep_core.data.perturbations.linguistics import find_tools
-from scirep_core.exhibits import beyond_own_paper as exhibit
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import FORMATS
+from scirep_core.page import own_paper as exhibit
 from scirep_core.page.widgets.own_encoder import CAP as ENCODER_CAP
 from scirep_core.page.widgets.own_paper import (
     AS_TYPED,
@@ -30,6 +29,7 @@ from scirep_core.page.widgets.own_paper import (
     resolve,
     whole_vectors,
 )
+from scirep_core.results import recorded
 
 N = 60
 
@@ -49,7 +49,8 @@ def widget(shown) -> OwnPaperExplorer:
 
 def test_the_recorded_encoder_is_under_a_megabyte_and_its_rows_are_its_own(shown):
     assert len(json.dumps(shown.packed)) < ENCODER_CAP
-    rows = {(row.task, row.metric): row for row in exhibit.recorded_rows(shown)}
+    mine = [row for row in recorded("beyond/own_paper", "embedded") if row.fingerprint == shown.encoder.fingerprint]
+    rows = {(row.task, row.metric): row for row in mine}
     assert set(rows) == {(f"rounding/{form}", metric) for form in FORMATS for metric in ("cosine", "shared")}
     assert all(row.value > 0.998 for (_, metric), row in rows.items() if metric == "cosine")
 
@@ -57,7 +58,7 @@ def test_the_recorded_encoder_is_under_a_megabyte_and_its_rows_are_its_own(shown
 def test_a_damaged_recorded_encoder_is_named_with_the_remedy(tmp_path):
     (tmp_path / "m.json.gz").write_bytes(exhibit.MODEL.read_bytes()[:1000])
     for name in ("m.json.gz", "none.json.gz"):
-        with pytest.raises(DataError, match=rf"{name}.*Record it: python -m scirep_core.exhibits.beyond_own_paper"):
+        with pytest.raises(DataError, match=rf"{name}.*Record it: python -m scirep_core.page.own_paper"):
             exhibit.read_model(tmp_path / name)
 
 
@@ -116,12 +117,6 @@ def test_the_plain_twin_has_every_example_and_its_nearest(shown, widget):
                                   whole_vectors(shown.vectors[form]), 1)[0, 0] for form in FORMATS}  # fmt: skip
     for place in first.values():
         assert shown.papers[place].title[:100].replace("'", "&#x27;") in plain
-
-
-def test_the_chapter_says_what_the_encoder_is(shown):
-    page = Page(papers=N, steps=0)
-    exhibit.overview(page, shown, exhibit.measure(page, shown, exhibit.read(shown, 0), 0))  # type: ignore[arg-type]
-    assert "300 steps on 3,000 papers; width 64, 2 layers" in page.text and "Rounded to a byte a weight" in page.text
 
 
 # ---------------------------------------------------------------------------------------------------------- browser

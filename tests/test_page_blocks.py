@@ -119,6 +119,7 @@ def test_numbers_are_links_with_their_interval():
         == "<a>+0.5</a>; <a>0.46</a> (95 % interval 0.36 to 0.56)"
     )
     assert said("{{ a|ci(2) }}", a=replace(row(), low=None)) == "<a>0.46</a>"
+    assert said("{{ a|ci(2, unit='%') }}", a=row()).startswith("<a>0.46</a> % (95 % interval ")
     assert str(listed(["a", "b", "c"])) == "a, b and c" and str(listed(["a"])) == "a" and str(listed([])) == "none"
 
 
@@ -305,7 +306,7 @@ def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     ]  # fmt: skip
     chapter.compare(shown, "Table 2", {"pre/spearman": "ρ before"})
     assert text(parts[0]).startswith(
-        "1 of 3 printed numbers of Table 2 follow to the last digit. background, ρ before: printed"
+        "1 of 3 printed numbers of Table 2 follow to the last digit: background, ρ before is printed"
     )
     assert text(parts[0]).count("cut, not rounded") == 1
     chapter.compare(exhibit([row(source="embedded")]), "Table 2")
@@ -432,9 +433,17 @@ def test_strange_names_are_text_among_claims(chapter, parts):
 
 @pytest.mark.parametrize(("verdict", "word"), [(1, "holds"), (-1, "does not hold"), (0, "open")])
 def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdict, word):
-    lines = Line("So it is.", verdict, "fig-x"), Line("We find {{ a|n }}, {{ name }}."), Line("The rest.")
+    lines = (
+        Line("So it is.", verdict, "fig-x", claim="<order>"),
+        Line("We find {{ a|n }}, {{ name }}."),
+        Line("The rest."),
+    )
     chapter.answer(*lines, a=row(), name=HOSTILE)
-    assert f">{word}</span>" in parts[0] and 'href="#fig-x"' in parts[0] and Tags(parts[0]).names.count("dt") == 3
+    assert (
+        f">&lt;order&gt;: {word}</span>" in parts[0]
+        and 'href="#fig-x"' in parts[0]
+        and Tags(parts[0]).names.count("dt") == 3
+    )
     assert "script" not in Tags(parts[0]).names
     chapter.answer(*lines, a=None, name="")
     assert Tags(parts[1]).names.count("dt") == 2 and "Real papers" not in parts[1]

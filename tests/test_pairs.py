@@ -78,11 +78,6 @@ def test_a_row_is_a_positive_with_its_querys_hard_negative(root, tokens):
     assert citation.rows[0, 0] == labels.rows[0, 0], "a paper of two sources is one document"
 
 
-def test_label_negatives_can_be_left_out_and_others_stay(root, tokens):
-    labels, _, search = pair_tasks(NAMES, root, tokens, hard=False)
-    assert (labels.rows[:, 2] == -1).all() and (search.rows[:, 2] >= 0).all()
-
-
 def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, tokens):
     assert [len(task) for task in pair_tasks(NAMES, root, tokens, caps={NAMES[0]: 2})] == [2, 1, 1]
     assert texts(pair_tasks(NAMES[2:], root, tokens, split="validation")[0], tokens)[0][0] == "[CLS] query tree [SEP]"

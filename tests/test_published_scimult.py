@@ -12,7 +12,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from scirep_core.exhibits.scimult_tasks import parts
 from scirep_core.results.published import lookup, table
 
 SYSTEMS = ("SciBERT", "SentBERT", "SPECTER", "PubMedBERT", "LinkBERT", "BioLinkBERT", "OAG-BERT", "SciNCL",
@@ -146,8 +145,7 @@ def test_domains_in_the_notes_are_those_of_table_2():
     role: dict[str, str] = {}
     other = {"PMC-Patients": ("Patient-to-Patient",), "TREC-COVID": ("TREC-COVID in SciRepEval", "TREC-COVID in BEIR")}
     for (_, kind), printed in lookup("SM-T2").items():
-        for name in parts(printed.value) if kind != "Pre-training" else ():
-            short = name.rpartition(" (")[2].rstrip(")")
+        for short in re.findall(r"[\w-][\w -]*(?=[,}]|$)", printed.value) if kind != "Pre-training" else ():
             role |= dict.fromkeys(other.get(short, (short,)), kind.removesuffix(" Evaluation").lower())
     told = set()
     for exhibit in ("SM-T3", "SM-TA3", "SM-T4", "SM-T5", "SM-T8", "SM-TA8"):

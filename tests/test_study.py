@@ -87,8 +87,9 @@ def test_a_source_is_one_row_and_real_papers_are_recorded_together():
     )
     of = on_source(STUDIES["main"], "real", ("scibert",))
     assert (of.tasks, of.bases, of.references, of.names_base) == ("scirepeval", ("scibert",), ("random", "tfidf"), True)
-    with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, scimult"):
-        on_source(STUDIES["scimult"], "open")
+    with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, samples"):
+        on_source(STUDIES["samples"], "open")
+    assert on_source(STUDIES["scimult"], "open").tasks == "open-scimult"
 
 
 # ---- running one -----------------------------------------------------------------------------------------------------
@@ -521,6 +522,16 @@ def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
     studied.write_curves(path, curves[2:])
     assert [row.value for row in read(path)] == [3.0, 4.0, 1.0, 2.0]
     assert [row.value for row in studied.read(path)] == [3.0, 4.0, 1.0, 2.0]
+
+
+def test_trials_of_learning_rates_are_recorded_by_base_and_budget(tmp_path: Path):
+    path, tried = tmp_path / "rates.jsonl", {"minilm": {("MTL CLS", 2e-5): 0.5, ("Adapters", 1e-4): 0.25}}
+    for name in ("open", "real"):
+        studied.write_trials(path, tried, name, {"budget": name, "settings": {}})
+    studied.write_trials(path, {"minilm": {("MTL CLS", 2e-5): 0.75}}, "real", {"budget": "real", "settings": {}})
+    assert studied.read_trials(path, {"budget": "open", "settings": {}}) == tried
+    assert studied.read_trials(path, {"budget": "real", "settings": {}}) == {"minilm": {("MTL CLS", 2e-5): 0.75}}
+    assert studied.read_trials(path, {"budget": "tiny", "settings": {}}) == {}
 
 
 def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -271,6 +271,13 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
     assert [look["step"] for look in curve][-1] == how["train"]["steps"] and len(curve) == 2
     assert set(curve[0]["validation"]) == set(curve[0]["measures"]) == set(how["dev"])
     assert obtain("MTL CTRL", 1, at_rate(grid, best), base, make=False) == [made]
+    tried = {("MTL CLS", rate): loss for rate, loss in losses.items()}
+    said.clear()
+    assert obtain("MTL CTRL", 1, grid, base, said.append, tried=dict(tried)) == [made] and len(said) == 1
+    with pytest.raises(
+        ConfigError, match="is not trained"
+    ):  # what was tried elsewhere decides here, and is not tried again
+        obtain("MTL CTRL", 1, grid, base, make=False, tried=tried | {("MTL CLS", 0.5): -1.0})
     with pytest.raises(ConfigError, match="what decides is the dev part"):
         obtain("MTL CTRL", 1, replace(grid, looks=0), base)
     assert pilot(VARIANTS["PALs"]) == "MTL CLS" and pilot(VARIANTS["Fusion"]) == "Adapters"

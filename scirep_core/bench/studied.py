@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,10 +27,11 @@ from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import to_jsonl
 from scirep_core.kit.store import write_bytes, write_text
-from scirep_core.results import Result, read_results
+from scirep_core.results import Result, provenance, read_results
 
 if TYPE_CHECKING:
     from scirep_core.results.comparison import Tukey
+    from scirep_core.training.models import Tried
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
@@ -45,6 +46,25 @@ def write_curves(path: Path, rows: Sequence[Result]) -> None:
     anew = {row.encoder for row in rows}
     others = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
     _write(path, sorted([*others, *rows], key=lambda row: (row.encoder, row.parameters["step"], row.id)))
+
+
+def read_trials(path: Path, budget: Mapping[str, Any]) -> dict[str, Tried]:
+    """Return, by base, what the recorded trials of learning rates of a budget came to: no machine makes them again."""
+    found: dict[str, Tried] = {}
+    for row in read(path):
+        if budget.items() <= row.parameters.items():
+            found.setdefault(row.parameters["base"], {})[row.encoder, row.parameters["learning_rate"]] = row.value
+    return found
+
+
+def write_trials(path: Path, tried: Mapping[str, Tried], source: str, budget: Mapping[str, Any]) -> None:
+    """Record what trials of learning rates came to, those of other budgets left in their place."""
+    others = [row for row in read(path) if not budget.items() <= row.parameters.items()]
+    own = [Result("dev", f"{base}/{rate:g}", "loss", "paper", value, 0, encoder=pilot, source=source, chapter="study/rates",
+                  parameters={"base": base, "learning_rate": rate, **budget}, provenance=provenance())
+           for base, of in tried.items() for (pilot, rate), value in of.items()]  # fmt: skip
+    if own and tried != read_trials(path, budget):
+        _write(path, [*others, *own])
 
 
 def _write(path: Path, rows: Sequence[Result]) -> None:

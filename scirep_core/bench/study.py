@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scirep_core.bench.speed.efficiency import measure
-from scirep_core.bench.studied import over_seeds, trainings, write_curves, write_rows
+from scirep_core.bench.studied import over_seeds, read_trials, trainings, write_curves, write_rows, write_trials
 from scirep_core.bench.study_tables import OWN, Cell, Study, cells, on_source, study
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
-from scirep_core.training.models import Made, Say, Watch, base, documents_of, obtain
+from scirep_core.training.models import Made, Say, Tried, Watch, base, documents_of, obtain
 from scirep_core.training.variants import BUDGETS, DATA_SOURCES, Budget, asked, variant
 
 if TYPE_CHECKING:
@@ -85,10 +85,12 @@ def run(
         timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
         write_rows(path, timed)
         return timed
+    rates = path.with_name("rates.jsonl")
+    tried = {on: read_trials(rates, _asked(given)).get(on, {}) for on in of.bases}
     there = _recorded(path, of, given) if out is None and only != "train" and path.is_file() else []
     done = set() if again or not there else _done(there, protocol, set(_data(of, given)))
     jobs = [
-        job
+        job._replace(tried=tried)
         for seed in seeds
         for job in _units(name, of, seed, given, only, protocol)
         if not done.issuperset(cell.label(of) for cell in job.cells)
@@ -113,6 +115,9 @@ def run(
         curves += unit.curves
         failed += unit.failed
         used |= unit.used
+        for on, trials in unit.tried.items():
+            tried[on] |= trials
+        write_trials(rates, tried, given.source, _asked(given))
         own = [row for place in sorted(rows) for row in rows[place]]
         anew = {_number(row) for row in own}
         made = sorted([*(row for row in there if _number(row) not in anew), *own], key=_seed_of)
@@ -212,6 +217,7 @@ class _Job(NamedTuple):
     given: Budget
     only: Stage
     protocol: str
+    tried: Mapping[str, Tried] = {}
 
 
 class _Done(NamedTuple):
@@ -220,6 +226,7 @@ class _Done(NamedTuple):
     curves: list[Result]
     failed: list[str]
     used: set[str]
+    tried: Mapping[str, Tried] = {}
 
 
 def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol: str) -> list[_Job]:
@@ -235,7 +242,7 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
     from scirep_core.encoders.settings import pick_device
     from scirep_core.encoders.trunk.number_types import available
 
-    done = _Done(job.place, [], [], [], set())
+    done = _Done(job.place, [], [], [], set(), job.tried)
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
     if not job.cells:
         done.rows.extend(_references(job, tasks, progress))
@@ -243,7 +250,8 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
         label, known = cell.label(job.study), variant(cell.variant)
         try:
             given = replace(job.given, width=cell.width)
-            made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, job.only != "score")
+            tried, make = job.tried.get(cell.base), job.only != "score"
+            made = obtain(cell.variant, cell.seed, given, cell.base, say, watch, make, tried)
             if cell == job.cells[0]:
                 for member, one in zip(known.members or ("",), made, strict=True):
                     done.curves.extend(_curves(job, cell, one, member))
@@ -313,14 +321,8 @@ def _fingerprints(system: System) -> set[str]:
 
 
 def _score(
-    job: _Job,
-    cell: Cell,
-    system: System,
-    made: Sequence[Made],
-    dtype: str,
-    tasks: list[Task],
-    progress: Progress | None,
-) -> list[Result]:
+    job: _Job, cell: Cell, system: System, made: Sequence[Made], dtype: str, tasks: list[Task], progress: Progress | None
+) -> list[Result]:  # fmt: skip
     """Return the rows of one cell, and its averages where its tasks form them."""
     given = job.given
     rows = _scored(job.study, given, tasks, system, job.protocol, progress)

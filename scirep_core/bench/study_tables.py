@@ -176,7 +176,7 @@ def study(name: str) -> Study:
 
 
 ON_SOURCE: dict[str, dict[str | tuple[str, ...], str | tuple[str, ...]]] = {
-    "open": {"scirepeval": "open", TABLE_3: OPEN_TABLE_3}
+    "open": {"scirepeval": "open", TABLE_3: OPEN_TABLE_3, "scimult": "open-scimult"}
 }
 """Source with tasks of its own -> what stands there for a study's tasks."""
 

@@ -81,10 +81,14 @@ SUITES: dict[str, tuple[str, ...]] = {
         *_names("scidocs_mag", "scidocs_mesh"),
     ),
     "open": tuple(name for tasks in PARTS["open"].values() for name in tasks),
+    "open-scimult": tuple(f"open/{name}" for name in (
+        "category_labels", "mesh_labels", "track_labels", "link_prediction", "search", "phrases", "scifact", "cranfield",
+        "reviewer_match")),
 }  # fmt: skip
 """What `scirep score SUITE` scores: the benchmark (23 tasks), its first version (24), SciDocs' six tasks, MDCR, the small
 real samples, and every SciRepEval task there is embedded data for (27: v1, v2 and MDCR); and what SciMult evaluates without
-further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'; and the open literature (26)."""
+further training (Tables 3 to 5, 7 and 8), its linear classification being SciDocs'; and the open literature (26), and
+what SciMult asks of it: labels by their texts, citations, searches, reviewers."""
 AVERAGED: dict[str, tuple[str, tuple[str, ...]]] = {
     "scirepeval": ("v2", ()),
     "scirepeval-v1": ("v1", ()),

@@ -219,13 +219,14 @@ def facets() -> Panel:
 
 def formats() -> Panel:
     """The format explorer: another encoder with several vectors a paper, more papers, another draw."""
-    from scirep_core.exhibits import beyond_own_paper, scirepeval_formats
+    from scirep_core.exhibits import scirepeval_formats
+    from scirep_core.page import own_paper as own
     from scirep_core.page.widgets import FormatExplorer
     from scirep_core.page.widgets.own_encoder import unpack
 
     def make(encoder: str, papers: int, shown: int, seed: int) -> FormatExplorer:
         chapter = _chapter("scirepeval/specialisation", papers=papers, seed=seed)
-        given = unpack(beyond_own_paper.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
+        given = unpack(own.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
         name = IN_PAGE if encoder.strip() in ("", IN_PAGE) else Path(str(given)).name
         looked = scirepeval_formats.look(chapter, {name: given}, papers, shown=shown, seed=seed)
         return scirepeval_formats.explorer(chapter, looked)
@@ -245,12 +246,12 @@ def formats() -> Panel:
 
 def own_paper() -> Panel:
     """The own-paper explorer: the page encodes what is typed; here one chooses among how many papers it stands, and which."""
-    from scirep_core.exhibits import beyond_own_paper
+    from scirep_core.page import own_paper as own
     from scirep_core.page.widgets import OwnPaperExplorer
 
     def make(papers: int, seed: int) -> OwnPaperExplorer:
-        shown = beyond_own_paper.look(beyond_own_paper.read_model(), papers, seed)
-        return beyond_own_paper.explorer(shown, beyond_own_paper.read(shown, seed))
+        shown = own.look(own.read_model(), papers, seed)
+        return own.explorer(shown, own.read(shown, seed))
 
     return Panel(
         make,
@@ -294,28 +295,40 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
         functions: systems of one's own by name: texts in, one row of numbers each out.
     """
     from scirep_core.bench.given import of_model
+    from scirep_core.bench.pairs import differences
+    from scirep_core.bench.score_cache import Question
+    from scirep_core.bench.scoring import attempt
     from scirep_core.bench.suites import load_tasks
     from scirep_core.bench.systems import load_system
-    from scirep_core.exhibits import your_encoder, your_encoder_tables
+    from scirep_core.data.text import Recipe
     from scirep_core.kit.errors import ConfigError
-    from scirep_core.page.widgets import ScoreExplorer
+    from scirep_core.kit.formats import PROTOCOLS
+    from scirep_core.page.widgets import ScoreExplorer, score_data
+    from scirep_core.page.widgets.scores import run_of
+    from scirep_core.results import recorded
 
     own = dict(functions or {})
-
-    def system(name: str) -> Any:
-        return of_model(own[name], name, your_encoder.LETTERS) if name in own else load_system(name)
 
     def make(systems: Sequence[str], more: str, tasks: Sequence[str], papers: int, seed: int) -> ScoreExplorer:
         names = list(dict.fromkeys([*systems, *filter(None, map(str.strip, more.split(",")))]))
         if len(names) < 2 or not tasks:
             raise ConfigError("systems, tasks: a comparison needs two systems and a task")
-        chapter = _chapter("scirepeval/your_encoder", data="embedded", papers=papers, tasks=",".join(tasks), seed=seed)
         loaded, absent = load_tasks(tuple(tasks), "embedded", papers)
         if not loaded:
             raise ConfigError(f"tasks: none can be read. {next(iter(absent.values()), '')}")
-        bench = your_encoder.Bench(tuple(loaded), {}, {name: system(name) for name in names})
-        rows = your_encoder.measure(chapter, bench)
-        made = your_encoder_tables.explorer([*rows, *your_encoder.differences(rows)], names[-1])
+        rows = [
+            row
+            for name in names
+            for system in [of_model(own[name], name, Recipe(" ")) if name in own else load_system(name)]
+            for protocol in PROTOCOLS
+            for row in attempt(loaded, system, papers=papers, question=Question(protocol, seed=seed)).rows
+        ]
+        kept = [row for row in recorded("scirepeval/your_encoder") if not row.encoder.startswith("letters")]
+        runs = [
+            run_of("live", "This run: embedded literature", "Scores of this run, on invented papers.", [*rows, *differences(rows)]),
+            run_of("recorded", "Real samples, recorded", "Our run on small real samples.", kept),
+        ]  # fmt: skip
+        made = ScoreExplorer(score_data(runs), first=names[-1], second=names[-2])
         made.selection = {"first": names[-1], "second": names[-2]}
         return made
 

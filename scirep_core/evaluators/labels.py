@@ -5,19 +5,25 @@ says otherwise. Fine: recall@k = gold labels among the first k / gold labels, me
 (Table 3): a stable partition, labels whose name occurs in the paper first, the others after, each in order of
 similarity; the plain row (Table A3) shows the model alone. Coarse (bi-encoder): the first label is the prediction,
 F1 over all papers, train, validation and test merged. Ties go by label order; papers without gold are left out.
+
+Which names occur is part of the published files; the code that found them is not. `matcher` is a rule of ours: whole words
+in lower case, what is neither letter nor digit being a space.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from scirep_core.data.task import LabelSpace
+from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators.label_scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
-from scirep_core.evaluators.rows import Asked, counted, mean_row, sentence
+from scirep_core.evaluators.rows import Asked, counted, mean_row, sentence, summary
 from scirep_core.evaluators.search import Floats, Searched, ranks_of
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
@@ -109,3 +115,62 @@ def name_match(pool: Searched, paper: Any, gold: Sequence[int], ranks: Floats, m
     own, others = pool.scores(paper, np.maximum(at, 0))[:, None], pool.scores(paper, first)
     before = ((others > own) | ((others == own) & (first < at[:, None]))).sum(axis=1)
     return np.asarray(np.where(np.isin(at, first), 1 + before, ranks + len(first) - before))
+
+
+# ---- names that occur ------------------------------------------------------------------------------------------------
+
+AGAIN = 2_000
+"""Papers of a task that `counts` matches by our rule."""
+
+
+def matcher(labels: Mapping[str, LabelText]) -> Callable[..., tuple[str, ...]]:
+    """Return a function from texts to the labels whose name one of them holds as whole words, in the order of the labels.
+
+    An accented letter is the same in one code or in two (NFC).
+    """
+    by_name: dict[str, list[str]] = {}
+    for key, label in labels.items():
+        by_name.setdefault(_words(label.name), []).append(key)
+    by_name.pop("", None)
+    sizes = sorted({name.count(" ") + 1 for name in by_name})
+    order = {key: i for i, key in enumerate(labels)}
+
+    def match(*texts: str) -> tuple[str, ...]:
+        each = [_words(text).split() for text in texts]
+        runs = {" ".join(words[i : i + n]) for words in each for n in sizes for i in range(len(words) - n + 1)}
+        return tuple(sorted((key for run in runs & by_name.keys() for key in by_name[run]), key=order.__getitem__))
+
+    return match
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", text).lower()))
+
+
+def counts(task: Task) -> Iterator[tuple[str, float, int]]:
+    """Yield, of a label-ranking task, labels and matches per paper, how well they fit, and how our rule agrees with its lists.
+
+    Percentages are over labels (micro): `gold labels that match` is what name matching alone could recall. Nothing of others.
+    """
+    space = task.payload
+    if not isinstance(space, LabelSpace):
+        return
+    yield from summary([len(gold) for gold in space.gold.values()], "labels per paper")
+    match = matcher(space.labels)
+    ours = {p.paper_id: match(p.title, p.abstract) for p in islice(task.texts(), AGAIN) if p.paper_id in space.gold}
+    for kind, matched in (("listed", space.matched), ("by rule", ours)):
+        if not matched:
+            continue
+        hits = sum(len({*space.gold[paper]} & {*names}) for paper, names in matched.items())
+        found, wanted = sum(map(len, matched.values())), sum(len({*space.gold[paper]}) for paper in matched)
+        yield from summary([len(names) for names in matched.values()], f"matching labels per paper ({kind})")
+        if wanted:
+            yield f"gold labels that match ({kind}), %", 100 * hits / wanted, wanted
+        without = sum(not names for names in matched.values())
+        yield f"papers without a match ({kind}), %", 100 * without / len(matched), len(matched)
+        if found:
+            yield f"matching labels that are gold ({kind}), %", 100 * hits / found, found
+    listed = {paper: {*space.matched[paper]} for paper in ours if paper in space.matched}
+    if total := sum(map(len, listed.values())):
+        both = sum(len(names & {*ours[paper]}) for paper, names in listed.items())
+        yield "listed matches that the rule finds, %", 100 * both / total, total

@@ -142,3 +142,11 @@ def sentence(*parts: str) -> str:
 def counted(n: int, what: str) -> str:
     """Return `3 queries with ...`, or nothing for none: `what` starts with a noun in the plural."""
     return f"{n} {what}" if n else ""
+
+
+def summary(values: Sequence[float], name: str) -> Iterator[tuple[str, float, int]]:
+    """Yield mean and quartiles of some values: (what, its value, of how many); nothing of none."""
+    if values:
+        yield f"{name}, mean", float(np.mean(values)), len(values)
+        for quartile, value in zip((1, 2, 3), np.percentile(values, (25, 50, 75)), strict=True):
+            yield f"{name}, quartile {quartile}", float(value), len(values)

@@ -224,14 +224,6 @@ def lengths(task: Task) -> Iterator[Count]:
     yield f"texts over {LIMIT} tokens, %", 100 * float((tokens > LIMIT).mean()), len(papers)
 
 
-def summary(values: Sequence[float], name: str) -> Iterator[Count]:
-    """Yield mean and quartiles of some values under a name."""
-    if values:
-        yield f"{name}, mean", float(np.mean(values)), len(values)
-        for quartile, value in zip((1, 2, 3), np.percentile(values, (25, 50, 75)), strict=True):
-            yield f"{name}, quartile {quartile}", float(value), len(values)
-
-
 # ---- showing ---------------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
+from scirep_core.page.names import NAMES
 from scirep_core.page.rows import Exhibit
 from scirep_core.results import Result
 from scirep_core.results.published import lookup
@@ -43,8 +44,6 @@ COLLECTIONS = tuple(name for name, spec in TASKS.items() if spec.paper == "neigh
 FORMAT: Format = "PRX"
 AT_ONCE = 8
 """Codes whose texts are written out and encoded together: of 10,000 papers 80,000 texts, 70 MB."""
-NAMES = {"minilm": "MiniLM", "lsa": "words (latent)", "characters": "characters (latent)"}
-"""How encoders are called on the page; others go by their own name."""
 MINILM = ("minilm", "acl_anth")
 """The language model and the collection of the recorded runs, as `system` has them."""
 _MEANING = {"HS": "highly similar", "PS": "partially similar", "DS": "dissimilar"}

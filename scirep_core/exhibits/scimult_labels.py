@@ -23,6 +23,7 @@ from scirep_core.bench import scoring
 from scirep_core.bench.systems import load_system
 from scirep_core.data import load_task
 from scirep_core.data.task import Labelled, LabelSpace, LabelText, Task
+from scirep_core.evaluators.labels import matcher
 from scirep_core.evaluators.rows import Asked, mean_row
 from scirep_core.exhibits import counting, scimult_systems
 from scirep_core.exhibits import scimult_tasks as tasks
@@ -79,7 +80,7 @@ def label_space(
             if papers is None or paper in papers:
                 gold[paper] = tuple(by_name[data.label_names[i]] for i in held)
     labels = {label.label_id: label for label in texts}
-    match = tasks.matcher(labels)
+    match = matcher(labels)
     known = sample.papers
     matched = {key: match(f"{known[key].title} {known[key].abstract}") for key in gold}
     one = all(len(held) == 1 for held in gold.values())

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from scirep_core.page import report
-from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
+from scirep_core.page.rows import COUNTED, INVENTED, MEASURED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
 from scirep_core.page.say import sentences
 from scirep_core.results import PRINT, Result, arithmetic
 from scirep_core.results.published import Printed, lookup
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 Labels = Mapping[Any, str]
 Best = Callable[[Any, Number], bool]
 """Whether a line's number is to be marked."""
-CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented"}
+CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
+           COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
 
 
@@ -119,7 +121,7 @@ def _cell(
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
-    note: str = "", summary: str = "",
+    floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "",
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -129,6 +131,8 @@ def forest(
         alt: what is seen, for who cannot see it.
         zero: whether a line marks 0, as for differences.
         log: whether the axis is logarithmic, as for sizes.
+        floor: the line that is a dashed line through its panel instead of a row of its own, as what chance gives.
+        bars: what low and high of a number are.
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
     """
@@ -139,13 +143,14 @@ def forest(
         if not there:
             continue
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log)
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor)
+        dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
         of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
-        bars = " Bars are 95 % intervals." if any(row.low is not None for row in numbers) else ""
-        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{bars}{of} {note}".strip()
+        told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of}{dashed} {note}".strip()
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )
@@ -154,7 +159,7 @@ def forest(
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
-    return isinstance(number, Result) and number.source != PRINT
+    return isinstance(number, Result) and number.source not in (PRINT, "arithmetic")
 
 
 def label(labels: Labels | None, key: Any) -> str:
@@ -169,7 +174,7 @@ def _plain(name: Any) -> str:
 
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
-    log: bool,
+    log: bool, floor: Any,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
     beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
     deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
@@ -185,6 +190,10 @@ def _forest(
             off = shift.get(kind, 0.0)
             marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
             look = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+            if (floor, column) in found:
+                ax.axvline(
+                    value_of(found[floor, column]), color=report.colour_of(look), linewidth=1.2, linestyle=(0, (4, 3))
+                )
             for y, number in marks.items():
                 low, high = getattr(number, "low", None), getattr(number, "high", None)
                 if low is not None and high is not None:
@@ -235,16 +244,24 @@ def meetings(exhibit: Exhibit) -> list[Meeting]:
     return [Meeting(*key, ours, p) for key, ours, p in pairs if isinstance(ours, Result) and isinstance(p, Printed)]
 
 
+def _digits(one: Meeting) -> int:
+    """Return how many decimals show that ours is not the printed number; a count or a year has none."""
+    if one.ours.value.is_integer() and not one.printed.decimals:
+        return 0
+    return 4 if abs(one.ours.value) < 1 else 2
+
+
 def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None = None) -> list[Meeting]:
     """Say how many of our numbers of real papers are the printed ones, and name each that is not; return all of them."""
     met = meetings(exhibit)
     off = [one for one in met if not one.equal]
     chapter.say(
-        "{{ met|length - off|length }} of {{ met|length }} printed numbers of {{ what }} follow to the last digit." if met else "",
-        """{% for one in off %}{{ [one.line, words.get(one.column, one.column)]|select|join(", ") }}: printed
-        {{ one.printed|n }}, computed {{ one.ours|n(4 if one.ours.value|abs < 1 else 2) }}
-        {%- if one.cut %} (its digits are cut, not rounded){% endif %}{{ ". " if loop.last else "; " }}{% endfor %}""",
-        met=met, off=off, what=what, words=labels or {},
+        "{{ (met|length - off|length)|of(met|length)|capitalize }} printed numbers of {{ what }} follow to the last digit"
+        "{{ ':' if off else '.' }}" if met else "",
+        """{% for one in off %}{{ [one.line, words.get(one.column, one.column)]|select|join(", ") }} is printed
+        {{ one.printed|n }} and computed {{ one.ours|n(digits(one)) }}
+        {%- if one.cut %} (its digits are cut, not rounded){% endif %}{{ "." if loop.last else "; " }}{% endfor %}""",
+        met=met, off=off, what=what, words=labels or {}, digits=_digits,
     )  # fmt: skip
     return met
 
@@ -289,7 +306,7 @@ def means(
         found.append(Mean(of, printed[total, of], made, slack))
     off = [one for one in found if not one.follows]
     chapter.say(
-        "{{ found|length - off|length }} of {{ found|length }} printed averages follow from their parts within rounding"
+        "{{ (found|length - off|length)|of(found|length)|capitalize }} printed averages follow from their parts within rounding"
         "{% if off %}; not {{ off|map(attribute='of')|listed }}{% endif %}.",
         found=found, off=off,
     )  # fmt: skip
@@ -304,23 +321,26 @@ def means(
 
 
 class Line(NamedTuple):
-    """A line of the answer box: a template as `say` takes them, what became of it, and the id of what proves it."""
+    """A line of the answer box: a template as `say` takes them, what became of which claim in it, the id of what proves it."""
 
     text: str
     verdict: int | None = None
     proof: str = ""
+    claim: str = ""
+    head: str = ""
 
 
-def badge(verdict: int) -> str:
-    """Return a verdict as HTML."""
-    return f'<span class="scirep-verdict way{verdict}">{VERDICTS[verdict]}</span>'
+def badge(verdict: int, claim: str = "") -> str:
+    """Return a verdict as HTML, with the claim that it is of."""
+    words = f"{claim}: {VERDICTS[verdict]}" if claim else VERDICTS[verdict]
+    return f'<span class="scirep-verdict way{verdict}">{html.escape(words)}</span>'
 
 
 def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
     """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
 
-    `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed. A line of which a number is missing
-    is left out.
+    `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed; `claim` names in a few words the one
+    statement that it judges. A line of which a number is missing is left out.
     """
     body = []
     for head, line in (("The paper says", paper), ("Real papers say", real), ("Not tested here", untested)):
@@ -328,7 +348,7 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
         if not text:
             continue
         proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
-        verdict = "" if line.verdict is None else f" {badge(line.verdict)}"
-        body.append(f"<dt>{head}</dt><dd>{text}{verdict}{proof}</dd>")
+        verdict = "" if line.verdict is None else f" {badge(line.verdict, line.claim)}"
+        body.append(f"<dt>{line.head or head}</dt><dd>{text}{verdict}{proof}</dd>")
     if body:
         chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')

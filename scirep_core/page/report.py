@@ -167,6 +167,7 @@ class Dots:
 MARKS: dict[str, dict[str, Any]] = {
     "published": {"marker": "o", "markerfacecolor": PAPER, "markeredgecolor": PUBLISHED, "markeredgewidth": 1.6},
     "recorded": {"marker": "o", "color": RECORDED},
+    "counted": {"marker": "|", "color": MUTED, "markersize": 11, "markeredgewidth": 2.2},
     "live": {"marker": "D", "color": LIVE, "markersize": 5.5},
     "invented": {"marker": "D", "markerfacecolor": PAPER, "markeredgecolor": LIVE, "markersize": 5.5},
 }

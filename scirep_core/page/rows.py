@@ -22,6 +22,8 @@ Cells = Mapping[tuple[Any, Any], Number]
 Of = str | Callable[[Any], Any]
 """What is read of a number: a field by name, or a function of it; a number of which it is None has no place."""
 PRINTED, REAL, OWN, INVENTED = "printed", "real papers", "your papers", "invented papers"
+COUNTED, MEASURED = "counted", "measured"
+"""Of no papers at all: what follows from a model's shape, and what a machine took."""
 _PAPERS = {"real": REAL, "open": REAL, "abstracts": REAL, "checkpoint": REAL,
            "embedded": INVENTED, "scores": INVENTED, "drawn": INVENTED}  # fmt: skip
 """Source of a row -> its papers: `scores` are correlations over embedded tasks, `drawn` are random tokens. Others are folders."""

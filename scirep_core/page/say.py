@@ -4,10 +4,11 @@
 
     {{ row|n }}, {{ row|n(1) }}       a number that links to its origin, with so many decimals
     {{ row|n(1, sign=True) }}         the same with its sign, for differences
-    {{ row|ci }}, {{ row|ci(1) }}     with its 95 % interval
+    {{ row|ci }}, {{ row|ci(1) }}     with its 95 % interval; `unit="%"` stands between the two: 13.0 % (95 % interval 11.2 to 14.9)
     {{ gap|way("above", "below") }}   "above" where the interval lies above 0, "below", else "no significant difference from";
                                       a third word replaces the last, `bound=` replaces 0
     {{ names|listed }}                "a, b and c"; {{ names|listed("none") }} for what an empty list is called
+    {{ right|of(total) }}             "all 8", "6 of 8", "none of the 8"
     {{ name|code }}                   as code
 
 A sentence that uses a number which is None is left out whole, and a paragraph of no sentence is not shown. What is put in is
@@ -60,20 +61,31 @@ def listed(names: Iterable[Any], nothing: str = "none") -> Markup:
     return Markup(" and ").join([*([Markup(", ").join(first)] if first else []), last])
 
 
+def share(part: int, whole: int) -> str:
+    """Return how many of a whole, in words where it is all or none.
+
+    >>> share(8, 8), share(6, 8), share(0, 8)
+    ('all 8', '6 of 8', 'none of the 8')
+    """
+    every = "both" if whole == 2 else f"all {whole}"
+    return {whole: every, 0: f"none of the {whole}"}.get(part, f"{part} of {whole}") if whole else "none"
+
+
 def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> list[str]:
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
         return Markup(grouped(link(_there(row), decimals, sign), 5))
 
-    def with_interval(row: Result | None, decimals: int = 1, sign: bool = False) -> Markup:
-        return Markup(f"{number(row, decimals, sign)} {interval(_there(row), decimals)}".strip())
+    def with_interval(row: Result | None, decimals: int = 1, sign: bool = False, unit: str = "") -> Markup:
+        parts = (number(row, decimals, sign), escape(unit), interval(_there(row), decimals))
+        return Markup(" ".join(part for part in parts if part))
 
     def word(row: Result | None, up: str, down: str, level: str = LEVEL, bound: float = 0.0) -> str:
         return {1: up, -1: down, 0: level}[way(_there(row), bound)]
 
     engine = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    engine.filters |= {"n": number, "ci": with_interval, "way": word, "listed": listed}
+    engine.filters |= {"n": number, "ci": with_interval, "way": word, "listed": listed, "of": share}
     engine.filters["code"] = lambda name: Markup("<code>{}</code>").format(name)
     found = []
     for template in templates:

@@ -11,12 +11,16 @@ import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from string import Formatter
 
+from scirep_core.evaluators.facets.facet_systems import SYSTEMS
 from scirep_core.page import report, slip_codes, slip_rules
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
+from scirep_core.page.say import listed
 from scirep_core.results.published import Printed
 from scirep_core.results.slips import KINDS, PAPERS, Evidence, Slip, cells, number
 
+ROWS = {system.printed: system.label for system in SYSTEMS.values() if system.kind == "lexical"}
+"""Printed systems that have a code name -> words."""
 RULES = slip_rules.RULES | slip_codes.RULES
 Evidences = Mapping[str, Evidence]
 Columns = Mapping[str, str | Mapping[str, Number]]
@@ -87,20 +91,29 @@ def card(
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
         body.append(
-            [html.escape(name), *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there)]
+            [
+                html.escape(ROWS.get(name, name)),
+                *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there),
+            ]
         )
         kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
     heads = ["", *(html.escape(head).replace("\n", "<br>") for head in there)]
     texts = [
         (head, filled(chapter, text, mine))
-        for head, text in (("Printed.", slip.says), ("Computed.", slip.shows), ("Does it matter?", slip.matters))
+        for head, text in (
+            (f"Printed ({slip.where}).", slip.says),
+            ("Computed.", slip.shows),
+            ("Does it matter?", slip.matters),
+        )
     ]
     body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
-    where = f"{PAPERS[slip.paper]}, {slip.where}"
+    of_cells = (one for of in there.values() for one in of.values() if isinstance(one, Printed))
+    tables = dict.fromkeys(one.exhibit.rpartition("-T")[2] for one in of_cells)
+    caption = f"{PAPERS[slip.paper]}, Table{'s' * (len(tables) > 1)} {listed(tables)}"
     chapter.show(
         f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, mine)}</p>'
-        f"{report.table(heads, body, html.escape(where), classes)}<div>{body_text}</div></div>"
+        f"{report.table(heads, body, html.escape(caption), classes)}<div>{body_text}</div></div>"
     )
 
 

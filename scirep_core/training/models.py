@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 Watch = Callable[["Told"], None]
+Tried = dict[tuple[str, float], float]
+"""Pilot and learning rate -> least dev loss of its trial."""
 
 # --------------------------------------------------------------------------------------------------------------- bases
 
@@ -175,7 +177,7 @@ class Made(NamedTuple):
 
 def obtain(
     name: str, seed: int, given: Budget, on: str = "embedded", say: Say | None = None, watch: Watch | None = None,
-    make: bool = True,
+    make: bool = True, tried: Tried | None = None,
 ) -> list[Made]:  # fmt: skip
     """Return the models whose vectors are averaged for a variant: one, or those of its members; trained where missing.
 
@@ -185,6 +187,7 @@ def obtain(
         say: told what is being trained, a line each.
         watch: told how each training goes on.
         make: whether a model that is not there is trained.
+        tried: see `at_best_rate`.
 
     Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
     """
@@ -197,12 +200,14 @@ def obtain(
     if chosen.members:
         parts = [plain(member) for member in chosen.members]
         return [
-            made for part, again in parts for made in obtain(part, seed + AGAIN * again, given, on, say, watch, make)
+            made
+            for part, again in parts
+            for made in obtain(part, seed + AGAIN * again, given, on, say, watch, make, tried)
         ]
     if not chosen.kind:
         return [_cut(start, given) if DATA_SOURCES[given.source].cut else _as_it_is(start)]
-    given = at_best_rate(chosen, given, on, say, watch, make)
-    before = obtain(chosen.after, seed, given, on, say, watch, make)[0] if chosen.after else _as_it_is(start)
+    given = at_best_rate(chosen, given, on, say, watch, make, tried)
+    before = obtain(chosen.after, seed, given, on, say, watch, make, tried)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)
     settings = config(name, seed, given, tasks)
     settings = replace(settings, precision=available(settings.precision, pick_device(None)))  # type: ignore[arg-type]
@@ -257,14 +262,18 @@ def documents_of(made: Made) -> int:
 
 
 def at_best_rate(
-    chosen: Variant, given: Budget, on: str, say: Say | None = None, watch: Watch | None = None, make: bool = True
-) -> Budget:
+    chosen: Variant, given: Budget, on: str, say: Say | None = None, watch: Watch | None = None, make: bool = True,
+    tried: Tried | None = None,
+) -> Budget:  # fmt: skip
     """Return a budget with the one of its learning rates whose trial reaches the least dev loss; without rates as it is.
 
     The least of all looks counts, which is that of the weights a trial keeps.
 
     A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents; all seeds and all variants
     with that pilot take the same rate. Nothing that tests is looked at.
+
+    Args:
+        tried: what trials came to, here or on another machine: none of these is made again, and those made here are added.
     """
     from scirep_core.encoders.models.model_store import describe
 
@@ -272,11 +281,13 @@ def at_best_rate(
         return given
     if not given.looks:
         raise ConfigError(f"rates = {list(given.rates)}: what decides is the dev part. Set looks to 1 or more")
-    losses = {}
+    tried = {} if tried is None else tried
     for rate in given.rates:
-        trial = replace(at_rate(given, rate), documents=given.documents // TRIAL)
-        made = obtain(pilot(chosen), 0, trial, on, say, watch, make)[0]
-        losses[rate] = describe(made.folder).made["training"]["best"]["loss"]
+        if (pilot(chosen), rate) not in tried:
+            trial = replace(at_rate(given, rate), documents=given.documents // TRIAL)
+            made = obtain(pilot(chosen), 0, trial, on, say, watch, make)[0]
+            tried[pilot(chosen), rate] = describe(made.folder).made["training"]["best"]["loss"]
+    losses = {rate: tried[pilot(chosen), rate] for rate in given.rates}
     best = min(losses, key=losses.__getitem__)
     _tell(say, f"{pilot(chosen)} on {on}: learning rate {best:g} of dev losses "
                f"{', '.join(f'{rate:g}: {loss:.3f}' for rate, loss in losses.items())}")  # fmt: skip

@@ -2,7 +2,7 @@
 
     embedded, real, a folder    SciRepEval's eight training sets, or SciMult's five sources of pairs
     samples                     a few hundred real papers
-    open                        the open literature's eight
+    open                        the open literature's eight, or its four of pairs
     tasks_config                what a published tasks_config.json names, from any of them
 
 Texts are tokenised once for all trainings and processes that read the same (`training/data/mapped.py`), in SCIREP_HOME/tokens.
@@ -42,15 +42,12 @@ Make = Callable[[Path], list["TrainTask"]]
 
 
 @functools.lru_cache(maxsize=4)
-def read(
-    data: DataConfig, of: Base, room: int = ROOM, split: str = "train", hard: bool = True
-) -> tuple[Tokens, list[TrainTask]]:
+def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> tuple[Tokens, list[TrainTask]]:
     """Return a base's tokenizer, and training sets in its token ids.
 
     Args:
         room: tokens of `max_length` that are left to the conditioning.
         split: train or validation.
-        hard: whether SciMult's pairs of papers and labels have hard negatives.
 
     Raises ConfigError for an unknown source or set, sets of two papers, a dev part where there is none.
     """
@@ -75,9 +72,9 @@ def read(
         if split != "train":
             raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
         return tokens, sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)  # type: ignore[arg-type]
-    stamp, make = _source(data, tokens, split, hard, how)
+    stamp, make = _source(data, tokens, split, how)
     code = code_of(CODE)
-    key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, how["max_length"], data.seed, data.titles_only, hard,
+    key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, how["max_length"], data.seed, data.titles_only,
                        split, list(data.tasks), code])  # fmt: skip
     return tokens, mapped(home() / "tokens" / key[:16], make)
 
@@ -86,7 +83,7 @@ def _collections(data: DataConfig) -> bool:
     return data.source not in DATA_SOURCES or DATA_SOURCES[data.source].collections  # a folder is one of collections
 
 
-def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mapping[str, Any]) -> tuple[Any, Make]:
+def _source(data: DataConfig, tokens: Tokens, split: str, how: Mapping[str, Any]) -> tuple[Any, Make]:
     """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
@@ -113,7 +110,7 @@ def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mappi
         )
     if data.source == "open":
         names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
-        known = [load_task(name).data_hash for name in TRAINED]
+        known = [load_task(name).data_hash for name in names]
         return known, lambda file: open_tasks(tokens, names, split=split, caps=caps, file=file, **how)
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
     if pairs := [name for name in names if name in SOURCES]:
@@ -123,7 +120,7 @@ def _source(data: DataConfig, tokens: Tokens, split: str, hard: bool, how: Mappi
             )
         where, own = root(names[0]), {key: how[key] for key in ("max_length", "recipe")}
         return _stamp(where / "scimult" / "pretraining"), lambda file: pair_tasks(
-            names, where, tokens, split=split, caps=caps, hard=hard, file=file, **own
+            names, where, tokens, split=split, caps=caps, file=file, **own
         )
     where = root(TRAINING[0])
     return _stamp(where / "scirepeval"), lambda file: train_tasks(
@@ -143,39 +140,47 @@ def _stamp(*places: Path) -> str:
 
 
 OPEN_LIKE = {
-    "open/arxiv_categories": "fos", "open/mesh": "mesh_descriptors", "open/citations": "cite_count", "open/year": "pub_year",
-    "open/cite_triplets": "cite_prediction", "open/same_author_triplets": "same_author",
-    "open/coupling_triplets": "high_influence_cite", "open/search_triplets": "search",
+    "open/arxiv_categories": ("fos",), "open/mesh": ("mesh_descriptors",), "open/citations": ("cite_count",),
+    "open/year": ("pub_year",),
+    "open/cite_triplets": ("cite_prediction", "pretrain_citation"), "open/same_author_triplets": ("same_author",),
+    "open/coupling_triplets": ("high_influence_cite",), "open/search_triplets": ("search", "pretrain_search"),
+    "open/category_triplets": ("pretrain_cs_journal",), "open/mesh_triplets": ("pretrain_biomedicine_mesh",),
 }  # fmt: skip
-"""Training task of the open literature -> the training set of SciRepEval in whose place it stands in every variant."""
+"""Training task of the open literature -> the training sets of SciRepEval and SciMult in whose place it stands in every variant."""
 
 
 def examples(
     of: Base, given: Budget, chosen: Variant | None = None, split: str = "train"
 ) -> tuple[Tokens, list[TrainTask]]:
     """Return a base's tokenizer, and what a variant trains on, under its own codes where it has some; all sets without one."""
-    pairs = chosen is not None and chosen.tasks[0] in SOURCES
-    data = DataConfig(
-        given.source, given.papers, given.data_seed, tuple(SOURCES) if pairs else (), "", given.cap, given.max_length
-    )
-    tokens, tasks = read(data, of, ROOM, split, chosen.hard if chosen and pairs else True)
+    from scirep_core.data.open.tasks import PAIRED
+
+    pairs = PAIRED if given.source == "open" else tuple(SOURCES)
+    names = pairs if chosen and chosen.pairs else ()
+    data = DataConfig(given.source, given.papers, given.data_seed, names, "", given.cap, given.max_length)
+    tokens, tasks = read(data, of, ROOM, split)
     return tokens, of_variant(chosen, tasks) if chosen else tasks
 
 
 def of_variant(chosen: Variant, tasks: Sequence[TrainTask]) -> list[TrainTask]:
-    """Return those of the tasks that a variant trains on. Raises ConfigError where there is none."""
+    """Return those of the tasks that a variant trains on, as it reads them. Raises ConfigError where there is none.
 
-    def short(name: str) -> str:
-        return OPEN_LIKE.get(name, name.rpartition("/")[2])
-
-    named = {short(name) for name in chosen.tasks}
-    found = [task for task in tasks if short(task.name) in named]
-    codes = {short(name): code for name, code in chosen.codes.items()}
+    SciMult's read queries and candidates alike (3.2), and labels without hard negatives where the variant has none.
+    """
+    codes = {name.rpartition("/")[2]: code for name, code in chosen.codes.items()}
+    found = []
+    for task in tasks:
+        sets = OPEN_LIKE.get(task.name, (task.name.rpartition("/")[2],))
+        own = next((name for name in sets if any(name == one.rpartition("/")[2] for one in chosen.tasks)), None)
+        if own is not None:
+            if code := task.query_format if chosen.pairs else codes.get(own):
+                task = replace(task, format=code, query_format=code)
+            if not chosen.hard and task.format == "CLF":
+                task = replace(task, rows=np.where([True, True, False], task.rows, -1))
+            found.append(task)
     if not found:
         raise ConfigError(f"{chosen.text}: none of its training sets is there")
-    if not codes:
-        return found
-    return [replace(task, format=(own := codes[short(task.name)]), query_format=own) for task in found]
+    return found
 
 
 def spread(tasks: Sequence[TrainTask], most: int) -> list[TrainTask]:

@@ -70,6 +70,11 @@ class Variant:
     hard: bool = True
 
     @property
+    def pairs(self) -> bool:
+        """Whether it trains on SciMult's pairs."""
+        return self.tasks[0] in SOURCES
+
+    @property
     def many(self) -> bool:
         """Whether a document has a vector a format."""
         return any(VARIANTS[plain(name)[0]].many for name in self.members) or self.kind not in ("", "plain")
@@ -202,7 +207,7 @@ FROZEN = ("bottleneck", "fusion", "prefix")
 
 def pilot(chosen: Variant) -> str:
     """Return the variant whose trial decides a variant's learning rate: one each for a trunk that moves and one that does not."""
-    if chosen.tasks[0] in SOURCES:
+    if chosen.pairs:
         return "SciMult Vanilla"
     return "Adapters" if chosen.kind in FROZEN else "MTL CLS"
 

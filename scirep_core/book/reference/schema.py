@@ -173,6 +173,7 @@ HELD = {
     "samples": "the small real samples",
     "embedded-all": "every task of SciRepEval there are embedded data for",
     "open": "real papers of nine public sources; its averages come along",
+    "open-scimult": "what SciMult asks, of the same papers: labels by their texts, citations, searches, reviewers",
 }
 """Suite -> what it holds."""
 SUFFIX = "_name_match"

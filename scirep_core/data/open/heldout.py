@@ -14,6 +14,7 @@ A collection without a split of its own has one by hash: what is not test (`corp
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from dataclasses import replace
 from scirep_core.data.open import folder, pairs
 from scirep_core.data.open.corpora import Record, faceted, links, of_part, part_of, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
-from scirep_core.data.open.training import Made, labelled, pooled
+from scirep_core.data.open.training import Labels, Made, labelled, pooled
 from scirep_core.data.task import (
     Collection,
     Example,
@@ -83,17 +84,27 @@ def pubmedqa() -> Made:
     return by_hash("pubmedqa", lambda record: names.index(record.row["decision"]), names)
 
 
+def tracks(record: Record) -> tuple[str, ...]:
+    """Return the track a paper was submitted to, if it is one of `LEAST` papers or more."""
+    name = _track(record)
+    return (name,) if name in _tracks() else ()
+
+
+@functools.cache
+def _tracks() -> tuple[str, ...]:
+    counts = Counter(name for record in records("acl").values() if (name := _track(record)))
+    return tuple(sorted(name for name, count in counts.items() if count >= LEAST))
+
+
+def _track(record: Record) -> str | None:
+    name = record.row.get("area") if record.row.get("area_source") in TRACKS else None
+    return None if name in NO_TOPIC else SAME_TRACK.get(str(name), name)
+
+
 def acl_tracks() -> Made:
     """Return the track a paper was submitted to."""
-
-    def track(record: Record) -> str | None:
-        name = record.row.get("area") if record.row.get("area_source") in TRACKS else None
-        return None if name in NO_TOPIC else SAME_TRACK.get(str(name), name)
-
-    counts = Counter(name for record in records("acl").values() if (name := track(record)))
-    names = tuple(sorted(name for name, count in counts.items() if count >= LEAST))
-    place = {name: i for i, name in enumerate(names)}
-    return labelled(lambda record: place.get(track(record) or ""), "acl", names=names)
+    place = {name: i for i, name in enumerate(_tracks())}
+    return labelled(lambda record: place.get(_track(record) or ""), "acl", names=_tracks())
 
 
 def vis_conference() -> Made:
@@ -236,10 +247,12 @@ def link_prediction() -> Made:
     return Made(Pooled(relevant, tuple(paper.paper_id for paper in papers), keep_self=False), papers)
 
 
-def mesh_labels() -> Made:
-    """Return SYNERGY's test part with all its major descriptors as texts to be ranked (SciMult 4.2)."""
-    gold = {key: tuple(f"mesh:{name}" for name in dict.fromkeys(record.row["mesh_major"]))
-            for key, record in of_part("synergy", "test").items() if record.row.get("mesh_major")}  # fmt: skip
-    names = sorted({name for record in records("synergy").values() for name in record.row.get("mesh_major") or ()})
-    labels = {f"mesh:{name}": LabelText(f"mesh:{name}", name) for name in names}
-    return Made(LabelSpace(gold, labels), texts(gold, "synergy"))
+def label_texts(corpus: str, labels: Labels, prefix: str = "label") -> Made:
+    """Return a corpus's test part with all labels of the corpus as texts to be ranked (SciMult 4.2)."""
+    gold = {
+        key: tuple(f"{prefix}:{name}" for name in labels(record)) for key, record in of_part(corpus, "test").items()
+    }
+    gold = {key: own for key, own in gold.items() if own}
+    names = sorted({name for record in records(corpus).values() for name in labels(record)})
+    found = {f"{prefix}:{name}": LabelText(f"{prefix}:{name}", name) for name in names}
+    return Made(LabelSpace(gold, found), texts(gold, corpus))

@@ -170,9 +170,22 @@ ROWS: dict[str, Row] = {
     "open/link_prediction": _row(
         "Link prediction", "PRX", "retrieval", "recall@20 recall@50 recall@100", heldout.link_prediction, "",
         {"queries": 1_269, "papers": 8_317}),
-    "open/mesh_labels": _row(
-        "MeSH descriptors as texts", "CLF", "label_ranking", "recall@20 recall@50 recall@100", heldout.mesh_labels, "",
-        {"papers": 1_004, "labels": 3_599}),
+    **{f"open/{short}": _row(
+        f"{title} as texts", "CLF", "label_ranking", metrics, partial(heldout.label_texts, *of), "", expect)
+       for short, title, metrics, of, expect in (
+           ("mesh_labels", "MeSH descriptors", "recall@20 recall@50 recall@100", ("synergy", training.descriptors, "mesh"),
+            {"papers": 1_004, "labels": 3_599}),
+           ("category_labels", "arXiv categories", "recall@1 recall@5", ("arxiv", training.subjects),
+            {"papers": 4_020, "labels": 24}),
+           ("track_labels", "ACL tracks", "f1_macro f1_micro", ("acl", heldout.tracks), {"papers": 323, "labels": 13}))},
+    **{name: _row(
+        f"{title} as texts, triplets", "CLF", "triplets", "accuracy",
+        partial(training.label_triplets, name, corpus, labels), "train-only", expect)
+       for name, title, corpus, labels, expect in (
+           ("open/category_triplets", "arXiv categories", "arxiv", training.subjects,
+            {"train": 21_628, "validation": 7_186}),
+           ("open/mesh_triplets", "MeSH descriptors", "synergy", training.descriptors,
+            {"train": 10_477, "validation": 3_757}))},
 }  # fmt: skip
 OPEN: dict[str, TaskSpec] = {name: row.spec for name, row in ROWS.items()}
 """Name -> what the inventory says of a task."""
@@ -181,6 +194,8 @@ TRAINED: tuple[str, ...] = (
     "open/cite_triplets", "open/same_author_triplets", "open/coupling_triplets", "open/search_triplets",
 )  # fmt: skip
 """The eight tasks that train, by what training reads: their splits `train` and `validation`."""
+PAIRED: tuple[str, ...] = ("open/category_triplets", "open/mesh_triplets", "open/cite_triplets", "open/search_triplets")
+"""What SciMult's training reads, a label, paper or query and what belongs to it."""
 
 
 def load(name: str) -> Task:

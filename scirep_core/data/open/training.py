@@ -137,6 +137,52 @@ def coupling_triplets(corpus: str, part: Part) -> Iterable[Triple]:
         yield from (Triple(query, *pair) for pair in zip(others, negatives, strict=False))
 
 
+# --- labels as texts ---------------------------------------------------------------------------------------------------
+
+CATEGORIES = {
+    "cs.AI": "Artificial Intelligence", "cs.CE": "Computational Engineering, Finance, and Science",
+    "cs.CL": "Computation and Language", "cs.CR": "Cryptography and Security",
+    "cs.CV": "Computer Vision and Pattern Recognition", "cs.CY": "Computers and Society",
+    "cs.DC": "Distributed, Parallel, and Cluster Computing", "cs.ET": "Emerging Technologies", "cs.GR": "Graphics",
+    "cs.GT": "Computer Science and Game Theory", "cs.HC": "Human-Computer Interaction", "cs.IR": "Information Retrieval",
+    "cs.IT": "Information Theory", "cs.LG": "Machine Learning", "cs.MA": "Multiagent Systems", "cs.MM": "Multimedia",
+    "cs.RO": "Robotics", "cs.SD": "Sound", "cs.SE": "Software Engineering", "cs.SY": "Systems and Control",
+    "eess.AS": "Audio and Speech Processing", "eess.IV": "Image and Video Processing", "eess.SP": "Signal Processing",
+    "eess.SY": "Systems and Control", "math.OC": "Optimization and Control", "stat.ML": "Machine Learning",
+}  # fmt: skip
+"""arXiv's names of its categories of 100 papers or more; two pairs are one category under two codes."""
+Labels = Callable[[Record], Iterable[str]]
+
+
+def descriptors(record: Record) -> Iterable[str]:
+    """Return a paper's major MeSH descriptors."""
+    return dict.fromkeys(record.row.get("mesh_major") or ())
+
+
+def subjects(record: Record) -> Iterable[str]:
+    """Return the names of a paper's arXiv categories."""
+    return dict.fromkeys(CATEGORIES[code] for code in record.row["categories"] if code in CATEGORIES)
+
+
+def label_triplets(name: str, corpus: str, labels: Labels) -> Made:
+    """Return triplets of papers: one of its labels, and a label it has not; labels are papers of a title alone (SciMult 3.4).
+
+    Hard negatives are labels of papers that it cites, is cited by or shares an author with, where the corpus knows.
+    """
+    rows: dict[str, list[Triple]] = {}
+    texts_of: dict[str, Paper] = {}
+    for split, part in (("train", "train"), ("validation", "dev")):
+        papers: Mapping[str, Record] = of_part(corpus, part)  # type: ignore[arg-type]
+        own = {key: [f"label:{label}" for label in labels(record)] for key, record in papers.items()}
+        near = [pairs.linked(corpus, papers), pairs.coauthored(corpus, papers)] if corpus in LINKED else []
+        hard = {key: {label for of in near for other in of.get(key, ()) for label in own[other]} for key in own}
+        pool = sorted({label for ones in own.values() for label in ones})
+        texts_of |= {label: Paper(label, label.removeprefix("label:"), "") for label in pool}
+        rows[split] = [*pairs.triples(name, {key: ones for key, ones in own.items() if ones}, pool, hard)]
+    queries = texts(dict.fromkeys(row.query for of in rows.values() for row in of), corpus)
+    return _triples(rows, [*queries, *texts_of.values()])
+
+
 # --- search -----------------------------------------------------------------------------------------------------------
 
 ASKED = ("vis", "cacm", "cisi")

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-
-import numpy as np
 
 from scirep_core.data.task import Task
+from scirep_core.evaluators.rows import summary
 from scirep_core.results import Result, row_of
 
 THIRDS = 3
@@ -50,15 +48,7 @@ def measure(task: Task) -> list[Result]:
         SAME_TITLE: sum(n for n in titles.values() if n > 1),
     }
     rows = [row(metric=name, value=float(count), n=total) for name, count in counts.items()]
-    spreads = [*_spread(lengths, "sentences"), *_spread(words, "words")]
+    spreads = [*summary(lengths, "sentences"), *summary(words, "words")]
     if lengths:
-        spreads.append((SHORT, 100 * sum(n < THIRDS for n in lengths) / len(lengths)))
-    return rows + [row(metric=name, value=value, n=len(lengths)) for name, value in spreads]
-
-
-def _spread(values: Sequence[int], name: str) -> Iterator[tuple[str, float]]:
-    """Yield mean and quartiles."""
-    if values:
-        yield f"{name}, mean", float(np.mean(values))
-        for quartile, value in zip((1, 2, 3), np.percentile(values, (25, 50, 75)), strict=True):
-            yield f"{name}, quartile {quartile}", float(value)
+        spreads.append((SHORT, 100 * sum(n < THIRDS for n in lengths) / len(lengths), len(lengths)))
+    return rows + [row(metric=name, value=value, n=n) for name, value, n in spreads]

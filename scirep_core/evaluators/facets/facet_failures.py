@@ -1,6 +1,7 @@
 """Where facet rankings fail, counted: what section 6 and appendix G of CSFCube read by hand in single examples.
 
     failures     per facet and system: unrelated papers among the first ranks, relevant ones in the lower half
+    chance       the same of a random order, in expectation
     difficulty   which properties of a query go with its score, over all queries
 
 Means over queries, in percent, with bootstrap intervals; correlations are Spearman's, p after Holm over the properties.
@@ -51,6 +52,23 @@ def failures(collection: FacetCollection, systems: Sequence[System], resamples: 
                         n=len(columns),
                     )
                 )  # fmt: skip
+    return rows
+
+
+def chance(collection: FacetCollection) -> list[Result]:
+    """Return both failure rates that a random order has in expectation, %: the share of what is unrelated, the lower half.
+
+    Of a pool of n, the positions from n/2 on are the lower half, as `shares` counts.
+    """
+    rows = []
+    for facet in FACETS:
+        pools = [collection.ratings(query) for query in collection.queries if query.facet == facet]
+        useful = [pool for pool in pools if (pool >= 2).any()]
+        lower = [np.mean(np.arange(len(pool)) >= LOWER_HALF * len(pool)) for pool in useful]
+        for metric, of in zip(FAILURES, ([np.mean(pool == 0) for pool in pools], lower), strict=True):
+            if of:
+                row = row_of(collection, split="all", protocol="sound", encoder="random", note="expectation, no draw")
+                rows.append(row(task=f"csfcube/{facet}", metric=metric, value=100 * float(np.mean(of)), n=len(of)))
     return rows
 
 

@@ -106,6 +106,8 @@ function tie({ model, el }, { root, live, key, prefix, selection, take, address,
   }
 
   function start() {
+    const badge = model.get("badge");
+    if (badge) root.prepend(h("p", { class: `${NAME}-papers` }, badge));
     el.replaceChildren(root);
     window.addEventListener("hashchange", onHash);
     model.on("change:selection", onModel);

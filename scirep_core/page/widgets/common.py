@@ -31,6 +31,8 @@ class Explorer(anywidget.AnyWidget):
 
     data = traitlets.Unicode().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
+    badge = traitlets.Unicode().tag(sync=True)
+    """What its papers are, where a reader has to know before the first click: invented."""
 
     def __init__(self, view: View, **given: Any) -> None:
         """Take the data. Keywords that are no traits are keys of the selection and choose what is shown; None chooses nothing."""

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any, NamedTuple
 
+from scirep_core.bench.pairs import by_place, main_rows, plain
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, nearest
@@ -34,6 +36,7 @@ from scirep_core.page.widgets.common import (
     table,
 )
 from scirep_core.results import Result
+from scirep_core.results.differences import BETWEEN, difference_of
 
 ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
@@ -74,6 +77,18 @@ class ScoreExplorer(Explorer):
     def static_fallback(self) -> str:
         """Return all scores as HTML tables that need no script."""
         return fallback(self._view)
+
+
+def run_of(key: str, label: str, about: str, rows: Sequence[Result]) -> Run:
+    """Return scores and differences of rows (`bench/pairs.py`) as a run; an interval of no width is none."""
+    gaps = [
+        Gap(first, second, replace(plain(row), metric=metric))
+        for task, split, metric, protocol in by_place(rows)
+        for row in rows
+        if (row.task, row.split, row.metric, row.protocol) == (task, split, difference_of(metric), protocol)
+        for first, _, second in [row.encoder.partition(BETWEEN)]
+    ]
+    return Run(key, label, about, [plain(row) for row in main_rows(rows)], gaps)
 
 
 def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> View:

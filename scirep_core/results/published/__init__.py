@@ -28,6 +28,10 @@ WHATS = {
 """What a printed number is -> all such numbers, in words."""
 
 
+UNITS = {"x": 1.0, "k": 1e3, "M": 1e6}
+"""What stands behind a printed number: times, thousands, millions."""
+
+
 class Printed(NamedTuple):
     """One number of a paper, as printed, and whose score on what it is."""
 
@@ -50,18 +54,27 @@ class Printed(NamedTuple):
         return f"published:{self.paper}:{self.exhibit}:{self.row}:{self.column}"
 
     @property
+    def unit(self) -> float:
+        """What the printed digits count: 1, or that of `UNITS`."""
+        return UNITS.get(self.value[-1:], 1.0)
+
+    @property
     def number(self) -> float:
         """The value as a float. Raises ValueError for a printed range."""
-        return float(self.value)
+        return float(self.value.rstrip("".join(UNITS))) * self.unit
 
     @property
     def decimals(self) -> int:
         """Decimals printed."""
-        return len(self.value.partition(".")[2])
+        return len(self.value.rstrip("".join(UNITS)).partition(".")[2])
 
     def equals(self, value: float) -> bool:
-        """Return whether a value, rounded as the paper rounds, is the printed one."""
-        return f"{value:.{self.decimals}f}" == f"{self.number:.{self.decimals}f}"
+        """Return whether a value, rounded as the paper rounds, is the printed one.
+
+        >>> Printed("", "", "", "", "22M", "", "").equals(22_146_624), Printed("", "", "", "", "1.42x", "", "").equals(1.43)
+        (True, False)
+        """
+        return f"{value / self.unit:.{self.decimals}f}" == f"{self.number / self.unit:.{self.decimals}f}"
 
     def cuts(self, value: float) -> bool:
         """Return whether a value is the printed one only if its digits are cut instead of rounded."""

@@ -3,6 +3,7 @@
     arxiv_categories, mesh                                   classes, several a paper
     citations, year                                          numbers
     cite_, same_author_, coupling_, search_triplets          triplets; of search the query is a bare one
+    category_, mesh_triplets                                 triplets of a paper and two labels, for SciMult
 
 No paper that any task of the suite `open` tests, and no title of one, is in a training or dev row (`data/open/corpora.py`).
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scirep_core.data import load_task
-from scirep_core.data.open.tasks import TRAINED
+from scirep_core.data.open.tasks import PAIRED, TRAINED
 from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, TrainRow
 from scirep_core.data.task import Labelled, Task, Triples
 from scirep_core.data.text import Recipe
@@ -44,14 +45,14 @@ def open_tasks(
 
     Args:
         tokens: the encoder's tokenizer.
-        names: of TRAINED.
+        names: of TRAINED and PAIRED.
         split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
         caps, max_length, seed, titles_only, recipe, file: as of `training.data.train_tasks`.
 
     Raises ConfigError for another name or split, and what `load_task` raises.
     """
-    if unknown := [name for name in names if name not in TRAINED]:
-        raise ConfigError(f"{unknown[0]!r} is not trained on; {nearest(unknown[0], TRAINED)}")
+    if unknown := [name for name in names if name not in (*TRAINED, *PAIRED)]:
+        raise ConfigError(f"{unknown[0]!r} is not trained on; {nearest(unknown[0], (*TRAINED, *PAIRED))}")
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     most = caps_of(names, caps)

@@ -44,7 +44,6 @@ def pair_tasks(
     caps: int | Mapping[str, int] | None = None,
     max_length: int = 256,
     recipe: Recipe = PLAIN,
-    hard: bool = True,
     file: Path | None = None,
 ) -> list[TrainTask]:
     """Return sources of SciMult's training, in the order named, over one collection of documents.
@@ -57,7 +56,6 @@ def pair_tasks(
         caps: most pairs of each source, or of some by name; the first ones.
         max_length: token ids kept of a text, [CLS] and [SEP] included; SciMult's settings have 256.
         recipe: how the encoder wants its text.
-        hard: whether classification has hard negatives (without them: Table A4); the other tasks always have theirs.
         file: where token ids go, see `Shelf`.
 
     Raises ConfigError for an unknown source, split or cap, DataError with file and line for what is malformed or not there.
@@ -70,14 +68,12 @@ def pair_tasks(
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     most = caps_of(names, caps)
     shelf = Shelf(tokens, max_length, file)
-    rows = {name: _rows(name, root, split, shelf, recipe, hard, most.get(name)) for name in names}
+    rows = {name: _rows(name, root, split, shelf, recipe, most.get(name)) for name in names}
     documents = shelf.documents()
     return [TrainTask(name, SOURCES[name], SOURCES[name], "triplet", documents, rows[name]) for name in names]
 
 
-def _rows(
-    name: str, root: Path, split: str, shelf: Shelf, recipe: Recipe, hard: bool, most: int | None
-) -> NDArray[np.int64]:
+def _rows(name: str, root: Path, split: str, shelf: Shelf, recipe: Recipe, most: int | None) -> NDArray[np.int64]:
     from scirep_core.data.readers.scimult import (  # the datasets need more than a machine that only trains has
         SEP,
         dpr_rows,
@@ -94,8 +90,7 @@ def _rows(
     def triplets() -> Iterator[tuple[int, int, int]]:
         for question, positives, negatives in dpr_rows(path):
             query = number(question, asked=True)
-            keep = negatives and (hard or format != "CLF")
-            negative = number(negatives[0]) if keep else -1
+            negative = number(negatives[0]) if negatives else -1
             for positive in positives:
                 yield query, number(positive), negative
 

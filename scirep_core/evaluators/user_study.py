@@ -1,4 +1,4 @@
-"""Chapter `scimult/link_prediction`: the one line of Table 7 that released model output allows to recompute (4.5).
+"""The one line of SciMult's Table 7 that released model output allows to recompute: a user study of recommendations (4.5).
 
     nDCG@k   sum of gain / log2(rank + 1) over the first k, divided by the same sum in the best order
     gain     the grade (trec_eval, and so SciMult), or 2^grade - 1 (the study's own script)
@@ -23,14 +23,10 @@ from scirep_core.data.readers import recommendation
 from scirep_core.data.readers.recommendation import StudyRow
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.evaluators.rows import Asked, mean_row
-from scirep_core.exhibits import cell
-from scirep_core.exhibits.counting import row
 from scirep_core.kit.store import sha256_file
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter
-from scirep_core.results import Result
+from scirep_core.results import Result, provenance
 from scirep_core.results.metrics import from_ranks
-from scirep_core.results.published import Printed, lookup
+from scirep_core.results.published import lookup
 
 LINE, TASK = "Kanakia et al. (2019)", "scimult/recommendation"
 METRICS = {"ndcg@5": "nDCG@5", "ndcg@10": "nDCG@10", "ndcg": "nDCG"}
@@ -135,8 +131,9 @@ def measure(path: Path, seed: int = 0) -> list[Result]:
     # a printed number stands for all that round to it
     share = 100 * float((means >= printed - 0.005).all(axis=1).mean())
     rows.append(asked.row(AS_HIGH, share, DRAWS, **shared))
-    rows += [replace(row(task, name, value, n), encoder=LINE) for name, value, n in _counts(queries)]
-    return [replace(one, by_query={}, replicates=None) for one in rows]
+    told: dict[str, Any] = {"encoder": LINE, "source": "real", "data_hash": task.data_hash, "provenance": provenance()}
+    rows += [Result(TASK, "all", name, "paper", float(value), n, **told) for name, value, n in _counts(queries)]
+    return [replace(row, by_query={}, replicates=None) for row in rows]
 
 
 def _counts(queries: Mapping[str, Sequence[StudyRow]]) -> list[tuple[str, float, int]]:
@@ -150,66 +147,3 @@ def _counts(queries: Mapping[str, Sequence[StudyRow]]) -> list[tuple[str, float,
         ("queries with a similarity", sum(any(o.similarity is not None for o in rows) for rows in queries.values()), len(queries)),
         ("candidates per query", len(pairs) / len(queries), len(queries)),
     ]  # fmt: skip
-
-
-# ---- showing ---------------------------------------------------------------------------------------------------------
-
-
-def show(chapter: Chapter, kinds: Sequence[tuple[str, Sequence[Result]]]) -> None:
-    """Show the line as printed and under every reading, and say which reading is nearest and what the rest can be."""
-    printed = lookup("SM-T7")
-    quoted = [printed[LINE, f"Recommendation/{name}"] for name in METRICS.values()]
-    body = [[f"Table 7, {LINE}", *(chapter.number(p) for p in quoted), str(KEPT)]]
-    classes = [["", *["published"] * 3, ""]]
-    told: list[str] = []
-    for kind, rows in kinds:
-        found = {one.metric: one for one in rows if one.encoder == LINE}
-        if not found:
-            continue
-        for said in [*READINGS, SUBSET]:
-            line = [found[f"{metric}, {said}"] for metric in METRICS]
-            body.append([f"{said} <small>{kind}</small>", *(cell(chapter, one, 2) for one in line), str(line[0].n)])
-            classes.append(["", *[kind] * 3, ""])
-        told += _sentences(chapter, kind, found, _gaps(chapter, kind, found, quoted))
-    if len(body) == 1:
-        chapter.note(
-            "The user study is not at hand: <code>scirep data get recommendation</code>, then <code>-p data real</code>."
-        )
-        return
-    caption = "The user study’s own recommender: as printed, and from the released file under one reading a line"
-    chapter.show(report.table(["", *METRICS.values(), "queries"], body, caption, classes))
-    chapter.say(*told)
-
-
-def _gaps(chapter: Chapter, kind: str, found: Mapping[str, Result], quoted: Sequence[Printed]) -> dict[str, Result]:
-    """Record and return, by reading, how far the column that is farthest from the print is from it, in points."""
-    made = {}
-    for said in READINGS:
-        line = [found[f"{metric}, {said}"] for metric in METRICS]
-        gap = max(abs(one.value - p.number) for one, p in zip(line, quoted, strict=True))
-        name = f"farthest from the print ({kind}), {said}"
-        made[said] = replace(line[0], metric=name, value=gap, low=None, high=None, note="the largest of three columns")
-    return dict(zip(made, chapter.record(made.values()), strict=True))
-
-
-def _sentences(chapter: Chapter, kind: str, found: Mapping[str, Result], gaps: Mapping[str, Result]) -> list[str]:
-    def count(name: str, decimals: int = 0) -> str:
-        return chapter.number(found[name], decimals)
-
-    near, far = min(gaps, key=lambda said: gaps[said].value), max(gaps, key=lambda said: gaps[said].value)
-    share = found[AS_HIGH]
-    often = (
-        "so that the choice of queries can explain the rest"
-        if share.value >= 2.5
-        else "so that chance alone seldom gets there"
-    )
-    gain = " Of the two gains the print has the linear one." if far.startswith("gain") else ""
-    return [
-        f"{kind.capitalize()}: {count('rated queries')} queries are rated, {count('queries with a similarity')} of them with a "
-        f"similarity; {count('candidates per query', 2)} candidates a query. {count('half points')} ratings are half points, "
-        f"{count('ratings that repeat a pair')} repeat a pair, {count('ratings without a similarity')} lack a similarity.",
-        f"Nearest to the print is “{near}”, off by up to {chapter.number(gaps[near])} points; farthest “{far}”, up to "
-        f"{chapter.number(gaps[far])}.{gain}",
-        f"Of random choices of {KEPT} queries {count(AS_HIGH, 1)} % are at or above the print in all three columns, {often}. Which "
-        "were kept the paper does not say: those whose text could be found, which is no choice at random.",
-    ]

@@ -1,4 +1,4 @@
-"""Chapter `beyond/own_paper`: a trained encoder with four vectors a paper, run by the reader's browser as they type.
+"""The encoder of `beyond/own_paper`: a trained encoder with four vectors a paper, run by the reader's browser as they type.
 
 The encoder is one training of the study `main` (bench/study_tables.py): one pass, every label used, on 3,000 papers of the embedded
 literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept under `results/` and measured as it then is:
@@ -7,7 +7,7 @@ literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept 
     field        % of papers whose field a linear classifier on the vector under CLF says, fitted on other papers (5 folds)
     year         mean |year said - year|, by ridge regression on the vector under RGN, fitted on other papers
 
-    python -m scirep_core.exhibits.beyond_own_paper --seed 2       # train (or find) the study's model, round and record it
+    python -m scirep_core.page.own_paper --seed 2       # train (or find) the study's model, round and record it
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.store import write_bytes, write_text
-from scirep_core.page import report
-from scirep_core.page.chapter import Chapter, progress
-from scirep_core.page.widgets.formats import NAMES
+from scirep_core.page.chapter import progress
 from scirep_core.page.widgets.own_encoder import pack, unpack
 from scirep_core.page.widgets.own_paper import (
     NEAR,
@@ -44,7 +42,7 @@ from scirep_core.page.widgets.own_paper import (
     own_paper_data,
     whole_vectors,
 )
-from scirep_core.results import ROOT, Result, provenance, recorded
+from scirep_core.results import ROOT, Result, provenance
 from scirep_core.results.statistics import bootstrap_folds
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import Budget, budget
@@ -107,7 +105,7 @@ def read_model(path: Path = MODEL) -> View:
     try:
         found: View = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, ValueError) as error:
-        remedy = "Record it: python -m scirep_core.exhibits.beyond_own_paper"
+        remedy = "Record it: python -m scirep_core.page.own_paper"
         raise DataError(path, None, f"no recorded model ({error})", remedy) from None
     return found
 
@@ -184,14 +182,10 @@ def read(shown: Shown, seed: int) -> Read:
     return Read(Heads((w, b), (v[0], float(a[0])), *told), right, off)
 
 
-def measure(chapter: Chapter, shown: Shown, found: Read, seed: int) -> list[Result]:
-    """Record how well field and year are read; 95 % bootstrap intervals over papers."""
-    return chapter.record(
-        [
-            _row(shown, "reading/field", "accuracy", 100 * found.right, "% of papers, fitted on others", seed),
-            _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed),
-        ]
-    )
+def readings(shown: Shown, found: Read, seed: int) -> list[Result]:
+    """Return how well field and year are read; 95 % bootstrap intervals over papers."""
+    field = _row(shown, "reading/field", "accuracy", 100 * found.right, "% of papers, fitted on others", seed)
+    return [field, _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed)]
 
 
 def rounding(shown: Shown, before: Mapping[Format, NDArray[np.float32]], seed: int) -> list[Result]:
@@ -232,46 +226,6 @@ def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
     return OwnPaperExplorer(
         own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about=about)
     )
-
-
-def overview(chapter: Chapter, shown: Shown, rows: Sequence[Result]) -> None:
-    """Show what the encoder is: its size, what rounding changed, and how well field and year are read off its vectors."""
-    shape, made = shown.packed["shape"], shown.packed["made"]
-    weights = sum(rows * columns for _, rows, columns, _, _ in shown.packed["weights"]["arrays"])
-    at = {(row.task, row.metric): row for row in rows}
-    field, year = at["reading/field", "accuracy"], at["reading/year", "absolute error"]
-    pieces, size = shown.packed["tokens"]["pieces"].count("\n") + 1, len(json.dumps(shown.packed)) / 1000
-    chapter.show(
-        f"<p>{made['steps']:,} steps on {made['papers']:,} papers; width {shape['dim']}, {shape['layers']} layers, {weights:,} "
-        f"weights: {size:,.0f} kB in the page, its {pieces:,} word pieces included. Its field is said rightly for "
-        f"{chapter.number(field, 0)} % of the papers, its year {chapter.number(year, 1)} years off on average, by linear fits on "
-        "other papers.</p>"
-    )
-    kept = {(row.task, row.metric): row for row in recorded_rows(shown)}
-    formats = [form for form in shown.vectors if (f"rounding/{form}", "cosine") in kept]
-    if not formats:
-        chapter.note("What rounding changed is recorded for the recorded model alone.")
-        return
-    body = [
-        [
-            "cosine to the trained model's vector",
-            *(chapter.number(kept[f"rounding/{f}", "cosine"], 5) for f in formats),
-        ],
-        [
-            f"nearest papers that both have, of {NEAR}",
-            *(chapter.number(kept[f"rounding/{f}", "shared"], 2) for f in formats),
-        ],
-    ]
-    n = kept[f"rounding/{formats[0]}", "cosine"].n
-    chapter.show(
-        report.table(["Rounded to a byte a weight", *(f"{f}, {NAMES[f][0].lower()}" for f in formats)], body,
-                     f"What rounding changes, recorded: means over {n:,} papers", [["", *["recorded"] * len(formats)]] * len(body))
-    )  # fmt: skip
-
-
-def recorded_rows(shown: Shown) -> list[Result]:
-    """Return the recorded rows of this very model; [] for another one."""
-    return [row for row in recorded(CHAPTER, "embedded") if row.fingerprint == shown.encoder.fingerprint]
 
 
 # ---------------------------------------------------------------------------------------------------------- recording

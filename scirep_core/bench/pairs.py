@@ -1,0 +1,71 @@
+"""Systems held against each other on many tasks: the score a task is looked at by, and the difference of every two systems.
+
+    d = score(first) - score(second), 95 % interval and two-sided p from bootstrap values that both share
+
+References come first in the rows, so what is newer is compared to what is older. Draws that never vary (one block drawn again
+and again) give the difference alone, without interval and without p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from scirep_core.bench.leaderboard import main_metric
+from scirep_core.results import Result, provenance
+from scirep_core.results.comparison import paired_bootstrap
+from scirep_core.results.differences import difference_of, versus
+
+P = "p of the "
+Place = tuple[str, str, str, str]
+"""(task, split, metric, protocol): what scores of two systems must share to be compared."""
+
+
+def main_rows(rows: Sequence[Result]) -> list[Result]:
+    """Return the scores in the main metric of each task, on its test split, or its first where it has none."""
+    kept: list[Result] = []
+    scores = [row for row in rows if not row.against]
+    for task in dict.fromkeys(row.task for row in scores):
+        found = [row for row in scores if row.task == task]
+        metric, splits = main_metric(task) or found[0].metric, [row.split for row in found]
+        kept += [r for r in found if (r.metric, r.split) == (metric, "test" if "test" in splits else splits[0])]
+    return kept
+
+
+def by_place(rows: Sequence[Result]) -> dict[Place, dict[str, Result]]:
+    """Return main scores by what they must share to be compared, then by system."""
+    found: dict[Place, dict[str, Result]] = {}
+    for row in main_rows(rows):
+        found.setdefault((row.task, row.split, row.metric, row.protocol), {})[row.encoder] = row
+    return found
+
+
+def varies(row: Result) -> bool:
+    """Return whether a row has an interval of some width."""
+    return row.low is not None and row.high is not None and row.high > row.low
+
+
+def plain(row: Result) -> Result:
+    """Return a row without an interval of no width."""
+    return row if varies(row) else replace(row, low=None, high=None)
+
+
+def differences(rows: Sequence[Result]) -> Iterator[Result]:
+    """Yield difference and p of every two systems on every main score; none where a row has no bootstrap values."""
+    for (task, split, metric, protocol), found in by_place(rows).items():
+        for second, first in combinations([name for name in found if name != "oracle"], 2):
+            a, b = found[first], found[second]
+            if a.replicates is None or b.replicates is None:
+                continue
+            gap = paired_bootstrap(a, b)
+            shared: dict[str, Any] = {
+                "task": task, "split": split, "protocol": protocol, "n": a.n, "encoder": versus(first, second), "against": second,
+                "source": a.source, "data_hash": a.data_hash, "seed": a.seed, "provenance": provenance(),
+                "note": f"paired bootstrap, {len(a.replicates)} draws that both systems share",
+            }  # fmt: skip
+            points = plain(Result(metric=difference_of(metric), value=gap.value, low=gap.low, high=gap.high, **shared))
+            yield points
+            if varies(points):
+                yield Result(metric=difference_of(metric, P), value=gap.p, **shared)

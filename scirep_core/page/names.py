@@ -1,0 +1,40 @@
+"""What a page calls systems: one name in words each, in every figure, table and sentence.
+
+A system without a name here goes by its own: the code name that a command takes. What it is scored on is said beside it, as
+in "BM25, titles alone".
+"""
+
+from __future__ import annotations
+
+from scirep_core.evaluators.facets.facet_systems import SYSTEMS
+
+NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
+    "tfidf": "TF-IDF",
+    "bm25": "BM25",
+    "lsa": "LSA of words",
+    "characters": "LSA of characters",
+    "minilm": "MiniLM",
+    "Base": "MiniLM",
+    "scibert": "SciBERT",
+    "specter": "SPECTER",
+    "scincl": "SciNCL",
+    "specter2_base": "SPECTER2 Base",
+    "specter2": "SPECTER2 Adapters",
+    "oagbert": "OAG-BERT",
+    "ts:minilm": "MiniLM, best sentence pair",
+    "ot:minilm": "MiniLM, optimal transport",
+    "random": "floor: random vectors",
+    "oracle": "ceiling: oracle",
+}
+"""Code name -> words."""
+
+
+def named(system: str) -> str:
+    """Return a system in words; what a run's name adds after a comma stays, but for the seed.
+
+    >>> named("minilm"), named("bm25, titles alone"), named("lsa, seed 3")
+    ('MiniLM', 'BM25, titles alone', 'LSA of words')
+    """
+    model, _, rest = system.partition(", ")
+    rest = "" if rest.startswith("seed ") else rest
+    return NAMES.get(system) or ", ".join(part for part in (NAMES.get(model, model), rest) if part)
