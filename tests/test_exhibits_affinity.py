@@ -17,6 +17,7 @@ from scirep_core.exhibits import scirepeval_negatives as negatives
 from scirep_core.exhibits import scirepeval_objective as objective
 from scirep_core.exhibits import studies
 from scirep_core.kit.records import Paper
+from scirep_core.page import study as study_
 from scirep_core.results import Result
 from scirep_core.results.published import lookup, table
 from scirep_core.training.variants import budget
@@ -321,7 +322,7 @@ def test_our_ablation_says_what_its_intervals_say(loss, says):
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     given = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
-    monkeypatch.setattr(studies, "live_budget", lambda chapter: given)
+    monkeypatch.setattr(study_, "live_budget", lambda chapter: given)
     few = ("scirepeval/cite_count", "scirepeval/same_author", "scirepeval/search")
     monkeypatch.setattr(objective, "TABLE_3", few)
     monkeypatch.setattr(negatives, "COMPARED", few)

@@ -67,7 +67,7 @@ def test_a_live_run_asks_for_one_training_floor_and_ceiling(monkeypatch):
         asked.update(name=name, variants=variants, seeds=list(seeds), **changes)
         return made("scimult", lambda line, column, seed: 50.0, seeds, variants=variants, kind="live")
 
-    monkeypatch.setattr(studies, "live_study", study)
+    monkeypatch.setattr("scirep_core.page.study.live", study)
     rows = shared.live(Page())
     assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
                      "bases": ("embedded untrained",), "references": ("random", "oracle")}  # fmt: skip

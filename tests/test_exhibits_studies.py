@@ -14,6 +14,7 @@ from small_base import hand_made_base
 
 from scirep_core.bench.studied import line, means
 from scirep_core.exhibits import studies
+from scirep_core.page import study as study_
 from scirep_core.results import Result
 from scirep_core.results.published import lookup
 from scirep_core.training.variants import budget
@@ -136,7 +137,7 @@ def test_the_line_of_facts_is_read_off_the_rows(rows):
 
 
 def test_steps_are_those_of_trainings_and_not_the_chapters_parameter(rows, chapter):
-    assert "200 to 600 steps" in studies.facts(studies.record(chapter, rows))  # the chapter's is 2
+    assert "200 to 600 steps" in studies.facts(study_.record(chapter, rows))  # the chapter's is 2
 
 
 def test_a_figure_has_every_training_and_names_what_is_far_off(rows, chapter):
@@ -161,14 +162,14 @@ def test_a_missing_recording_is_said_with_its_command(rows, chapter):
 
 
 def test_a_live_study_is_small_recorded_and_made_once(chapter, tmp_path, monkeypatch):
-    given = studies.live_budget(chapter)
+    given = study_.live_budget(chapter.parameters)
     assert (given.papers, given.max_length, given.width, given.base_steps) == (500, 128, 64, 150)
     assert (given.train["steps"], given.train["warmup"]) == (2, 0)
     tiny = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
-    monkeypatch.setattr(studies, "live_budget", lambda chapter: tiny)
+    monkeypatch.setattr(study_, "live_budget", lambda chapter: tiny)
     base = str(hand_made_base(tmp_path / "base", tiny))
     told = ("scirepeval/fos", "scirepeval/same_author")
-    rows = studies.live_study(chapter, "main", ("Base", "MTL CLS"), range(2), bases=(base,), tasks=told, references=())
+    rows = study_.live(chapter, "main", ("Base", "MTL CLS"), range(2), bases=(base,), tasks=told, references=())
     assert {row.split for row in rows} == {"test"}  # few-shot settings are left out
     assert {row.kind for row in rows} == {"live"} and {row.chapter for row in rows} == {"scirepeval/multi_format"}
     mean = next(row for row in rows if row.encoder == "MTL CLS" and row.task == told[1])
@@ -177,5 +178,5 @@ def test_a_live_study_is_small_recorded_and_made_once(chapter, tmp_path, monkeyp
     assert kept == {row.id for row in rows}
     monkeypatch.setattr("scirep_core.training.loop.train", None)
     monkeypatch.setattr("scirep_core.bench.scoring.evaluate", None)
-    again = studies.live_study(chapter, "main", ("MTL CLS",), range(2), bases=(base,), tasks=told, references=())
+    again = study_.live(chapter, "main", ("MTL CLS",), range(2), bases=(base,), tasks=told, references=())
     assert [row.value for row in again] == [row.value for row in rows if not row.encoder.startswith("Base")]

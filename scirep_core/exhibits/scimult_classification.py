@@ -22,6 +22,7 @@ from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scimult_systems import called
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
@@ -219,7 +220,7 @@ def fine(chapter: Chapter, kinds: Kinds, added: Sequence[Result]) -> None:
     for kind, rows in kinds.items():
         found = _added(rows, kind)
         if found:
-            made = sorted(studies.record(chapter, found), key=lambda row: row.value)
+            made = sorted(study_.record(chapter, found), key=lambda row: row.value)
             low, high = made[0], made[-1]
             chapter.say(
                 f"{kind.capitalize()}: name matching changes our averages by {chapter.number(low, 1, sign=True)} "

@@ -19,6 +19,7 @@ from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits import scimult_shared as shared
 from scirep_core.exhibits.scimult_interference_print import MHA, OTHERS, VANILLA
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup
@@ -112,7 +113,7 @@ def changes(
         for table in shared.TASKS:
             row = shared.change(rows, table, line, against, of, relative=True)
             if row:
-                found[line, table] = studies.record(chapter, [row])[0]
+                found[line, table] = study_.record(chapter, [row])[0]
     return found
 
 

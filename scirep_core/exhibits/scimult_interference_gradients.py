@@ -18,10 +18,11 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from scirep_core.exhibits import cell, sign, studies
+from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.scimult_training_figure import PARTS
 from scirep_core.exhibits.scimult_training_loss import VANILLA, Trained, drawn, trained
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
 from scirep_core.training.data import TrainTask
@@ -80,7 +81,7 @@ def cosines(of: Trained, batch: int, draws: int = DRAWS) -> dict[tuple[str, str,
 
 def angles(chapter: Chapter) -> None:
     """Measure, show and draw the cosines between tasks' gradients beside those within a task; say which are settled below 0."""
-    of, size = trained(chapter), studies.live_budget(chapter).train["batch"]
+    of, size = trained(chapter), study_.live_budget(chapter.parameters).train["batch"]
     with torch.enable_grad():
         found = cosines(of, size)
     hashed = hash_of(of.tasks)

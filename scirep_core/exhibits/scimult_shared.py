@@ -15,6 +15,7 @@ from dataclasses import replace
 from scirep_core.bench import studied, study_tables
 from scirep_core.exhibits import studies
 from scirep_core.kit.store import stable_hash
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup
@@ -82,7 +83,7 @@ def live(chapter: Chapter, variants: Sequence[str] = ("SciMult Vanilla", "SciMul
     among the systems: chapters measure them themselves.
     """
     seeds = range(chapter.parameters.get("seeds", 1))
-    rows = studies.live_study(chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=ENDS)
+    rows = study_.live(chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=ENDS)
     return [*rows, *record_averages(chapter, rows, "live")]
 
 
@@ -95,7 +96,7 @@ def recorded(chapter: Chapter, name: str = "scimult") -> list[Result]:
 def record_averages(chapter: Chapter, rows: Sequence[Result], of: str) -> list[Result]:
     """Record and return the averages of all tables; `of` tells in their names those of one run from another's."""
     made = [row for table in TABLES for row in averages(rows, table)]
-    return studies.record(chapter, [replace(row, metric=f"average ({of})") for row in made])
+    return study_.record(chapter, [replace(row, metric=f"average ({of})") for row in made])
 
 
 def averages(rows: Sequence[Result], table: str) -> list[Result]:

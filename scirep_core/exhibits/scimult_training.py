@@ -28,6 +28,7 @@ from scirep_core.exhibits.scimult_training_figure import SMALL, row
 from scirep_core.exhibits.scimult_training_loss import FIELDS, ON, PER_FIELD, VANILLA
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import Printed, lookup, table
@@ -90,7 +91,7 @@ def ablation(chapter: Chapter, of: Ablation, kinds: dict[str, Sequence[Result]])
             change = shared.change(rows, exhibit, of.whole, of.less, kind)
             line += [chapter.number(one, 1) if one else "" for one in ours]
             if change:
-                gaps.setdefault(kind, {})[task] = studies.record(chapter, [change])[0]
+                gaps.setdefault(kind, {})[task] = study_.record(chapter, [change])[0]
             line.append(told(chapter, gaps.get(kind, {}).get(task)))
         body.append(line)
     names = ["published", *there]
@@ -155,7 +156,7 @@ def choices(chapter: Chapter, rows: Sequence[Result]) -> None:
                  if (row := shared.change(rows, table, line, VANILLA, f"recorded {CHOICES}"))}  # fmt: skip
         if len(found) < len(shared.TASKS):
             continue
-        changes = dict(zip(found, studies.record(chapter, list(found.values())), strict=True))
+        changes = dict(zip(found, study_.record(chapter, list(found.values())), strict=True))
         body.append([what, *(told(chapter, one) for one in changes.values())])
         chapter.say(f"{what[0].upper()}{what[1:]}: {ways(chapter, changes, 'ahead of Vanilla', 'behind')}.")
     if not body:
@@ -221,7 +222,7 @@ def pairs_in_print(chapter: Chapter) -> None:
 def settings(chapter: Chapter) -> None:
     """Show appendix C's settings (SM-C8) beside those of the live training, and the steps that follow from them."""
     said = {column: printed for (_, column), printed in lookup("SM-C8").items()}
-    given = studies.live_budget(chapter)
+    given = study_.live_budget(chapter.parameters)
     ours, steps = config(VANILLA, 0, given), steps_of(given)
     sizes = [printed for (_, column), printed in lookup("SM-TA1").items() if column == PAIRS]
     total, batch = sum(one.number for one in sizes), said["GPUs"].number * said["batch size per GPU"].number

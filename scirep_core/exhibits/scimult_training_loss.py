@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scirep_core.data.inventory import TASKS
 from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.models.model_store import load_model
-from scirep_core.exhibits import studies
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.published import lookup
@@ -100,7 +100,7 @@ class Trained(NamedTuple):
 
 def trained(chapter: Chapter) -> Trained:
     """Return the live Vanilla model, trained by now, with its sources of pairs."""
-    given = studies.live_budget(chapter)
+    given = study_.live_budget(chapter.parameters)
     made = obtain(VANILLA, 0, given, ON)[0]
     _, tasks = examples(base(ON, given), given, variant(VANILLA))
     return Trained(load_model(made.folder).model.eval(), tasks)
@@ -208,7 +208,7 @@ def _row(task: str, metric: str, value: float, n: int, hashed: str) -> Result:
 
 def sources(chapter: Chapter, of: Trained) -> None:
     """Show each source's loss with and without masking, and the floor under it, at the batch size of the live training."""
-    size, hashed, body = studies.live_budget(chapter).train["batch"], hash_of(of.tasks), []
+    size, hashed, body = study_.live_budget(chapter.parameters).train["batch"], hash_of(of.tasks), []
     made: dict[str, list[Result]] = {}
     for task in of.tasks:
         several = [scored(of, task, size, step) for step in range(BATCHES)]

@@ -25,6 +25,7 @@ from scirep_core.bench.suites import units
 from scirep_core.exhibits import sign, studies
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import Tukey
@@ -80,7 +81,7 @@ class Table:
         key = first, second, column
         if key not in self._gaps:
             row = self._printed(*key) if self.kind == "published" else self._tukey(*key)
-            self._gaps[key] = studies.record(chapter, [row])[0]
+            self._gaps[key] = study_.record(chapter, [row])[0]
         return self._gaps[key]
 
     def _printed(self, first: str, second: str, column: str) -> Result:

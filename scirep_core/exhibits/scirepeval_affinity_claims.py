@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from scirep_core.bench.studied import line, trainings
-from scirep_core.exhibits import studies
 from scirep_core.exhibits.scirepeval_affinity import (
     ALL,
     COLUMNS,
@@ -35,6 +34,7 @@ from scirep_core.exhibits.scirepeval_affinity import (
 )
 from scirep_core.exhibits.scirepeval_affinity_figure import draw, over_trainings
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic
 from scirep_core.results.published import Printed, lookup
@@ -374,4 +374,4 @@ def _with(chapter: Chapter, table: Table, column: str) -> Result:
             drawn.setdefault(row.parameters["training_seed"], {})[LINES[line(row)]] = row.value
     whole = [found for found in drawn.values() if all(run in found for run in good)]
     values = [float(np.mean([f[r] for r in inside]) - np.mean([f[r] for r in outside])) for f in whole]
-    return studies.record(chapter, [over_trainings(table.rows[0], metric, values)])[0]
+    return study_.record(chapter, [over_trainings(table.rows[0], metric, values)])[0]

@@ -25,6 +25,7 @@ from scirep_core.exhibits.counting import names_in
 from scirep_core.exhibits.scirepeval_print import ROUNDED
 from scirep_core.exhibits.studies import SPLITS, cells, difference
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
@@ -79,7 +80,7 @@ def live(chapter: Chapter) -> list[Result]:
     """Train and score what the parameters name, in this build, with floor, words alone and ceiling beside it."""
     given = chapter.parameters
     names = names_in(given["variants"])
-    return studies.live_study(
+    return study_.live(
         chapter, "main", ["Base", *(name for name in names if name != "Base")], range(given["seeds"]),
         bases=(given["base"],), references=tuple(studies.REFERENCES),
     )  # fmt: skip

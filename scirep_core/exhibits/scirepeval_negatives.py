@@ -23,7 +23,7 @@ import pandas as pd
 from scirep_core.bench import studied, study
 from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, training
 from scirep_core.encoders import lexical
-from scirep_core.exhibits import cell, sign, studies
+from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import number as count_of
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_affinity import CHAPTER
@@ -31,6 +31,7 @@ from scirep_core.exhibits.scirepeval_affinity_figure import over_trainings
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic, provenance, recorded
 from scirep_core.results.published import lookup
@@ -75,7 +76,7 @@ class Graph:
 
 def graph(chapter: Chapter) -> Graph:
     """Return the citations of the embedded literature's training triplets, and the papers' fields."""
-    where = root(studies.live_budget(chapter))
+    where = root(study_.live_budget(chapter.parameters))
     papers, cites, given = dict[str, Paper](), dict[str, list[str]](), list[tuple[str, str, str]]()
     for row in training(CITES, where):
         assert isinstance(row, PaperTriple)
@@ -312,7 +313,7 @@ def train_bases(chapter: Chapter) -> list[Result]:
         return []
     rows = list[Result]()
     for seed in range(chapter.parameters["seeds"]):
-        given = replace(studies.live_budget(chapter), base_seed=seed)
+        given = replace(study_.live_budget(chapter.parameters), base_seed=seed)
         bases = (*WAYS, *([UNTRAINED] if seed == 0 else []))
         found = study.run(
             "bases", given, [0], changes={"variants": ("Base",), "bases": bases, "tasks": COMPARED, "split": "test"},
@@ -324,7 +325,7 @@ def train_bases(chapter: Chapter) -> list[Result]:
             ]
             rows += [_named(row, base, seed) for row in (*mine, _mean_of(mine))]
     rows = [replace(row, by_query={}, replicates=None) for row in rows]
-    return studies.record(chapter, [*rows, *studied.over_seeds(rows), *_gaps(rows)])
+    return study_.record(chapter, [*rows, *studied.over_seeds(rows), *_gaps(rows)])
 
 
 def _named(row: Result, base: str, seed: int) -> Result:

@@ -27,6 +27,7 @@ from scirep_core.exhibits import cell, sign, studies
 from scirep_core.exhibits.counting import title
 from scirep_core.exhibits.scirepeval_affinity import COLUMNS, MEANS, SUBSET_OF, called, column_of, references
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter, progress
 from scirep_core.results import Result, arithmetic
 from scirep_core.results.comparison import paired_bootstrap
@@ -149,7 +150,7 @@ def train_one(chapter: Chapter) -> list[Result]:
 
     Tasks whose own code was not trained are scored under the trained one too.
     """
-    chosen, given = chapter.parameters["format"], studies.live_budget(chapter)
+    chosen, given = chapter.parameters["format"], study_.live_budget(chapter.parameters)
     tasks, failed = load_tasks(TABLE_3, "embedded", given.papers, given.data_seed)
     for error in failed.values():
         raise error
@@ -176,7 +177,7 @@ def trained(chosen: str) -> set[str]:
 
 def _scores(chapter: Chapter, system: System | str, tasks: Sequence[Task]) -> list[Result]:
     """Return the main number of each task, on the full data alone."""
-    given, protocol = studies.live_budget(chapter), chapter.parameters["protocol"]
+    given, protocol = study_.live_budget(chapter.parameters), chapter.parameters["protocol"]
     done = scoring.attempt(tasks, system, papers=given.papers, data_seed=given.data_seed,
                              question=Question(protocol, split="test"))  # fmt: skip
     for error in done.failed.values():
@@ -214,7 +215,7 @@ def show_one(chapter: Chapter, rows: Sequence[Result]) -> None:
         line.append(chapter.number(plain[studies.CEILING, task], 1))
         body.append(line)
     header = ["Task", "floor", "TF-IDF", "base", f"{own} alone", "change", f"as {own}", "change", "ceiling"]
-    given = studies.live_budget(chapter)
+    given = study_.live_budget(chapter.parameters)
     caption = (
         f"Live: one training on {own} alone, {given.train['steps']} steps, {given.papers:,} invented papers, width {given.width}; "
         f"full training sets of probes. First change: {own} alone minus base; as {own}: tasks of untrained formats read under "

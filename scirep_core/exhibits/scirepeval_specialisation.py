@@ -25,6 +25,7 @@ from scirep_core.exhibits.scirepeval_codes_figure import Panel, show
 from scirep_core.exhibits.scirepeval_codes_print import marked, task_label
 from scirep_core.kit.formats import FORMATS
 from scirep_core.page import report
+from scirep_core.page import study as study_
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.training.variants import variant as variant_of
@@ -70,8 +71,8 @@ def runs(chapter: Chapter, variants: str, seeds: int) -> list[Kind]:
     names = names_in(variants)
     if names:
         # floor and ceiling of fields of study cost more than the trainings: their probes do not converge
-        ends = studies.live_study(chapter, STUDY, (), [0], tasks=TABLE_3[1:], references=LIVE_REFERENCES)
-        live = studies.live_study(chapter, STUDY, names, range(seeds))
+        ends = study_.live(chapter, STUDY, (), [0], tasks=TABLE_3[1:], references=LIVE_REFERENCES)
+        live = study_.live(chapter, STUDY, names, range(seeds))
         found.append(kind(chapter, "live", [*live, *ends], {}))
     return found
 
@@ -84,7 +85,7 @@ def kind(
     means = studied.over_seeds(units)
     plain = [row for row in means if row.split != UNIT]
     of_settings = [replace(row, metric=f"{row.metric}, {name}") for row in means if row.split == UNIT]
-    shown = [*plain, *studies.record(chapter, of_settings)]
+    shown = [*plain, *study_.record(chapter, of_settings)]
     cells = {(row.parameters["variant"], row.task, row.parameters["code"]): row for row in shown}
     alone: dict[tuple[str, str], tuple[float, ...]] = {}
     for row in units:  # floor and ceiling, and variants with one vector
@@ -393,4 +394,4 @@ def models(chapter: Chapter, variants: str) -> dict[str, str]:
     of_formats = [
         name for name in names if variant_of(name).kind and variant_of(name).many and not variant_of(name).codes
     ]
-    return {name: obtain(name, 0, studies.live_budget(chapter))[0].encoder for name in of_formats}
+    return {name: obtain(name, 0, study_.live_budget(chapter.parameters))[0].encoder for name in of_formats}

@@ -13,13 +13,8 @@ ceiling close the table and take no part in either.
 from __future__ import annotations
 
 import html
-import os
 import re
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -28,14 +23,12 @@ from scirep_core.bench import studied, study
 from scirep_core.bench.studied import Line
 from scirep_core.exhibits import sign
 from scirep_core.exhibits.counting import colour_of
-from scirep_core.kit.store import write_text
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.study import record
 from scirep_core.results import Result, provenance
 from scirep_core.results.comparison import Tukey
 from scirep_core.results.published import Printed
-from scirep_core.training.loop import Told
-from scirep_core.training.variants import Budget, budget
 
 FLOOR, LEXICAL, CEILING = "random", "tfidf", "oracle"
 REFERENCES = {LEXICAL: "TF-IDF", FLOOR: "floor: random vectors", CEILING: "ceiling: oracle"}
@@ -53,7 +46,7 @@ ColumnOf = Callable[[Result], str | None]
 
 
 def recorded_study(name: str) -> list[Result]:
-    """Return our committed run of a study, trainings and means; [] if none is recorded."""
+    """Return our committed run of a study of its own source, trainings and means; [] if none is recorded."""
     return studied.read(study.results_file(name))
 
 
@@ -64,85 +57,6 @@ def say_unrecorded(chapter: Chapter, name: str, rows: Sequence[Result]) -> None:
             f"The study <code>{html.escape(name)}</code> is not recorded yet, so its numbers are missing here: "
             f"<code>scirep study {html.escape(name)}</code> trains, scores and records it."
         )
-
-
-def live_budget(chapter: Chapter) -> Budget:
-    """Return what a live training may take: small enough for four chapters in a few minutes of one core.
-
-    `papers`, `steps` and `seed` (of the literature) are the chapter's parameters, where it has them.
-    """
-    given = chapter.parameters
-    steps = given.get("steps", 100)
-    return budget("small", papers=given.get("papers", 1000), data_seed=given.get("seed", 0), max_length=128, base_steps=150,
-                  width=64, train={"steps": steps, "warmup": min(20, steps // 5)})  # fmt: skip
-
-
-def live_study(
-    chapter: Chapter, name: str, variants: Sequence[str], seeds: Sequence[int] = (0, 1), **changes: Any
-) -> list[Result]:
-    """Train and score a small version of a study in this build; record and return its rows, means over trainings too.
-
-    What is in SCIREP_HOME already is not trained or scored again. Few-shot settings, which take longer than everything else,
-    are left out, and so are the three units of the average that need them, unless `split=None`.
-
-    Args:
-        seeds: of the trainings.
-        changes: further fields of the study: bases, tasks, codes, references, widths.
-
-    Raises ConfigError for an unknown variant, base or task; ScirepError where a cell failed.
-    """
-    teller, out = _Teller(name), chapter.folder / f"study-{name}.jsonl"
-    out.unlink(missing_ok=True)  # of an earlier run, perhaps of other variants
-    rows = study.run(
-        name, live_budget(chapter), seeds, changes={"variants": tuple(variants), "split": "test", **changes}, keep_vectors=True,
-        protocol=chapter.parameters.get("protocol", "paper"), out=out,
-        say=teller.say, watch=teller.watch, progress=teller.progress,
-    )  # fmt: skip
-    return record(chapter, [_with_spread(replace(row, replicates=None)) for row in rows])
-
-
-def record(chapter: Chapter, rows: Sequence[Result]) -> list[Result]:
-    """Record rows of a study as the chapter's; return them with what they know of their trainings beside its parameters.
-
-    Steps are those of the line itself: a base as it is has none, whatever the chapter's parameter.
-    """
-    stamped = chapter.record(rows)
-    given = {key: value for key, value in chapter.parameters.items() if key != "steps"}
-    return [replace(new, parameters={**given, **old.parameters}) for new, old in zip(stamped, rows, strict=True)]
-
-
-def _with_spread(row: Result) -> Result:
-    """Return a mean with its standard deviation in the note, which is kept with the row."""
-    sd = row.parameters.get("sd")
-    return row if sd is None else replace(row, note=f"{row.note}, sd {sd:.3g}")
-
-
-class _Teller:
-    """Tells how a live study goes on: to the file the runner watches, else to stderr, twice a second at most."""
-
-    def __init__(self, name: str) -> None:
-        self.begun, self.last, self.what, self.name = time.perf_counter(), 0.0, name, name
-
-    def say(self, line: str) -> None:
-        self.what = line
-        self._tell(line, True)
-
-    def watch(self, told: Told) -> None:
-        self._tell(f"{self.what.partition(': ')[0]}: step {told.step} of {told.steps}")
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        self._tell(f"{self.what}, {what} {done} of {total}" if what else self.what)
-
-    def _tell(self, line: str, at_once: bool = False) -> None:
-        now = time.perf_counter()
-        if not at_once and now - self.last < 0.5:
-            return
-        self.last = now
-        line, watched = f"study {self.name}: {line}, {now - self.begun:.0f} s", os.environ.get("SCIREP_PROGRESS")
-        if watched:
-            write_text(Path(watched), line)
-        elif at_once:
-            print(line, file=sys.stderr, flush=True)
 
 
 def facts(rows: Sequence[Result]) -> str:

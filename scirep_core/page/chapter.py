@@ -29,7 +29,7 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import NumericError
 from scirep_core.kit.store import home, sha256_bytes, write_bytes, write_json, write_text
-from scirep_core.page import blocks
+from scirep_core.page import blocks, study
 from scirep_core.page import claims as claims_
 from scirep_core.page import parameters as parameters_
 from scirep_core.page.report import svg
@@ -132,11 +132,16 @@ class Chapter:
 
     def exhibit(
         self, exhibits: str | Sequence[str], rows: Iterable[Result], line: Of = "encoder", column: Of = "metric",
-        printed: tuple[Of, Of] = ("row", "column"), **where: Any,
+        printed: tuple[Of, Of] = ("row", "column"), studies: Sequence[str] = (), **where: Any,
     ) -> Exhibit:  # fmt: skip
-        """Return the cells of printed exhibits (by id, "" for none), of these rows and of our recorded run of this chapter."""
+        """Return the cells of printed exhibits (by id, "" for none), of these rows and of our recorded run of this chapter.
+
+        Args:
+            studies: whose recorded lines are shown too, of every source they are recorded of.
+        """
         names = [name for name in ([exhibits] if isinstance(exhibits, str) else exhibits) if name]
-        return Exhibit.of(rows, recorded(self.name, "*"), names, line, column, printed, **where)
+        kept = [*recorded(self.name, "*"), *study.lines(row for name in studies for row in study.recorded(name))]
+        return Exhibit.of(rows, kept, names, line, column, printed, **where)
 
     table, forest, compare, means, answer = blocks.table, blocks.forest, blocks.compare, blocks.means, blocks.answer
     claims = claims_.claims
