@@ -73,6 +73,6 @@ def test_the_printed_differences_point_where_the_paper_underlines_and_follow_the
 def test_an_exhibit_has_a_studys_recorded_lines_by_what_papers_they_are_of(tmp_path: Path):
     chapter = Shown("scirepeval/multi_format", {"papers": 500}, tmp_path)
     shown = chapter.exhibit("V2-T2", [], studies=("main",), column="split", metric="average")
-    assert list(shown.open)[0] == PRINTED and any(name.startswith(INVENTED) for name in shown.folded)
+    assert next(iter(shown.open)) == PRINTED and any(name.startswith(INVENTED) for name in shown.folded)
     assert all("seed" not in name for name, _ in shown.folded[next(iter(shown.folded))])
     assert study.recorded("a study of nobody") == []
