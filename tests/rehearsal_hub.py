@@ -6,6 +6,7 @@ are. What it serves:
 
     huggingface.co/datasets/allenai/...          SciRepEval's texts and labels, in as many shards as the manifests list
     takelab.fer.hr, ...amazonaws.com             MDCR and S2AND
+    raw.githubusercontent.com                    the small real samples, as they are in SCIREP_DATA_MIRROR
     huggingface.co/<organisation>/<model>        tiny BERTs, an MPNet and adapters; pickled where the hub has pickles
 """
 
@@ -27,7 +28,7 @@ from urllib.parse import urlsplit
 import tiny_models
 
 from scirep_core.data import sources
-from scirep_core.data.manifests import load_manifest
+from scirep_core.data.manifests import list_manifests, load_manifest, mirrored
 from scirep_core.encoders import ENCODERS
 
 CERTIFICATE = Path(__file__).with_suffix(".pem")
@@ -52,6 +53,10 @@ def write(folder: Path, papers: int, seed: int = 0) -> dict[str, Path]:
             path = emitted / name / validation.get(file.path, file.path)
             assert path.is_file(), f"{name}: nothing is invented for {file.path}"
             files[manifest.url_of(file).removeprefix("https://")] = path
+    for manifest in map(load_manifest, list_manifests()):
+        mirror = mirrored(manifest)
+        if manifest.url.startswith("https://raw.githubusercontent.com/") and mirror is not None:
+            files |= {manifest.url_of(file).removeprefix("https://"): mirror / file.path for file in manifest.files}
     for repository, made in _models(folder / "models").items():
         files |= {
             f"huggingface.co/{repository}/resolve/{COMMIT}/{path.relative_to(made).as_posix()}": path

@@ -110,6 +110,28 @@ def test_run_gives_notebook_data_and_rows(places: Places, tmp_path: Path, monkey
     )
 
 
+def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SCIREP_DATA_MIRROR", raising=False)
+    (places.root / "data_manifests/neighbours_sample.yaml").write_text("name: neighbours_sample\n")
+    notebook(places, "csfcube/a", ROWS, needs=["neighbours_sample"])
+    said: list[str] = []
+    assert run(Path("csfcube/a"), progress=said.append, places=places, get=True).ok
+    assert said[0].startswith("neighbours_sample cannot be downloaded") and said[0].endswith(
+        "goes on without it where it can"
+    )
+    monkeypatch.setattr("scirep_core.book.runner.fetch", _no_connection)
+    notebook(places, "csfcube/a", ROWS, needs=["csfcube"])
+    with pytest.raises(ConfigError, match="no connection"):
+        run(Path("csfcube/a"), progress=said.append, places=places, get=True)
+
+
+def _no_connection(*_: object, **__: object) -> None:
+    raise ConfigError("no connection")
+
+
 def test_plain_papermill_runs_the_same_notebook(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ from scirep_core.book.runcache import (
     values,
     why,
 )
-from scirep_core.data.manifests import fetch
+from scirep_core.data.manifests import fetch, load_manifest
 from scirep_core.data.sources import scored_parts
 from scirep_core.kit import errors
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError, nearest
@@ -111,7 +111,12 @@ def run(
     chapter = read_chapter(_locate(notebook, places))
     resolved = resolve(chapter.declared, parameters or {}, chapter.name)
     for collection, parts in scored_parts(chapter.about.get("needs", ())).items() if get else ():
-        fetch(collection, say, parts=parts)
+        try:
+            fetch(collection, say, parts=parts)
+        except ConfigError as error:
+            if not load_manifest(collection).gated:
+                raise
+            say(f"{error}. {chapter.name} goes on without it where it can")
     job = _Job(chapter, resolved, components(chapter, resolved, OWN, places), "", Path.cwd())
     if out is not None and out.resolve() == chapter.path.resolve():
         raise ConfigError(f"{out}: is the notebook itself. Give the executed copy another name")
