@@ -8,6 +8,10 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")  # a busy machine is no failure
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 

@@ -15,8 +15,8 @@ from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.text import Recipe
 from scirep_core.evaluators.changed import example, texts
-from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.kit.records import Paper
+from scirep_core.page.papers.neighbours import Subject
 from scirep_core.results import Result
 from scirep_core.results.published import Printed
 

@@ -21,10 +21,10 @@ from test_altered import task
 from test_changed_texts import Letters
 
 from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
-from scirep_core.exhibits import neighbours_perturbations_explorer as exploring
-from scirep_core.exhibits.neighbours_shared import Subject
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
+from scirep_core.page.papers import neighbours_explorer as exploring
+from scirep_core.page.papers.neighbours import Subject
 from scirep_core.page.widgets.common import encode
 from scirep_core.page.widgets.perturbations import (
     CODES,

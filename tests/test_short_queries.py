@@ -16,9 +16,9 @@ from scirep_core.encoders import SENTENCES
 from scirep_core.evaluators import neighbours
 from scirep_core.evaluators.short import Texts, phrases, self_retrieval, separation
 from scirep_core.evaluators.short.self_retrieval import MRR, ONE, SCALED, T100, TWO
-from scirep_core.exhibits.neighbours_shared import noise_of_shares
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.records import Paper
+from scirep_core.page.papers.neighbours import noise_of_shares
 from scirep_core.results import Result
 
 N, DIM = 60, 12

@@ -11,7 +11,7 @@ from scirep_core.data.perturbations.altered import Made, alter
 from scirep_core.data.perturbations.changes import Text
 from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.evaluators.changed import tools as tools_
-from scirep_core.exhibits.neighbours_shared import Subject
+from scirep_core.page.papers.neighbours import Subject
 
 
 def tools(tags: dict[str, str], phrases: list[str], antonyms: dict[str, str], end: str = ".") -> Tools:

@@ -264,8 +264,8 @@ def own_paper() -> Panel:
 
 def perturbations() -> Panel:
     """The perturbation explorer: other encoders, collections and papers; and in it the reader's own text, changed 32 ways."""
-    from scirep_core.exhibits import neighbours_perturbations_explorer, neighbours_shared
     from scirep_core.kit.errors import ConfigError
+    from scirep_core.page.papers import neighbours, neighbours_explorer
     from scirep_core.page.widgets import PerturbationExplorer
 
     def make(collection: str, encoders: Sequence[str], papers: int, seed: int) -> PerturbationExplorer:
@@ -273,12 +273,12 @@ def perturbations() -> Panel:
             raise ConfigError("encoders: choose at least one")
         chapter = _chapter("neighbours/perturbations", data="embedded", papers=papers, collections=collection,
                            encoders=",".join(encoders), queries=10, tools="auto", seed=seed)  # fmt: skip
-        made = neighbours_perturbations_explorer.explore(chapter, neighbours_shared.subjects(chapter)[1])
+        made = neighbours_explorer.explore(chapter, neighbours.subjects(chapter)[1])
         if made is None:
             raise ConfigError(f"{collection}: no papers of it among {papers}; choose a larger literature")
         return made
 
-    names = [name.partition("/")[2] for name in neighbours_shared.COLLECTIONS]
+    names = [name.partition("/")[2] for name in neighbours.COLLECTIONS]
     return Panel(
         make,
         collection=ipywidgets.Dropdown(options=names, value="acl_anth", description="collection"),

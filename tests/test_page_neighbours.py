@@ -12,8 +12,9 @@ from scirep_core.data.task import Collection, Task
 from scirep_core.evaluators import neighbourhoods, perturbed
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
-from scirep_core.exhibits import neighbours_views as views
+from scirep_core.page.papers import neighbours
 from scirep_core.page.parameters import check
+from scirep_core.page.rows import way
 from scirep_core.results import Result
 from scirep_core.results.differences import against_of
 
@@ -33,22 +34,22 @@ def test_a_difference_is_paired_draw_by_draw(shift, side):
     own = np.random.default_rng(1).normal(0, 1, 1000)
     first = row("nn1_ret", "A", 50.0, replicates=(50 + noise).astype(np.float32))
     second = row("nn1_ret", "B", 50.0 - shift, replicates=(50 - shift + noise + own).astype(np.float32))
-    found = views.difference(first, second, "B", split="A - B")[0]
+    found = neighbours.difference(first, second, "B", split="A - B")[0]
     assert found.value == shift and found.split == "A - B" and found.metric == "difference of nn1_ret"
     assert found.low is not None and found.high is not None
-    assert views.settled(found) == side
+    assert way(found) == side
     assert found.high - found.low < 5  # the shared noise of 40 points is gone
-    assert views.difference(replace(first, replicates=None), second, "B") == []
+    assert neighbours.difference(replace(first, replicates=None), second, "B") == []
 
 
 def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
-    whole = views.edged(row("nn1_ret", "LL-HS", 100.0, 100.0, 100.0, n=300), 60)
+    whole = neighbours.edged(row("nn1_ret", "LL-HS", 100.0, 100.0, 100.0, n=300), 60)
     assert whole.high == 100 and whole.low == pytest.approx(100 * 0.025 ** (1 / 60))
     assert (whole.low / 100) ** 60 == pytest.approx(0.025)
-    none = views.edged(row("aop@10", "TDelNN", 0.0, 0.0, 0.0, n=40), 60)
+    none = neighbours.edged(row("aop@10", "TDelNN", 0.0, 0.0, 0.0, n=40), 60)
     assert none.low == 0 and none.high == pytest.approx(100 - 100 * 0.025 ** (1 / 40))
     for kept in (row("nn1_ret", "A", 100.0, 98.0, 100.0), row("difference of nn1_ret", "A - B", 0.0, 0.0, 0.0)):
-        assert views.edged(kept, 60) == kept
+        assert neighbours.edged(kept, 60) == kept
 
 
 def test_skewness_is_that_of_all_pairs_whatever_the_blocks(monkeypatch):
@@ -78,7 +79,7 @@ def test_a_category_of_similarities_has_an_interval_of_the_papers_its_codes_shar
     one, both = found["inter_mean", "T_ARot"], found["inter_mean", "LL-PS"]
     assert one.low is not None and one.high is not None and both.low is not None and both.high is not None
     assert both.high - both.low == pytest.approx(one.high - one.low, rel=0.15)  # two nearly equal codes: no narrower
-    apart = views.difference(one, found["inter_mean", "T_AShuff"], "T_AShuff")[0]
+    apart = neighbours.difference(one, found["inter_mean", "T_AShuff"], "T_AShuff")[0]
     assert apart.high is not None and apart.low is not None
     assert apart.high - apart.low < 0.1 * (one.high - one.low)  # paired
 

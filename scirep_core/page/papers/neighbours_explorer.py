@@ -23,9 +23,9 @@ from scirep_core.encoders import Encoder
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.changed.tools import drawn
 from scirep_core.evaluators.rows import unit
-from scirep_core.exhibits.neighbours_shared import FORMAT, Subject, encoders, named
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.papers.neighbours import FORMAT, Subject, encoders, named
 from scirep_core.page.widgets.common import View, clip
 from scirep_core.page.widgets.perturbations import (
     CODES,

@@ -4,13 +4,21 @@ A chapter alters `queries` papers of each collection, drawn, and compares them w
 as the paper does. Encoders are named; two need no weights: `lsa` and `characters`, latent dimensions fitted to the
 collection's own titles and abstracts (`encoders/latent.py`). All chapters of one build share texts and vectors through the
 stores under SCIREP_HOME.
+
+    difference   of two rows of one collection, seed and evaluator: their bootstrap values draw the same papers, so the
+                 difference has an interval of its own
+    all of n     where every one of n papers is found (or none), resampling says nothing; the bound is then the exact one,
+                 0.025^(1/n), below which so clean a result has a chance of less than 2.5 %
+
+A row's split is a code, a category, or `A - B`; its encoder a name, or `A - B`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import cast
 
 import numpy as np
@@ -27,14 +35,15 @@ from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
-from scirep_core.exhibits.counting import Gathered, gather
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
+from scirep_core.page.counting import Gathered, gather
 from scirep_core.page.names import NAMES
 from scirep_core.page.rows import Exhibit
-from scirep_core.results import Result
+from scirep_core.results import Result, provenance
+from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import lookup
 
 MODELS = ("SciBERT", "SPECTER", "OAG-BERT")
@@ -58,6 +67,14 @@ BY_CODE = {
     if change.category == category
 }
 """Codes by category, in words with their name: the lines of a table of all changes."""
+
+
+EXACT = "all alike: exact bound"
+THIRDS = ("T_ADelQ1", "T_ADelQ2", "T_ADelQ3")
+SPACE, AS_WRITTEN = "T_A_WS", ", literal"
+"""White space, and what follows a code in a split where it is the public code's own reading."""
+SHARES = ("nn1_ret", "nn10_ret", "aop@")
+"""Metrics that are percentages of papers, or means of such."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +221,73 @@ def signed(rows: Sequence[Result], encoder: Encoder) -> list[Result]:
     return [replace(row, encoder=encoder.name, fingerprint=encoder.fingerprint) for row in rows]
 
 
-def say_tools(chapter: Chapter, found: Sequence[Subject]) -> None:
-    """Say who finds sentences, tags, phrases and antonyms, and how many papers are altered."""
-    for subject in found[:1]:
-        chapter.say(subject.made.tools.say())
-    drawn = [
-        f"{len(subject.chosen):,} of {len(subject.ids):,} papers of {subject.task.name.partition('/')[2]}"
-        for subject in found
+# ---- rows of every encoder ---------------------------------------------------------------------------------------------
+
+
+def measure(
+    chapter: Chapter, found: Sequence[Subject], of: Callable[[Subject, Encoder], Iterable[Result]], across: Sequence[str]
+) -> list[Result]:  # fmt: skip
+    """Record the rows of every encoder on every collection, and the differences of encoders by category.
+
+    Args:
+        of: rows of one encoder; they need not name it.
+        across: metrics compared between encoders.
+    """
+    rows: list[Result] = []
+    for subject in found:
+        by_encoder = {}
+        for encoder in encoders(chapter, subject):
+            own = [edged(row, len(subject.chosen)) for row in of(subject, encoder)]
+            by_encoder[encoder.name] = signed(own, encoder)
+        rows += [row for own in by_encoder.values() for row in own]
+        for first, second in permutations(by_encoder, 2):
+            theirs = {(r.metric, r.split): r for r in by_encoder[second]}
+            for row in by_encoder[first]:
+                if row.metric in across and row.split in CATEGORIES and (row.metric, row.split) in theirs:
+                    pair = versus(first, second)
+                    rows += difference(row, theirs[row.metric, row.split], second, encoder=pair)
+    return [replace(row, replicates=None) for row in chapter.record(rows)]
+
+
+def difference(
+    first: Result, second: Result, against: str, metric: str = "", split: str = "", encoder: str = ""
+) -> list[Result]:
+    """Return first minus second as a row with the interval of the paired draws; none where a side has no draws.
+
+    `against` is what the second is called.
+
+    Both must be of one collection, one seed and the same altered papers: `measure` sees to that.
+    """
+    if first.replicates is None or second.replicates is None or len(first.replicates) != len(second.replicates):
+        return []
+    drawn = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return [
+        Result(
+            first.task, split or first.split, difference_of(metric or first.metric), first.protocol, first.value - second.value,
+            min(first.n, second.n), encoder=encoder, against=against, low=float(low), high=float(high), source=first.source,
+            data_hash=first.data_hash, similarity=first.similarity, pool=first.pool, coverage=first.coverage, seed=first.seed,
+            provenance=provenance(), note="paired: both sides draw the same papers",
+        )
+    ]  # fmt: skip
+
+
+def differences(rows: Sequence[Result], metric: str, pairs: Iterable[tuple[str, str]]) -> list[Result]:
+    """Return the differences between codes or categories of one encoder that are there, with split `A - B`."""
+    by_split = {row.split: row for row in rows if row.metric == metric}
+    return [
+        row
+        for a, b in pairs
+        if a in by_split and b in by_split
+        for row in difference(by_split[a], by_split[b], b, split=versus(a, b))
     ]
-    if drawn:
-        chapter.say(f"Altered: {'; '.join(drawn)}; compared with all papers of the collection.")
+
+
+def edged(row: Result, papers: int) -> Result:
+    """Return a share of 0 or 100 % with the exact bound instead of an interval without width."""
+    alike = row.metric.startswith(SHARES) and row.value in (0.0, 100.0) and row.low == row.high
+    if not alike:
+        return row
+    slack = 100 * (1 - 0.025 ** (1 / max(1, min(row.n, papers))))
+    low, high = (100.0 - slack, 100.0) if row.value else (0.0, slack)
+    return replace(row, low=low, high=high, note="; ".join(part for part in (row.note, EXACT) if part))

@@ -1,0 +1,1 @@
+"""What several chapters of one paper share, a module a paper."""
