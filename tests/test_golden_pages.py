@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_studies as small
 
 from scirep_core import results
 from scirep_core.data import load_task
@@ -39,6 +40,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scirepeval/tasks": {"papers": 400},
     "scirepeval/efficiency": {"papers": 300, "batch": 2, "repeats": 1},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
+    "scirepeval/multi_format": {"papers": 300},
     "scimult/tasks": {"papers": 400},
     "scimult/search": {"papers": 300},
     "scirepeval/your_encoder": {"papers": 300, "encoder": "tfidf", "tasks": "scirepeval/relish"},
@@ -104,6 +106,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
         monkeypatch.setattr("scirep_core.exhibits.scimult_shared.live", lambda chapter: [])  # trains minutes; is folded
+        monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
         names: dict[str, Any] = {"__name__": "__main__"}
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
@@ -133,7 +136,7 @@ def reprint(monkeypatch: pytest.MonkeyPatch, **changes: dict[tuple[str, str], st
         new = changes.get(exhibit.replace("-", "_"), {})
         return {key: one._replace(value=new.get(key, one.value)) for key, one in before(exhibit).items()}
 
-    for module in ("results.published", "page.blocks", "page.rows", "page.claims"):
+    for module in ("results.published", "page.blocks", "page.rows", "page.claims", "page.study"):
         monkeypatch.setattr(f"scirep_core.{module}.lookup", lookup)
 
 
@@ -435,6 +438,39 @@ def test_a_first_place_is_clear_where_its_paired_difference_is_above_0(page, mon
     assert ", sample, +2.0 points (95 % interval 1.0 to 3.0)" in real
     assert "The first system leads significantly in 2 of 5 rankings of real papers" in lines
     assert any("is first of our 9 systems, and the intervals of 8 others overlap its own" in line for line in lines)
+
+
+def trained(monkeypatch: pytest.MonkeyPatch, name: str, rows: list[Result]) -> None:
+    """Record trainings of a study on the open literature."""
+    from scirep_core.page import study
+
+    before = study.recorded
+    opened = [replace(row, source="open", task=row.task.replace("scirepeval", "open")) for row in rows]
+    monkeypatch.setattr(study, "recorded", lambda one, source="": (
+        (opened if source in ("", "open") else []) + ([] if source == "open" else before(one, source))
+        if one == name else before(one, source)))  # fmt: skip
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_several_vectors_are_said_as_the_print_and_the_trainings_on_real_papers_have_them(
+    seeds, page, monkeypatch
+) -> None:
+    name = "scirepeval/multi_format"
+    reprint(monkeypatch, V2_C4={("several embeddings over MTL CLS", "points, least"): "0.9"},
+            V2_T2={("SPECTER2 Fusion", "Average"): "69.0"})  # fmt: skip
+    centres = {"Base": 49.0, "MTL CLS": 50.0, "MTL CTRL": 53.0, "Adapters": 50.0}
+    trained(monkeypatch, "main", small.made("main", small.scattered(centres), range(seeds), variants=tuple(centres)))
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "outside the range: Fusion (0.0 )" in paper and paper.endswith("by that much: does not hold proof")
+    (title,) = [
+        line for line in lines if line.startswith("In print, MTL CTRL, Adapters and PALs are significantly ahead")
+    ]
+    assert "MTL CTRL +3." in real or "MTL CTRL +2." in real
+    assert ("One training each, so no test" in real) == (seeds == 1) and ("95 % interval" in real) == (seeds == 3)
+    assert title.endswith("on public papers 1 of 2 are" if seeds == 3 else "2 score higher")
+    assert real.endswith("several above one: open proof")
+    assert any("Each way" in line for line in lines) and not any("Not answered yet" in line for line in lines)
 
 
 @pytest.mark.parametrize("exclude_self", [False, True])
