@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from blank_page import Page
 
 from scirep_core.bench.studied import over_seeds
 from scirep_core.bench.study_tables import STUDIES, cells
 from scirep_core.data.task import Pooled, Task
 from scirep_core.encoders.trunk_encoder import TrunkEncoder
-from scirep_core.exhibits.scimult_shared import TABLES
-from scirep_core.exhibits.scimult_training_loss import ON, VANILLA, Trained
+from scirep_core.page.scimult import TABLES
 from scirep_core.results import Result
 from scirep_core.training.variants import budget, variant
 
@@ -117,20 +115,3 @@ def told_by(sentences: Mapping[str, str], texts: Sequence[str], more: Sequence[s
     model = Conditioned(trunk, conditioning("instruction", trunk, tuple(sentences), instructions=told)).eval()
     about = About(stable_hash(told)[:16], 16, Recipe(" [SEP] "), 64, ("CLF", "PRX", "QRY"), by_task=True)
     return TrunkEncoder("small", lambda: (model, tokens), about, Settings(device="cpu"))
-
-
-@pytest.fixture(scope="module")
-def small_training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trained]:
-    """A tiny Vanilla model as it starts, with the sources of a small literature."""
-    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.trunk.bert import read_trunk
-    from scirep_core.training.models import base
-    from scirep_core.training.sets import examples
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SCIREP_HOME", str(tmp_path_factory.mktemp("home")))
-        given = budget("tiny", cap=300)
-        start = base(ON, given)
-        _, tasks = examples(start, given, variant(VANILLA))
-        trunk = read_trunk(start.folder)
-        yield Trained(Conditioned(trunk, conditioning("plain", trunk)).eval(), tasks)

@@ -26,6 +26,7 @@ from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
+from scirep_core.page import scimult
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.widgets.common import Explorer
 from scirep_core.results import Result, published, read_results
@@ -55,6 +56,8 @@ PAGES: dict[str, dict[str, Any]] = {
     "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
     "scimult/link_prediction": {"papers": 300, "data": "real", "encoders": "tfidf,bm25"},
+    "scimult/training": {"papers": 300, "steps": 2},
+    "scimult/interference": {"papers": 300, "steps": 2},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -107,6 +110,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
         monkeypatch.setattr("scirep_core.exhibits.scimult_shared.live", lambda chapter: [])  # trains minutes; is folded
         monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
+        monkeypatch.setattr("scirep_core.page.scimult.live", lambda chapter, variants=(): [])
         names: dict[str, Any] = {"__name__": "__main__"}
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
@@ -749,3 +753,67 @@ def test_links_are_found_in_the_published_files_where_they_lie(page, tmp_path) -
     assert {task for task, _ in rows} == {f"scimult/{name}" for name in ("cite", "cocite", "pmc_par", "pmc_ppr")}
     assert rows["scimult/cite", "own paper found first, %"].value == 100
     assert rows["scimult/cite", "difference of recall@20, own paper dropped, kept"].value >= 0
+
+
+def opened(name: str, value: Callable[[str, int], float], seeds: int = 3) -> Callable[..., list[Result]]:
+    """Return a reader of recorded studies in which one stands recorded on the open literature, by line and seed."""
+    from small_scimult import made
+
+    places = {
+        table: [*scimult.OPEN[table], *[None] * len(columns)]
+        for table, columns in scimult.TABLES.items()
+        if table in scimult.OPEN
+    }
+    there = {key: place for table, columns in scimult.TABLES.items() if table in places
+             for key, place in zip(columns, places[table], strict=False)}  # fmt: skip
+    rows = made(name, lambda line, column, seed: value(line, seed), range(seeds))
+    real = [replace(row, task=there[row.task, row.metric][0], metric=there[row.task, row.metric][1], source="open")
+            for row in rows if there.get((row.task, row.metric))]  # fmt: skip
+    return lambda study, source="": real if (study, source) == (name, "open") else []
+
+
+def test_training_choices_are_said_as_the_print_and_the_recorded_trainings_have_them(page, monkeypatch) -> None:
+    name = "scimult/training"
+    less = ("SciMult Vanilla without label negatives", "SciMult MHAExpert from the start")
+    reprint(monkeypatch, SM_TA4={("Classification (Coarse)", "Vanilla (w/o Hard Negative)"): "70.00"})
+    monkeypatch.setattr(
+        "scirep_core.page.study.recorded",
+        opened("scimult-choices", lambda line, seed: 50 + 0.1 * seed * (line in less) - (line in less)),
+    )
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "5 of 5 averages rise with them." in paper and paper.endswith("benefit all tasks: holds proof")
+    assert "hard negatives of labels: 5 of 5 averages rise and 0 fall significantly." in real and real.endswith(
+        "holds proof"
+    )
+    assert any("On real papers other tasks stand for a group’s" in line for line in lines)
+    assert not any("is above every variant’s in Table 4" in line for line in lines)
+    monkeypatch.setattr(
+        "scirep_core.page.study.recorded", opened("scimult-choices", lambda line, seed: 50 + (line in less), 1)
+    )
+    _, real = answers(page(name, **PAGES[name]))
+    assert "0 of 5 averages rise and 5 fall, some of one training, so without a test." in real and real.endswith(
+        "open proof"
+    )
+
+
+def test_interference_is_said_as_the_print_and_the_recorded_trainings_have_it(page, monkeypatch) -> None:
+    name, mha = "scimult/interference", "SciMult MHAExpert"
+    reprint(monkeypatch, SM_T7={("SciMult-MHAExpert", "Average"): "90.00"}, SM_T9={("Search", "Prefix"): "+9.99"})
+    monkeypatch.setattr("scirep_core.page.scimult.lookup", published.lookup)
+    reader = opened("scimult", lambda line, seed: 50 + 0.1 * seed * (line == mha) - (line == mha))
+    monkeypatch.setattr("scirep_core.page.study.recorded", reader)
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "4 of 5 averages are above Vanilla’s, but only 26 of the 41 columns" in paper
+    assert paper.endswith("above Vanilla in all averages: does not hold proof")
+    assert "above it in 0 of 5 groups of tasks of the open literature and below in 5, by intervals" in real
+    assert real.endswith("does not hold proof")
+    assert any("MHAExpert 5 of 5" in line and "Prefix 3 of 5" in line for line in lines)
+    assert any(
+        line.startswith("19 of 20 averages are plain") and "18 of 20 printed changes follow" in line for line in lines
+    )
+    reader = opened("scimult", lambda line, seed: 50 + (line == mha), 1)
+    monkeypatch.setattr("scirep_core.page.study.recorded", reader)
+    _, real = answers(page(name, **PAGES[name]))
+    assert "above it in 5 of 5" in real and "of one training, so without a test" in real and real.endswith("open proof")
