@@ -22,6 +22,7 @@ import pytest
 import small_studies as small
 
 from scirep_core import results
+from scirep_core.bench.studied import over_seeds
 from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
@@ -58,6 +59,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scimult/link_prediction": {"papers": 300, "data": "real", "encoders": "tfidf,bm25"},
     "scimult/training": {"papers": 300, "steps": 2},
     "scimult/interference": {"papers": 300, "steps": 2},
+    "scirepeval/affinity": {"papers": 300, "steps": 0},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -817,3 +819,31 @@ def test_interference_is_said_as_the_print_and_the_recorded_trainings_have_it(pa
     monkeypatch.setattr("scirep_core.page.study.recorded", reader)
     _, real = answers(page(name, **PAGES[name]))
     assert "above it in 5 of 5" in real and "of one training, so without a test" in real and real.endswith("open proof")
+def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(page, monkeypatch) -> None:
+    name = "scirepeval/affinity"
+    prints = {("PRX", "In-Train/PRX"): "60.0", ("RGN+PRX", "All/Avg"): "75.0", ("CLF", "In-Train/Avg"): "51.3"}
+    reprint(monkeypatch, V2_T11=prints)
+    rng = np.random.default_rng(0)
+    rows = [
+        Result("scirepeval", split, "average", "paper", 50 - 5 * (run != "MTL CTRL") + rng.normal(0, 0.1), 15, source="open",
+               data_hash="x", encoder=f"{run}, seed {seed}", parameters={"training_seed": seed})
+        for run in ("MTL CTRL", "MTL CTRL on PRX", "MTL CTRL on CLF") for seed in range(3)
+        for split in ("in-train/PRX", "in-train/CLF")
+    ]  # fmt: skip
+    monkeypatch.setattr("scirep_core.page.study.recorded", lambda of, source="": [*rows, *over_seeds(rows)] * (
+        (of, source) == ("affinity", "open")))  # fmt: skip
+    changed(monkeypatch, lambda row: replace(row, low=-1.0) if row.metric == "cosine, hard minus same" else row)
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "other differences are -7.0 points or better" in paper and "is that of regression + proximity, 75.0" in paper
+    assert "wrong in 9 of 11 rows" in paper and paper.endswith("does not hold proof")
+    assert "no group of tasks, behind on in-train classification and in-train proximity; no" in real
+    assert "not significantly nearer to the citing paper" in real and real.endswith("does not hold proof")
+    assert any(line.startswith("Of Table 11, 2 of 11 in-train averages follow") for line in lines)
+
+    once = [row for row in rows if row.encoder.endswith("seed 0")]
+    monkeypatch.setattr("scirep_core.page.study.recorded", lambda of, source="": [*once, *over_seeds(once)] * (
+        (of, source) == ("affinity", "open")))  # fmt: skip
+    changed(monkeypatch, lambda row: None)
+    _, real = answers(page(name, **PAGES[name]))
+    assert "a difference of single trainings has no test" in real and "no significant" not in real

@@ -218,6 +218,7 @@ def heat(
     rows: Sequence[str],
     columns: Sequence[str],
     signed: bool = False,
+    decimals: int = 0,
     **more: Any,
 ) -> None:
     """Draw a matrix as seaborn's heat map, each cell with its number: legible without colour. NaN is left empty.
@@ -229,7 +230,7 @@ def heat(
     top = float(np.nanmax(np.abs(values))) or 1.0
     ends = (SERIES[1], SERIES[0]) if signed else (LIVE,)
     sns.heatmap(
-        values, vmin=-top if signed else 0, vmax=top, cmap=_ramp(ends), annot=True, fmt=".0f", square=True, cbar=False,
+        values, vmin=-top if signed else 0, vmax=top, cmap=_ramp(ends), annot=True, fmt=f".{decimals}f", square=True, cbar=False,
         linewidths=1.5, linecolor=PAPER, xticklabels=list(columns), yticklabels=list(rows), ax=axes,
         annot_kws={"color": INK, "fontsize": 9} | more,
     )  # fmt: skip
