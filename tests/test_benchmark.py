@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from scirep_core import results
 from scirep_core.bench import given, score_cache, scoring, suites
+from scirep_core.bench.pairs import difference
 from scirep_core.bench.score_cache import Question
 from scirep_core.bench.suites import SPECS, averages, units
 from scirep_core.bench.systems import System
@@ -183,6 +184,34 @@ def test_one_row_without_draws_leaves_the_average_without_an_interval():
     assert (found["all"].low, found["PRX"].low, found["PRX"].replicates) == (None, None, None)
     assert "no interval" in found["all"].note
     assert found["in-train"].low is not None
+
+
+def test_rows_of_units_are_means_over_settings_draw_by_draw():
+    rows = with_draws(rows_of("v2", lambda unit, i: 40.0 + 10 * i))
+    found = suites.unit_rows(rows)
+    assert set(found) == {unit.name for unit in units("v2")}
+    drsm = [row for row in rows if row.task == "scirepeval/drsm"]
+    unit = found["scirepeval/drsm"]
+    assert (unit.split, unit.value, unit.note) == (suites.UNIT, 50.0, "mean of test, 64-shot, 24-shot")
+    assert np.allclose(unit.replicates, np.mean([row.replicates for row in drsm], axis=0), atol=1e-4)
+    assert unit.low == pytest.approx(np.quantile(unit.replicates, 0.025), abs=1e-4)
+    assert found["scirepeval/relish"] in rows  # one setting: the row itself
+    assert "scirepeval/drsm" not in suites.unit_rows([row for row in rows if row.split != "24-shot"])
+    bare = suites.mean_row([drsm[0], replace(drsm[1], replicates=None)], "t", "s", "m", "")
+    assert (bare.value, bare.low, bare.replicates) == (45.0, None, None)
+
+
+def test_a_difference_is_paired_and_says_what_it_is_of():
+    row = with_draws(rows_of("v2", lambda unit, i: 50.0))[0]
+    other = replace(row, encoder="f", value=row.value - 2, replicates=row.replicates - 2)
+    (gap,) = difference(row, other)
+    assert (gap.encoder, gap.against, gap.metric) == ("e - f", "f", f"difference of {row.metric}")
+    assert (gap.value, gap.low, gap.high) == pytest.approx((2, 2, 2), abs=1e-3)
+    (named,) = difference(row, other, "map, sound and paper", "e", "paper")
+    assert (named.encoder, named.against, named.metric) == ("e", "paper", "difference of map, sound and paper")
+    assert not list(difference(row, replace(other, replicates=None)))
+    average = replace(row, metric="average", by_query={"one": 1.0})
+    assert not list(difference(average, replace(average, encoder="f", by_query={"two": 1.0})))  # of other units
 
 
 def test_two_systems_averages_are_compared_draw_by_draw():

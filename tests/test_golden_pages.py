@@ -40,6 +40,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/collection": {"papers": 300},
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/tasks": {"papers": 400},
+    "scirepeval/baselines": {"papers": 300, "encoders": "bm25"},
     "scirepeval/efficiency": {"papers": 300, "batch": 2, "repeats": 1},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "scirepeval/multi_format": {"papers": 300},
@@ -847,3 +848,35 @@ def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(page, m
     changed(monkeypatch, lambda row: None)
     _, real = answers(page(name, **PAGES[name]))
     assert "a difference of single trainings has no test" in real and "no significant" not in real
+def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkeypatch) -> None:
+    name = "scirepeval/baselines"
+    reprint(monkeypatch, V2_T2={("SPECTER", "Average"): "66.0", ("MPNet", "In-Train"): "52.0"},
+            V2_C8={("SPECTER2 Base", "papers of which titles alone are read, percent"): "7"})  # fmt: skip
+
+    def change(row: Any) -> Any:
+        if row.task == "sample/search" and row.against == "with abstracts":
+            return replace(row, value=-3.0, low=-4.0, high=-2.0)
+        if row.source == "open" and row.encoder == "minilm - bm25":
+            return replace(row, value=-3.0, low=-4.0, high=1.0 if row.task == "open/cacm_links" else -2.0)
+        return row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "Encoders trained on citations are said to be ahead" in paper and paper.endswith(
+        "on average: does not hold proof"
+    )
+    assert (
+        "significantly ahead of BM25 on none of the 7" in real
+        and "with no significant difference on CACM links." in real
+    )
+    assert any(line.startswith("Titles alone: 0 of 8 scores") for line in lines)
+    assert any("In print, training on citations is worth -1.0 to" in line for line in lines)
+    assert any("Trainings of this book do otherwise (5 percent" in line for line in lines)
+    assert not any("Search gets better" in line for line in lines)
+    assert any(
+        line.startswith("7 of 9 printed averages of baselines") and "SPECTER (V2-T2: 66.0" in line for line in lines
+    )
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Real papers say", "Titles alone", "On real papers")) for line in lines)

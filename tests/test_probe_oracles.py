@@ -25,8 +25,9 @@ from scirep_core.bench.given import as_mapping
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.task import Example, FewShot, Labelled, Qrel, Task
 from scirep_core.data.task import Judged as Pairs
-from scirep_core.evaluators.probes import linear_fit, probe_search, sound_probes
+from scirep_core.evaluators.probes import few_shot, linear_fit, probe_search, sound_probes
 from scirep_core.kit.errors import ConfigError
+from scirep_core.results import Result
 
 SEEDS = range(3)
 
@@ -399,3 +400,25 @@ def test_many_vectors_are_checked_by_a_few_calls_each():
     ids, array = [str(i) for i in range(20_000)], np.ones((20_000, 16), dtype=np.float32)
     assert len(as_mapping((ids, array))) == 20_000
     assert calls(lambda: as_mapping((ids, array))) < 10 * 20_000
+
+
+def labelled(counts, size):
+    examples = tuple(Example(f"{label}-{i}", label) for label, count in counts.items() for i in range(count))
+    payload = Labelled({"train": examples, "test": examples[:3]}, False, (FewShot(size, 4),))
+    return Task("made/few", "classification", "CLF", ("f1_macro",), payload, "folder", "")
+
+
+def test_what_a_setting_draws_is_counted_not_multiplied():
+    def count(protocol, counts, size):
+        return few_shot.drawn(labelled(counts, size), FewShot(size, 4), protocol, 0)
+
+    assert count("sound", {0: 30, 1: 30}, 10) == (20, 0, 2)
+    assert count("sound", {0: 50, 1: 8}, 16) == (24, 1, 2)  # not 2 x 16
+    assert count("sound", {0: 40, 1: 25}, 64) == (65, 2, 2)  # everything, and no more than there is
+    assert count("paper", {0: 32, 1: 32}, 16) == (16, 0, 2)
+    assert count("paper", {0: 20, 1: 20}, 64) is None
+    row = Result("made/few", "24-shot", "f1_macro", "sound", 50.0, 3, encoder="e", note="five repeats")
+    told = few_shot.with_drawn(row, labelled({0: 50, 1: 30}, 24))
+    assert told.note == "five repeats; 48 examples drawn, 0 of 2 classes short"
+    assert few_shot.drawn_in(told) == (48, 0, 2) and few_shot.drawn_in(row) is None
+    assert few_shot.with_drawn(told, labelled({0: 50}, 5)) == told  # another setting's task

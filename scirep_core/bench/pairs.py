@@ -52,6 +52,25 @@ def plain(row: Result) -> Result:
     return row if varies(row) else replace(row, low=None, high=None)
 
 
+def difference(first: Result, second: Result, metric: str = "", label: str = "", against: str = "") -> Iterator[Result]:
+    """Yield the paired difference of two rows as a row; nothing where they cannot be paired (other units, no draws).
+
+    Args:
+        metric, label, against: what the row says of metric, system and other side, unless they are the rows'.
+    """
+    if set(first.by_query) != set(second.by_query) and first.metric == "average":
+        return
+    if first.replicates is None or second.replicates is None or len(first.replicates) != len(second.replicates):
+        return
+    gap = paired_bootstrap(first, second)
+    yield Result(
+        first.task, first.split, difference_of(metric or first.metric), first.protocol, gap.value, gap.n,
+        encoder=label or versus(first.encoder, second.encoder), against=against or second.encoder, low=gap.low, high=gap.high,
+        source=first.source, data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
+        note=f"paired bootstrap, two-sided p = {gap.p:.3g}",
+    )  # fmt: skip
+
+
 def differences(rows: Sequence[Result]) -> Iterator[Result]:
     """Yield difference and p of every two systems on every main score; none where a row has no bootstrap values."""
     for (task, split, metric, protocol), found in by_place(rows).items():

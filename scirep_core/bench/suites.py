@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,8 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Version -> part -> tasks. v2 folds SciDocs into out-of-train and has RELISH and NFCorpus for the three Feeds tasks; `open` is
 the open literature's."""
+UNIT = "unit"
+"""Split of the mean over a task's settings."""
 SPECS = {**TASKS, **OPEN}
 """Name -> what the inventory says of a task, the open literature's among them."""
 
@@ -191,6 +194,31 @@ def _of(part: str, name: str) -> list[Unit]:
 
 
 Replicates = NDArray[np.float32]
+
+
+def mean_row(rows: Sequence[Result], task: str, split: str, metric: str, note: str) -> Result:
+    """Return the mean of a system's rows as a row: bootstrap values are averaged draw by draw, `n` is the first row's."""
+    replicates = _mean([row.replicates for row in rows])
+    low, high = (None, None) if replicates is None else map(float, np.quantile(replicates, [0.025, 0.975]))
+    return replace(
+        rows[0], task=task, split=split, metric=metric, value=sum(row.value for row in rows) / len(rows), low=low, high=high,
+        replicates=replicates, note=note, by_query={},
+        coverage=min((row.coverage for row in rows if row.coverage is not None), default=None),
+    )  # fmt: skip
+
+
+def unit_rows(rows: Iterable[Result], versions: Sequence[str] = ("v1", "v2")) -> dict[str, Result]:
+    """Return one system's rows by unit of these averages; of a unit of several settings their mean, where all are there."""
+    found = {(row.task, row.split, row.metric): row for row in rows}
+    made = {}
+    for unit in (unit for version in versions for unit in units(version)):
+        there = [found[key] for split, metric in unit.members if (key := (unit.task, split, metric)) in found]
+        if len(there) == len(unit.members) > 1:
+            settings = ", ".join(split for split, _ in unit.members)
+            made[unit.name] = mean_row(there, unit.task, UNIT, unit.members[0][1], f"mean of {settings}")
+        elif len(there) == len(unit.members):
+            made[unit.name] = there[0]
+    return made
 
 
 class Value(NamedTuple):

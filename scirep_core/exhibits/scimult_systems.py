@@ -15,12 +15,12 @@ from itertools import combinations
 from typing import Any, cast
 
 from scirep_core.bench import scoring
+from scirep_core.bench.pairs import difference
 from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task, Triples
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.exhibits import cell, sign
 from scirep_core.exhibits.counting import names_in, title
-from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.kit.store import stable_hash
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress

@@ -20,6 +20,7 @@ import pandas as pd
 
 from scirep_core.bench.given import Given
 from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.pairs import difference
 from scirep_core.bench.score_cache import Question
 from scirep_core.bench.scoring import attempt
 from scirep_core.bench.systems import load_system
@@ -28,7 +29,6 @@ from scirep_core.encoders import SENTENCES, lexical, load_encoder
 from scirep_core.evaluators import inputs
 from scirep_core.evaluators.inputs import Vectors
 from scirep_core.exhibits.counting import Gathered, names_in, title
-from scirep_core.exhibits.scirepeval_compared import difference
 from scirep_core.kit.errors import ScirepError
 from scirep_core.kit.store import stable_hash
 from scirep_core.page.chapter import Chapter, progress

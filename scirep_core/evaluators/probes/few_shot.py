@@ -8,13 +8,15 @@ no k-shot regression.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import FewShot
+from scirep_core.data.task import FewShot, Labelled, Task
 from scirep_core.evaluators.label_scores import label_score
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.evaluators.probes.probe_search import PARALLEL, Ints, Said, counted_warnings, heard, on_all_cores
@@ -40,6 +42,54 @@ class Parts(NamedTuple):
     y: NDArray[Any]
     x_test: Floats
     y_test: NDArray[Any]
+
+
+class Drawn(NamedTuple):
+    """What the repeats of a setting train on.
+
+    Attributes:
+        examples: distinct labelled papers, mean over repeats.
+        short: classes (of several labels: labels) that have fewer examples than asked.
+        classes: how many there are.
+    """
+
+    examples: float
+    short: int
+    classes: int
+
+    def __str__(self) -> str:
+        """Say it in a row's note, where `drawn_in` reads it."""
+        return f"{self.examples:g} examples drawn, {self.short} of {self.classes} classes short"
+
+
+def drawn(task: Task, shot: FewShot, protocol: str, seed: int) -> Drawn | None:
+    """Return what a setting draws from a task's training set; None where it cannot be drawn."""
+    assert isinstance(task.payload, Labelled)
+    y = np.array([example.label for example in task.payload.splits["train"]])
+    shots = paper_probes.shots if protocol == "paper" else sound_probes.shots
+    try:
+        sizes = [len(rows) for rows in shots(y, shot, seed, Counter())]
+    except DataError:
+        return None
+    there = [int(c) for c in (y == 1).sum(axis=0)] if y.ndim == 2 else list(Counter(y.tolist()).values())
+    per_class = protocol == "sound" or y.ndim == 2
+    short = sum(count < shot.sample_size for count in there) if per_class else 0
+    return Drawn(float(np.mean(sizes)), short, len(there)) if sizes else None
+
+
+def with_drawn(row: Result, task: Task) -> Result:
+    """Return a few-shot row of a task whose note says what was drawn; any other row as it is."""
+    if not row.split.endswith("-shot") or not isinstance(task.payload, Labelled):
+        return row
+    shot = next((one for one in task.payload.few_shot if f"{one.sample_size}-shot" == row.split), None)
+    found = drawn(task, shot, row.protocol, row.seed or 0) if shot else None
+    return replace(row, note="; ".join(filter(None, (row.note, str(found))))) if found else row
+
+
+def drawn_in(row: Result) -> Drawn | None:
+    """Return what a row's note says was drawn."""
+    found = re.search(r"([\d.e+]+) examples drawn, (\d+) of (\d+) classes short", row.note)
+    return Drawn(float(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def few_shot_rows(asked: Asked, probe: Probe, setting: FewShot, parts: Parts, **shared: Any) -> list[Result]:
