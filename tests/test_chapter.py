@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 from scirep_core import results
-from scirep_core.exhibits import three_kinds
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, start
@@ -127,8 +126,7 @@ def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):
 @report.styled
 def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
     figure, axes = report.subplots(figsize=(3, 2))
-    series = [report.Dots("published", {"a": 1}), report.Dots("live", {"a": 2, "b": 3}, {"a": (1, 4)})]
-    report.dot_plot(axes, ["a", "b"], series, 0.5, 5)
+    axes.plot([1, 2], ["a", "b"], **report.MARKS["live"])
     frame = pd.DataFrame({"system": ["a", "<b>"], "value": [1.5, 2.0]})
     chapter.figure("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"')
     html = shown[-1]
@@ -178,20 +176,6 @@ def test_drawing_leaves_the_process_as_it_was():
     assert "var(--pst-font-family-base, sans-serif)" in drawn and "DejaVu" not in drawn
     with pytest.raises(RuntimeError, match=r"@report\.styled"):
         report.subplots()
-
-
-def test_tables_put_the_three_kinds_side_by_side(chapter):
-    live = row()
-    printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"]
-    html = three_kinds(
-        chapter, "Caption", "System", ["fabs_bm25", "oracle"], ["ndcg%20"], {("fabs_bm25", "ndcg%20"): printed}, {},
-        {("fabs_bm25", "ndcg%20"): live},
-    )  # fmt: skip
-    assert re.search(
-        r'<td class="published"><a [^>]+>46.06</a></td><td class="recorded"></td><td class="live"><a [^>]+>12.3', html
-    )
-    assert '<span class="ci">10.0 to 15.0</span>' in html
-    Wellformed(html)
 
 
 def test_provenance_names_the_gpu_that_torch_sees_and_none_without_torch(monkeypatch):

@@ -30,10 +30,10 @@ from scirep_core.data.task import (
 from scirep_core.evaluators.changed import collection
 from scirep_core.evaluators.labels import counts as name_counts
 from scirep_core.evaluators.labels import matcher
-from scirep_core.exhibits import counting
-from scirep_core.exhibits.counting import Gathered
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
+from scirep_core.page import counting
+from scirep_core.page.counting import Gathered
 from scirep_core.page.papers.neighbours import COLLECTIONS
 from scirep_core.results.published import Printed, lookup, table
 

@@ -820,6 +820,8 @@ def test_interference_is_said_as_the_print_and_the_recorded_trainings_have_it(pa
     monkeypatch.setattr("scirep_core.page.study.recorded", reader)
     _, real = answers(page(name, **PAGES[name]))
     assert "above it in 5 of 5" in real and "of one training, so without a test" in real and real.endswith("open proof")
+
+
 def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(page, monkeypatch) -> None:
     name = "scirepeval/affinity"
     prints = {("PRX", "In-Train/PRX"): "60.0", ("RGN+PRX", "All/Avg"): "75.0", ("CLF", "In-Train/Avg"): "51.3"}
@@ -848,6 +850,8 @@ def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(page, m
     changed(monkeypatch, lambda row: None)
     _, real = answers(page(name, **PAGES[name]))
     assert "a difference of single trainings has no test" in real and "no significant" not in real
+
+
 def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkeypatch) -> None:
     name = "scirepeval/baselines"
     reprint(monkeypatch, V2_T2={("SPECTER", "Average"): "66.0", ("MPNet", "In-Train"): "52.0"},

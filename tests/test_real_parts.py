@@ -19,7 +19,7 @@ from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import chosen, load_manifest
 from scirep_core.data.sources import away, embedded_root, ensure, real_parts
-from scirep_core.exhibits import counting
+from scirep_core.page import counting
 from scirep_core.page.chapter import Chapter
 
 

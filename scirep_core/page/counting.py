@@ -274,11 +274,6 @@ def title(name: str) -> str:
     return f"{TASKS[SAMPLES[name].like].title} (sample)" if name in SAMPLES else name.removeprefix(SAMPLE)
 
 
-def sample_of(name: str) -> str:
-    """Return the real sample that is like a task, "" if there is none."""
-    return next((sample for sample, spec in SAMPLES.items() if spec.like == name), "")
-
-
 def colour_of(kind: str) -> str:
     """Return the colour of a kind of number."""
     return report.RECORDED if kind == "recorded" else report.LIVE

@@ -154,16 +154,6 @@ def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
     return f'<span class="ci">{low:.{places}f} to {high:.{places}f}</span>'
 
 
-class Dots:
-    """One series of a dot plot: kind (published, recorded, live), values by label, and intervals where known."""
-
-    def __init__(
-        self, kind: str, values: Mapping[str, float], bounds: Mapping[str, tuple[float, float]] | None = None
-    ) -> None:
-        """Name the series; `values` may lack labels, which then show no mark."""
-        self.kind, self.values, self.bounds = kind, values, bounds or {}
-
-
 MARKS: dict[str, dict[str, Any]] = {
     "published": {"marker": "o", "markerfacecolor": PAPER, "markeredgecolor": PUBLISHED, "markeredgewidth": 1.6},
     "recorded": {"marker": "o", "color": RECORDED},
@@ -176,40 +166,6 @@ MARKS: dict[str, dict[str, Any]] = {
 def colour_of(mark: Mapping[str, Any]) -> str:
     """Return the colour of a mark's interval: its own, of a hollow one its edge."""
     return str(mark.get("color", mark.get("markeredgecolor")))
-
-
-def dot_plot(
-    axes: Axes,
-    labels: Sequence[str],
-    series: Sequence[Dots],
-    floor: float | None = None,
-    ceiling: float | None = None,
-) -> None:
-    """Draw values per label on a horizontal axis: one row a label, one mark a kind, floor and ceiling as thin lines."""
-    positions = np.arange(len(labels))[::-1]
-    offsets = np.linspace(0.22, -0.22, len(series)) if len(series) > 1 else np.zeros(1)
-    for dots, offset in zip(series, offsets, strict=True):
-        mark = MARKS[dots.kind]
-        colour = colour_of(mark)
-        shown = [(y, label) for y, label in zip(positions, labels, strict=True) if label in dots.values]
-        for y, label in shown:
-            if label in dots.bounds:
-                low, high = dots.bounds[label]
-                axes.plot([low, high], [y + offset] * 2, color=colour, linewidth=1.2, solid_capstyle="butt")
-        axes.plot(
-            [dots.values[label] for _, label in shown], [y + offset for y, _ in shown],
-            linestyle="none", label=dots.kind, **mark,
-        )  # fmt: skip
-    for value, text, dashes in ((floor, "floor", (0, (4, 3))), (ceiling, "ceiling", "-")):
-        if value is not None:
-            axes.axvline(value, color=FLOOR, linewidth=1, linestyle=dashes)
-            axes.annotate(
-                text, (value, 1), xycoords=("data", "axes fraction"), xytext=(2, -9), textcoords="offset points",
-                fontsize=8, color=MUTED,
-            )  # fmt: skip
-    axes.set_yticks(positions, labels)
-    axes.grid(axis="y", visible=False)
-    axes.set_ylim(-0.7, len(labels) - 0.3)
 
 
 def heat(
