@@ -58,6 +58,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "neighbours/perturbations": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
     "neighbours/short_queries": {"papers": 300, "encoders": "lsa", "tools": "fallback"},
     "scimult/link_prediction": {"papers": 300, "data": "real", "encoders": "tfidf,bm25"},
+    "scimult/classification": {"papers": 300, "encoders": "tfidf,bm25"},
     "scimult/training": {"papers": 300, "steps": 2},
     "scimult/interference": {"papers": 300, "steps": 2},
     "scirepeval/affinity": {"papers": 300, "steps": 0},
@@ -111,9 +112,8 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         shown: list[str] = []
         monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
-        monkeypatch.setattr("scirep_core.exhibits.scimult_shared.live", lambda chapter: [])  # trains minutes; is folded
+        monkeypatch.setattr(scimult, "live", lambda chapter, variants=(): [])  # trains minutes; is folded
         monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
-        monkeypatch.setattr("scirep_core.page.scimult.live", lambda chapter, variants=(): [])
         names: dict[str, Any] = {"__name__": "__main__"}
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
@@ -143,7 +143,7 @@ def reprint(monkeypatch: pytest.MonkeyPatch, **changes: dict[tuple[str, str], st
         new = changes.get(exhibit.replace("-", "_"), {})
         return {key: one._replace(value=new.get(key, one.value)) for key, one in before(exhibit).items()}
 
-    for module in ("results.published", "page.blocks", "page.rows", "page.claims", "page.study"):
+    for module in ("results.published", "page.blocks", "page.rows", "page.claims", "page.scimult", "page.study"):
         monkeypatch.setattr(f"scirep_core.{module}.lookup", lookup)
 
 
@@ -720,7 +720,6 @@ def test_links_are_said_as_the_print_and_the_recorded_rows_have_them(page, monke
         SM_TA6={("Cite Prediction", "Cite Instruction"): "99.00"},
         V1_T2={("SPECTER", "SciDocs"): "99.3"},
     )
-    monkeypatch.setattr("scirep_core.exhibits.scimult_print.lookup", published.lookup)
 
     def change(row: Any) -> Any:
         if row.task == "sample/cite_prediction" and row.encoder == "minilm - bm25":
@@ -803,7 +802,6 @@ def test_training_choices_are_said_as_the_print_and_the_recorded_trainings_have_
 def test_interference_is_said_as_the_print_and_the_recorded_trainings_have_it(page, monkeypatch) -> None:
     name, mha = "scimult/interference", "SciMult MHAExpert"
     reprint(monkeypatch, SM_T7={("SciMult-MHAExpert", "Average"): "90.00"}, SM_T9={("Search", "Prefix"): "+9.99"})
-    monkeypatch.setattr("scirep_core.page.scimult.lookup", published.lookup)
     reader = opened("scimult", lambda line, seed: 50 + 0.1 * seed * (line == mha) - (line == mha))
     monkeypatch.setattr("scirep_core.page.study.recorded", reader)
     lines = page(name, **PAGES[name])
@@ -884,3 +882,32 @@ def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkey
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "Titles alone", "On real papers")) for line in lines)
+
+
+def test_labels_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
+    name = "scimult/classification"
+    fine = [column for line, column in published.lookup("SM-T3") if line == "SciMult-Prefix" and "/" in column]
+    reprint(
+        monkeypatch,
+        SM_T3={("SciMult-Prefix", column): "99.00" for column in fine},
+        SM_TA3={("BioLinkBERT", column): "10.00" for column in fine},
+        SM_TA8={("SciMult-MHAExpert (Name Only)", column): "1.00" for _, column in published.lookup("SM-TA8")},
+    )
+
+    def change(row: Any) -> Any:
+        if row.encoder == "minilm - bm25" and row.metric == "difference of recall@20":
+            return replace(row, value=9.0, low=8.0, high=10.0)
+        sunk = row.task == "labels/all of MeSH" and row.encoder == "tfidf" and row.metric.endswith("_name_match")
+        return replace(row, value=1.0, low=0.5, high=1.5) if sunk else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "by Table 3 MHAExpert, Prefix and Instruction are" in paper and paper.endswith("does not hold proof")
+    assert "9 of 12 of our numbers there are lower" in real and real.endswith("does not hold proof")
+    assert any("MiniLM is ahead of BM25 alone, +9.0" in line for line in lines)
+    assert any("with them in 0 of 6 columns" in line for line in lines)
+    assert not any("BioLinkBERT, at least 98" in line for line in lines)
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any(line.startswith(("Real papers say", "Alone, encoders")) or "MiniLM is" in line for line in lines)

@@ -32,6 +32,8 @@ from scirep_core.results.metrics import from_ranks
 BEST = ("f1_macro", "f1_micro", "accuracy")
 """Metrics of the best label alone."""
 MATCH = "_name_match"
+ALONE = "name matching alone"
+"""The system that ranks by the rule and nothing else."""
 
 
 @evaluator(LabelSpace)
@@ -115,6 +117,30 @@ def name_match(pool: Searched, paper: Any, gold: Sequence[int], ranks: Floats, m
     own, others = pool.scores(paper, np.maximum(at, 0))[:, None], pool.scores(paper, first)
     before = ((others > own) | ((others == own) & (first < at[:, None]))).sum(axis=1)
     return np.asarray(np.where(np.isin(at, first), 1 + before, ranks + len(first) - before))
+
+
+def matching_alone(task: Task, metrics: Sequence[str], seed: int = 0) -> list[Result]:
+    """Return the expected recall of the rule with both parts in random order, a row a cut-off.
+
+    Of a paper with m matches among L labels a gold label that matches is found with min(1, k / m), another with
+    max(0, k - m) / (L - m): exact, nothing is drawn.
+    """
+    space = task.payload
+    assert isinstance(space, LabelSpace)
+    many, values = len(space.labels), dict[str, dict[str, float]]()
+    for paper, gold in space.gold.items():
+        matches = set(space.matched.get(paper, ()))
+        m, hits = len(matches), len(matches & set(gold))
+        for metric in metrics if gold else ():
+            k = int(metric.partition("@")[2])
+            first = min(1.0, k / m) if m else 0.0
+            rest = min(1.0, max(0, k - m) / (many - m)) if many > m else 0.0
+            values.setdefault(metric, {})[paper] = (hits * first + (len(gold) - hits) * rest) / len(gold)
+    asked = Asked(task, {}, "paper", "error", tuple(metrics), "", seed)
+    return [
+        mean_row(asked, f"{metric}{MATCH}", of, encoder=ALONE, note="expected over random orders", ties="random")
+        for metric, of in values.items()
+    ]
 
 
 # ---- names that occur ------------------------------------------------------------------------------------------------

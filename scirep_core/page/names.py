@@ -14,6 +14,7 @@ NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "lsa": "LSA of words",
     "characters": "LSA of characters",
     "minilm": "MiniLM",
+    "minilm@cls": "MiniLM, [CLS]",
     "Base": "MiniLM",
     "scibert": "SciBERT",
     "specter": "SPECTER",

@@ -40,9 +40,11 @@ LONG = "SciMult Vanilla, as long"
 """Vanilla in as many steps as two stages have, a control of ours."""
 BOUNDS = ("random", "oracle")
 """Systems that are not trained: what a score is worth lies between them."""
-LABELS = {name: NAMES[name] for name in ("random", "oracle", "tfidf")} | {
-    line: line.removeprefix("SciMult ").removeprefix(OWN) for line in (*FIVE, *VARIANTS, LONG)
-}
+LABELS = (
+    {name: NAMES[name] for name in ("random", "oracle", "tfidf")}
+    | {"Base": "Base"}
+    | {line: line.removeprefix("SciMult ").removeprefix(OWN) for line in (*FIVE, *VARIANTS, LONG)}
+)
 """What tables of the study call their lines."""
 LINES = ("Base", *FIVE, LONG, "tfidf", *BOUNDS)
 """Lines of the study, in the order shown."""
