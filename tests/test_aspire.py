@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 import tiny_models
 
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.encoders import aspire
 from scirep_core.encoders.aspire import Document, SentenceMatcher, key, marginals, split, transport
 from scirep_core.evaluators import EVALUATORS, pairs
+from scirep_core.evaluators.facets import facet_systems
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.kit.records import Paper
+from scirep_core.kit.records import Judgement, Paper, Query
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +289,17 @@ def test_a_task_is_scored_and_its_vectors_are_stored(model, match, monkeypatch):
     again = pairs.sentence_scorer(task(), f"{match}:{model}")
     assert again.fingerprint == found.fingerprint
     assert np.array_equal(again.scores("q", ["near", "far"]), found.scores("q", ["near", "far"]))
+
+
+def test_a_facet_is_searched_by_its_own_sentences_and_by_all_where_none_was_read(monkeypatch):
+    papers = {
+        key: Paper(key, key, "", sentences=("One.", "Two."), labels=("background_label", "method_label"))
+        for key in "qab"
+    }
+    asked = {Query("q", facet): (Judgement("a", 0), Judgement("b", 3)) for facet in ("method", "background", "result")}
+    found = matcher("ts", q=[(0, 0), (10, 0)], a=[(0, 1)], b=[(10, 2)])
+    monkeypatch.setattr(facet_systems, "matcher_of", lambda name, documents, progress: found)
+    system = facet_systems.rank_matched(FacetCollection("csfcube", "real", papers, asked, {}, {}, ""), "ts:minilm")
+    first = {query.facet: ranking[0] for query, ranking in system.rankings.items()}
+    assert first == {"method": "b", "background": "a", "result": "a"}
+    assert (system.name, system.fingerprint) == ("ts:minilm", "f")

@@ -62,6 +62,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scimult/training": {"papers": 300, "steps": 2},
     "scimult/interference": {"papers": 300, "steps": 2},
     "scirepeval/affinity": {"papers": 300, "steps": 0},
+    "scirepeval/aspects": {"papers": 300, "encoders": "tfidf"},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -911,3 +912,27 @@ def test_labels_are_said_as_the_print_and_the_recorded_rows_have_them(page, monk
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "Alone, encoders")) or "MiniLM is" in line for line in lines)
+
+
+def test_sentences_are_said_to_help_as_the_print_and_the_recorded_rows_have_it(page, monkeypatch) -> None:
+    name = "scirepeval/aspects"
+    reprint(monkeypatch, V2_T7={("SPECTER2 MTL CTRL", "In-Train"): "60.0", ("SPECTER2 Adapters", "Average"): "90.0"})
+
+    def change(row: Any) -> Any:
+        gap = row.task in ("sample/same_author", "csfcube/all") and row.encoder.endswith(" - minilm")
+        return replace(row, value=3.0, low=1.0, high=5.0) if gap else row
+
+    changed(monkeypatch, change)
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert (
+        "are 7.2 points ahead" in paper
+        and "ahead in 5 of 6 comparisons" in paper
+        and paper.endswith("does not hold proof")
+    )
+    assert "MiniLM is better:" in real and "+3.0 (95 % interval 1.0 to 5.0)" in real and real.endswith(" holds proof")
+    assert not real.endswith("not hold proof")
+    assert any(line.startswith("4 of 6 printed averages follow") for line in lines)
+    changed(monkeypatch, lambda row: None)
+    lines = page(name, **PAGES[name])
+    assert not any("MiniLM does" in line or line.startswith(("Real papers say", "The highest score")) for line in lines)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.encoders import ENCODERS, Encoder, lexical, load_encoder
+from scirep_core.encoders import ENCODERS, Encoder, aspire, lexical, load_encoder
 from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.evaluators.facets import System, rank_by_scores, rank_by_vectors, read_rankings
+from scirep_core.evaluators.pairs import matcher_of
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FACET_OF_LABEL
 from scirep_core.kit.records import Query
@@ -282,6 +284,22 @@ def _rank_sentences(
     fingerprint = encoder.fingerprint if chosen is None else f"{encoder.fingerprint}-chosen"
     rankings = rank_by_scores(collection, scores)
     return Ranked(System(name, rankings, fingerprint, "max cosine", time.perf_counter() - started), explain)
+
+
+def rank_matched(collection: FacetCollection, name: str, progress: Progress | None = None) -> System:
+    """Return a ranking by sentence matching (`ts:minilm`): a query's facet sentences against all of a candidate's.
+
+    All sentences of the query search where the model did not read as far as those of the facet.
+    """
+    matcher = matcher_of(name, {key: aspire.document(paper) for key, paper in collection.papers.items()}, progress)
+    scores = {}
+    for query in collection.queries:
+        whole = matcher.vectors[query.paper_id]
+        wanted = [i for i in query_sentences(collection, query) if i < len(whole)]
+        asked = replace(matcher, vectors={**matcher.vectors, f"{query.paper_id}/q": whole[wanted or slice(None)]})
+        scores[query] = asked.scores(query.paper_id, collection.candidates(query))
+    similarity = aspire.SIMILARITY[aspire.resolve(name).match]
+    return System(name, rank_by_scores(collection, scores), matcher.fingerprint, similarity)
 
 
 def _largest(table: NDArray[np.float32]) -> float:
