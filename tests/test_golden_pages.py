@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from scirep_core import results
+from scirep_core.bench import stand_ins
 from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
@@ -38,6 +39,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "csfcube/errors": {"papers": 300, "resamples": 100, "encoders": "fabs_tfidf,fabs_bm25"},
     "scirepeval/tasks": {"papers": 400},
     "scirepeval/baselines": {"papers": 300, "encoders": "bm25"},
+    "scirepeval/correlations": {"papers": 300, "encoders": "bm25"},
     "scirepeval/efficiency": {"papers": 300, "batch": 2, "repeats": 1},
     "scirepeval/citation_recommendation": {"papers": 300, "encoders": "tfidf"},
     "scimult/tasks": {"papers": 400},
@@ -105,6 +107,8 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
         monkeypatch.setattr("scirep_core.exhibits.scimult_shared.live", lambda chapter: [])  # trains minutes; is folded
+        small = ("tfidf_200", "tfidf_1000", "lsa_16", "lsa_64")  # the others encode every text of 26 tasks
+        monkeypatch.setattr(stand_ins, "SYSTEMS", {name: stand_ins.SYSTEMS[name] for name in small})
         names: dict[str, Any] = {"__name__": "__main__"}
         for cell in json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "code":
@@ -749,3 +753,18 @@ def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkey
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
     assert not any(line.startswith(("Real papers say", "Titles alone", "On real papers")) for line in lines)
+
+
+def test_the_claim_on_four_tasks_is_said_as_the_table_has_it(page, monkeypatch) -> None:
+    name = "scirepeval/correlations"
+    columns = {column for _, column in published.lookup("SM-T7") if column.partition("/")[0] in ("Co-read", "Co-cite")}
+    before = {key: one.value for key, one in published.lookup("SM-T7").items()}
+    same = {
+        (row, column): before[row, f"Cite/{column.partition('/')[2]}"] for row, column in before if column in columns
+    }
+    reprint(monkeypatch, SM_T7=same, V2_C2={("four tasks of SciDocs", "correlation over models"): "0.2"})
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "correlate above 0.2" in paper and "6 of 6 pairs do, 6 with the whole interval" in paper
+    assert paper.endswith(" holds proof") and not real.endswith("does not hold proof")
+    assert any("6 of 6 pairs correlate above 0.2 over all 15 models" in line for line in lines)
