@@ -25,8 +25,8 @@ PRINTED, REAL, OWN, INVENTED = "printed", "real papers", "your papers", "invente
 COUNTED, MEASURED = "counted", "measured"
 """Of no papers at all: what follows from a model's shape, and what a machine took."""
 _PAPERS = {"real": REAL, "open": REAL, "abstracts": REAL, "checkpoint": REAL,
-           "embedded": INVENTED, "scores": INVENTED, "drawn": INVENTED}  # fmt: skip
-"""Source of a row -> its papers: `scores` are correlations over embedded tasks, `drawn` are random tokens. Others are folders."""
+           "embedded": INVENTED, "drawn": INVENTED}  # fmt: skip
+"""Source of a row -> its papers: `drawn` are random tokens. Others are folders."""
 RECORDED = ", recorded"
 
 

@@ -26,6 +26,7 @@ from scirep_core.evaluators.rows import unit
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.papers.neighbours import FORMAT, Subject, encoders, named
+from scirep_core.page.rows import INVENTED
 from scirep_core.page.widgets.common import View, clip
 from scirep_core.page.widgets.perturbations import (
     CODES,
@@ -229,6 +230,7 @@ def explore(chapter: Chapter, subjects: Sequence[Subject]) -> PerturbationExplor
         if subject.chosen and found:
             made = explorer(chapter, subject, found)
             made.selection = farthest(made)
+            made.badge = INVENTED if subject.task.source == "embedded" else ""
             return made
     return None
 

@@ -1,0 +1,86 @@
+"""Do tasks agree on which systems are good? Correlations of two tasks' scores over systems, as rows (SciRepEval, Figure 2).
+
+    table = score_table(rows)                    a line a system, a column a task; no floor: with it any two agree
+    correlation(table, first, second)            Pearson's r with Fisher's interval
+    of_group(table, name), of_tasks(table)       lowest, median and highest r of some tasks; each task and the others
+
+A number over systems is of the papers that these were scored on: `source` is that of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from scirep_core.bench.leaderboard import BOUNDS, main_metric
+from scirep_core.kit.store import stable_hash
+from scirep_core.results import Result, provenance
+from scirep_core.results.comparison import fisher
+
+OVER = "over systems"
+"""Stands for the encoder in rows about several of them."""
+LOWEST, MEDIAN, HIGHEST, ABOVE = "lowest r", "median r", "highest r", "pairs with r above 0.99"
+SETTLED = "pairs settled"
+CLAIM, PEARSON = 0.99, "pearson"
+
+
+def score_table(rows: Sequence[Result], floor: bool = False) -> pd.DataFrame:
+    """Return main scores, one row a system and one column a task; `attrs["source"]` tells what they are of.
+
+    Systems that lack a task, and tasks on which all systems score the same, are left out.
+    """
+    out = {*BOUNDS, OVER} - ({"random"} if floor else set())
+    main = [
+        r for r in rows
+        if r.split == "test" and not r.against and r.encoder and r.encoder not in out
+        and r.metric == (main_metric(r.task) or r.metric) and r.metric != PEARSON
+    ]  # fmt: skip
+    table = pd.DataFrame([(r.encoder, r.task, r.value) for r in main], columns=["system", "task", "value"])
+    wide = table.drop_duplicates(["system", "task"]).pivot(index="system", columns="task", values="value")
+    order = [name for name in dict.fromkeys(r.task for r in main) if name in wide.columns]
+    wide = wide[order].dropna(axis=0)
+    wide = wide[[name for name in wide.columns if np.ptp(wide[name].to_numpy()) > 1e-9]]
+    wide.attrs["source"] = "+".join(sorted({r.source for r in main}))
+    return wide
+
+
+def row_over(
+    table: pd.DataFrame, task: str, metric: str, value: float, note: str, bounds: tuple[float, float] | None = None,
+    split: str = "test",
+) -> Result:  # fmt: skip
+    """Return a number over a table's systems (rows) as a result row; its data hash is of the whole table."""
+    low, high = bounds or (None, None)
+    hashed = stable_hash([list(table.index), list(table.columns), table.to_numpy().tolist()])
+    return Result(task, split, metric, "paper", value, len(table), encoder=OVER, low=low, high=high, data_hash=hashed,
+                  source=table.attrs.get("source", ""), provenance=provenance(), note=note)  # fmt: skip
+
+
+def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
+    """Return the correlation of two tasks over the systems of a table, as a row with its interval."""
+    r, n = float(np.corrcoef(table[first], table[second])[0, 1]), len(table)
+    note, pair = f"Pearson over {n} systems, Fisher interval", table[[first, second]]
+    return row_over(pair, first, f"pearson with {second}", r, note, fisher(r, n))
+
+
+def of_group(table: pd.DataFrame, name: str, split: str = "test") -> Iterator[Result]:
+    """Yield the lowest, highest and median correlation of a table's tasks, and how many are above the papers' claim."""
+    pairs = [correlation(table, a, b) for a, b in combinations(table.columns, 2)]
+    values = [row.value for row in pairs]
+    for metric, row in ((LOWEST, min(pairs, key=lambda r: r.value)), (HIGHEST, max(pairs, key=lambda r: r.value))):
+        note = f"{row.task} and {row.metric.removeprefix('pearson with ')}"
+        yield row_over(table, name, metric, row.value, note, fisher(row.value, row.n), split)
+    yield row_over(table, name, MEDIAN, float(np.median(values)), f"of {len(pairs)} pairs", None, split)
+    yield row_over(table, name, ABOVE, sum(v > CLAIM for v in values), f"of {len(pairs)} pairs", None, split)
+
+
+def of_tasks(table: pd.DataFrame) -> Iterator[Result]:
+    """Yield each task's median correlation with the others, and with how many it is shown to be correlated."""
+    for task in table.columns:
+        pairs = [correlation(table, task, other) for other in table.columns if other != task]
+        settled = sum(row.low is not None and row.low > 0 for row in pairs)
+        median = float(np.median([row.value for row in pairs]))
+        yield row_over(table, task, MEDIAN, median, f"with the {len(pairs)} other tasks")
+        yield row_over(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0")

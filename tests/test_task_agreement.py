@@ -1,0 +1,77 @@
+"""Correlations of tasks over systems (`bench/agreement.py`), and the cheap systems they are made from (`bench/stand_ins.py`)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_tasks import all_tasks
+
+from scirep_core.bench import agreement, stand_ins
+from scirep_core.results import Result
+from scirep_core.results.comparison import fisher
+
+TASKS = ("scirepeval/relish", "scirepeval/scidocs_view", "scirepeval/scidocs_read", "scirepeval/hindex")
+METRICS = {"scirepeval/relish": "ndcg", "scirepeval/hindex": "kendall_tau"}
+
+
+def scores(source: str = "real") -> list[Result]:
+    drawn = np.random.default_rng(0).uniform(20, 80, (7, len(TASKS)))
+    names = ("random", "oracle", *"abcde")
+    return [
+        Result(task, "test", METRICS.get(task, "map"), "paper", float(drawn[i, j]), 40, encoder=name, source=source)
+        for i, name in enumerate(names) for j, task in enumerate(TASKS)
+    ]  # fmt: skip
+
+
+def test_fisher_intervals():
+    assert fisher(0.5, 28) == pytest.approx((0.156, 0.736), abs=1e-3)
+    assert fisher(1.0, 15)[1] <= 1
+    assert fisher(0.9, 3) == (-1.0, 1.0)
+
+
+def test_scores_are_one_number_a_system_and_task_without_floor_and_ceiling():
+    rows = scores()
+    table = agreement.score_table(rows)
+    assert list(table.index) == list("abcde") and list(table.columns) == list(TASKS)
+    assert list(agreement.score_table(rows, floor=True).index) == [*"abcde", "random"]
+    assert "a" not in agreement.score_table([r for r in rows if (r.encoder, r.task) != ("a", TASKS[0])]).index
+    flat = [replace(r, value=5.0) if r.task == TASKS[1] else r for r in rows]
+    assert TASKS[1] not in agreement.score_table(flat)
+    others = [replace(rows[-1], metric=agreement.PEARSON, value=1.0), replace(rows[-1], against="a", value=2.0)]
+    assert agreement.score_table([*rows, *others]).equals(table)
+
+
+@pytest.mark.parametrize("source", ["real", "embedded"])
+def test_groups_hold_their_lowest_median_and_highest_correlation_of_the_papers_scored(source):
+    table = agreement.score_table(scores(source))
+    pairs = [float(np.corrcoef(table[a], table[b])[0, 1]) for a, b in itertools.combinations(TASKS, 2)]
+    made = list(agreement.of_group(table, "group/some"))
+    found = {row.metric: row for row in made}
+    assert found[agreement.LOWEST].value == pytest.approx(min(pairs))
+    assert (found[agreement.LOWEST].low, found[agreement.LOWEST].high) == pytest.approx(fisher(min(pairs), 5))
+    assert found[agreement.HIGHEST].value == pytest.approx(max(pairs))
+    assert found[agreement.MEDIAN].value == pytest.approx(np.median(pairs))
+    assert found[agreement.ABOVE].value == sum(r > agreement.CLAIM for r in pairs)
+    tasks = list(agreement.of_tasks(table))
+    median = next(r for r in tasks if (r.task, r.metric) == (TASKS[0], agreement.MEDIAN))
+    assert median.value == pytest.approx(np.median([np.corrcoef(table[TASKS[0]], table[t])[0, 1] for t in TASKS[1:]]))
+    assert {row.source for row in (*made, *tasks)} == {source}  # a number is of the papers its scores are of
+
+
+def test_cheap_systems_give_a_vector_to_every_id():
+    tasks = tuple(t for t in all_tasks().values() if t.type in ("classification", "proximity", "adhoc_search"))
+    shelf = stand_ins.Shelf(tasks, "paper", 0, {})
+    for name in stand_ins.SYSTEMS:
+        if "minilm" in name:
+            continue
+        on = stand_ins.SYSTEMS[name].make(shelf)
+        for task in tasks:
+            vectors = on(task)
+            assert set(task.payload.ids().needed) <= vectors.keys(), (name, task.name)
+            assert len({len(v) for v in vectors.values()}) == 1
+    title, whole = (stand_ins.SYSTEMS[name].make(shelf)(tasks[0]) for name in ("tfidf_title", "tfidf_8000"))
+    assert not all(np.array_equal(title[key], whole[key]) for key in title)
+    assert stand_ins.system("lsa_16", shelf).name == "lsa_16"
