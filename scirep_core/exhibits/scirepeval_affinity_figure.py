@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from scirep_core.bench.codes import over
 from scirep_core.exhibits import studies
 from scirep_core.exhibits.scirepeval_affinity import EXHIBITS, PARTS, Table
-from scirep_core.exhibits.scirepeval_codes import over
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.results import Result, provenance
