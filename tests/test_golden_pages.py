@@ -22,8 +22,9 @@ import pytest
 import small_studies as small
 
 from scirep_core import results
-from scirep_core.bench import stand_ins
+from scirep_core.bench import codes, stand_ins
 from scirep_core.bench.studied import over_seeds
+from scirep_core.bench.study_tables import OPEN_TABLE_3
 from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
@@ -65,6 +66,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scirepeval/affinity": {"papers": 300, "steps": 0},
     "scirepeval/aspects": {"papers": 300, "encoders": "tfidf"},
     "scirepeval/correlations": {"papers": 300, "encoders": "bm25"},
+    "scirepeval/specialisation": {"papers": 300, "variants": "MTL CLS"},
 }
 """Chapters, and parameters that make them quick."""
 
@@ -955,3 +957,24 @@ def test_the_claim_on_four_tasks_is_said_as_the_table_has_it(page, monkeypatch) 
     assert "correlate above 0.2" in paper and "6 of 6 pairs do, 6 with the whole interval" in paper
     assert paper.endswith(" holds proof") and not real.endswith("does not hold proof")
     assert any("6 of 6 pairs correlate above 0.2 over all 15 models" in line for line in lines)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_codes_are_said_as_the_print_and_the_trainings_on_real_papers_have_them(seeds, page, monkeypatch) -> None:
+    name = "scirepeval/specialisation"
+    reprint(monkeypatch, V2_T3={("out-of-train/Proximity", "PRX"): "45.3", ("in-train/Regression", "CLF"): "60.0"},
+            V1_C2={("in-train/Classification", "gain"): "1.0"})  # fmt: skip
+
+    def score(variant: str, task: str, code: str, seed: int) -> float:
+        own = code == codes.own_code(task) if codes.part_of(task) == "in-train" else code == "CLF"
+        return 50 + 4.0 * own + small.wobble(seed) * (1 if own else 0.5)
+
+    trained(monkeypatch, "cross", small.coded(["MTL CTRL"], score, seeds, OPEN_TABLE_3))
+    lines = page(name, **PAGES[name])
+    paper, real = answers(lines)
+    assert "highest in 7 of 8 rows; on Citation count 60.0 under the code of classification" in paper
+    assert paper.endswith("does not hold proof") and "on 5 of 8 tasks" in real
+    assert ("One training, so no test" in real) == (seeds == 1) and ("95 % interval" in real) == (seeds == 3)
+    assert real.endswith("own code ahead: open proof") and not any("Not answered yet" in line for line in lines)
+    assert any(line.endswith("(v1); on public papers, by MiniLM, for 5 of 8") for line in lines)
+    assert any(line.startswith("The mean gain is +2.26 points: +1.8") for line in lines)

@@ -32,6 +32,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.records import Paper
 from scirep_core.page import report
+from scirep_core.page.blocks import fold
 from scirep_core.page.chapter import Chapter, progress
 from scirep_core.page.widgets.formats import (
     ASKED,
@@ -305,16 +306,17 @@ def explorer(
 
 
 def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:
-    """Show, for every model, what neighbours have in common with their paper under each format, and what formats share."""
+    """Show, folded, for every model, what neighbours have in common with their paper under each format, and what formats share."""
     at = {(r.encoder, r.task.partition("/")[2], r.metric): r for r in rows}
     n = len(looked.papers.views)
     for model in looked.models:
+        parts: list[str] = []
         formats = [space.format for space in model.spaces]
         names = [name for name in FACTS if (model.key, formats[0], name) in at]
         keys = [*((model.key, format) for format in formats), (CHANCE, "all")]
         body = [[LABELS[name], *(_fact(chapter, at[*key, name], name) for key in keys)] for name in names]
         body += [[f"{name}, %", *(chapter.number(at[model.key, f, name], 1) for f in formats), ""] for name in READING]
-        chapter.show(
+        parts.append(
             report.table(
                 ["Of a paper's ten nearest", *(f"{f}, {NAMES[f][0].lower()}" for f in formats), CHANCE], body,
                 f"{model.key}, live: means over {n} papers of the embedded literature, those trained on among them; {model.about}",
@@ -327,12 +329,15 @@ def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:
                                for metric, places in (("shared", 1), ("overlap", 2)))] for a, b in pairs
         ]  # fmt: skip
         chance = NEAR * NEAR / (n - 1)
-        chapter.show(
+        parts.append(
             report.table(["Formats", "neighbours shared, of ten", "rank-biased overlap"], cells,
                          f"{model.key}, live: how far two formats agree; two lists drawn at random would share {chance:.1f}",
                          [["", "live", "live"]] * len(cells))
         )  # fmt: skip
-        chapter.show(*judged(chapter, model, at))
+        parts += judged(chapter, model, at)
+        chapter.show(
+            fold(f"What neighbours share under each format, in numbers: {model.key}, invented papers", "".join(parts))
+        )
 
 
 def _fact(chapter: Chapter, row: Result, name: str) -> str:

@@ -175,18 +175,24 @@ def heat(
     columns: Sequence[str],
     signed: bool = False,
     decimals: int = 0,
+    shown: NDArray[np.float64] | None = None,
     **more: Any,
 ) -> None:
     """Draw a matrix as seaborn's heat map, each cell with its number: legible without colour. NaN is left empty.
 
     Opacity grows with the value, of a `signed` matrix with its distance from 0: blue above, vermilion below.
+
+    Args:
+        decimals: of the numbers.
+        shown: other numbers for the cells, where colours are differences.
     """
     import seaborn as sns
 
     top = float(np.nanmax(np.abs(values))) or 1.0
     ends = (SERIES[1], SERIES[0]) if signed else (LIVE,)
     sns.heatmap(
-        values, vmin=-top if signed else 0, vmax=top, cmap=_ramp(ends), annot=True, fmt=f".{decimals}f", square=True, cbar=False,
+        values, vmin=-top if signed else 0, vmax=top, cmap=_ramp(ends), annot=True if shown is None else shown,
+        fmt=f".{decimals}f", square=True, cbar=False,
         linewidths=1.5, linecolor=PAPER, xticklabels=list(columns), yticklabels=list(rows), ax=axes,
         annot_kws={"color": INK, "fontsize": 9} | more,
     )  # fmt: skip

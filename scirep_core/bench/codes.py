@@ -8,6 +8,14 @@
 
 A task with few-shot settings is scored as in the benchmark's average, by the mean of its settings. The papers do not say
 which number of such a task their tables show.
+
+Codes for random groups of the training sets stand for no format, and the papers do not say which of four a task is then read
+under. `readings` has all that can be meant (v2, v1 section 7):
+
+    own group     the code of the group the task was trained in; a held-out task has none
+    same name     the code that stands where the format's would: what evaluation code does that was not told of the groups
+    any           the mean of the four codes: a code chosen blindly
+    best          the best of the four codes by the test score itself, which flatters the random groups
 """
 
 from __future__ import annotations
@@ -20,17 +28,16 @@ from typing import NamedTuple
 import numpy as np
 
 from scirep_core.bench.studied import main_metric, trainings
-from scirep_core.bench.study_tables import OWN, TABLE_3
-from scirep_core.data import TASKS
+from scirep_core.bench.study_tables import OPEN_TABLE_3, OWN, TABLE_3
+from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.open.tasks import OPEN
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result
-from scirep_core.results.published import Printed, lookup
+from scirep_core.training.variants import PARTITIONS, random_partition
 
 PARTS = ("in-train", "out-of-train")
-NAMES: Mapping[str, str] = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Search"}
-PRINTED = {"V2-T3": "publication (v2), Table 3", "V1-T4": "submission (v1), Table 4"}
-CHANCE = 1 / len(FORMATS)
-"""Share of tasks on which a code chosen blindly is the best."""
+SPECS = {**TASKS, **OPEN}
+ASKED = (*TABLE_3, *OPEN_TABLE_3)
 WAYS = 24
 UNIT = "unit"
 """Split of a row that is the mean of a task's settings."""
@@ -54,7 +61,7 @@ class Matrix(NamedTuple):
     """Scores of one way of training by task and code.
 
     Attributes:
-        label: the variant, or the exhibit of a printed table.
+        label: the variant, or what a printed table is called.
         values: (task, code) -> one value a training, in the order of their seeds; code `own` is each task as the model was
             trained for it, which for a search is QRY for the query and PRX for the papers.
     """
@@ -65,7 +72,7 @@ class Matrix(NamedTuple):
     @property
     def tasks(self) -> list[str]:
         """The tasks that have a value of every code, in print order."""
-        return [task for task in TABLE_3 if all((task, code) in self.values for code in FORMATS)]
+        return [task for task in ASKED if all((task, code) in self.values for code in FORMATS)]
 
     def part(self, name: str) -> list[str]:
         """Return the tasks that are in-train, or out-of-train."""
@@ -90,12 +97,12 @@ def own_code(task: str) -> str:
     >>> own_code("scirepeval/search")
     'QRY'
     """
-    return TASKS[task].format
+    return SPECS[task].format
 
 
 def part_of(task: str) -> str:
     """Return in-train or out-of-train."""
-    return "in-train" if TASKS[task].relation == "in-train" else "out-of-train"
+    return "in-train" if SPECS[task].relation == "in-train" else "out-of-train"
 
 
 def settings(rows: Iterable[Result], task: str) -> list[str]:
@@ -105,7 +112,7 @@ def settings(rows: Iterable[Result], task: str) -> list[str]:
         if row.task == task and _is_main(row):
             found.setdefault(row.encoder, set()).add(row.split)
     shared = set.intersection(*found.values()) if found else set()
-    wanted = ["test", *(f"{shot.sample_size}-shot" for shot in TASKS[task].few_shot)]
+    wanted = ["test", *(f"{shot.sample_size}-shot" for shot in SPECS[task].few_shot)]
     return [split for split in wanted if split in shared]
 
 
@@ -115,8 +122,8 @@ def _is_main(row: Result) -> bool:
 
 def unit_rows(rows: Iterable[Result]) -> list[Result]:
     """Return one row for every training, or system that is not trained, and task: as it stands, or the mean of its settings."""
-    single = [row for row in trainings(rows) if row.task in TABLE_3 and _is_main(row)]
-    used = {task: settings(single, task) for task in TABLE_3}
+    single = [row for row in trainings(rows) if row.task in ASKED and _is_main(row)]
+    used = {task: settings(single, task) for task in ASKED}
     groups: dict[tuple[str, str], list[Result]] = {}
     for row in single:
         if row.split in used[row.task]:
@@ -143,30 +150,6 @@ def matrices(rows: Iterable[Result]) -> dict[str, Matrix]:
         for variant, cells in drawn.items()
         if any(code != OWN for _, code in cells)
     }
-
-
-def printed_row(exhibit: str, task: str) -> str:
-    """Return how a printed table calls a task's row.
-
-    >>> printed_row("V2-T3", "scirepeval/search"), printed_row("V1-T4", "scirepeval/search")
-    ('in-train/Search', 'in-train/Ad-hoc search')
-    """
-    part, name = part_of(task), NAMES[own_code(task)]
-    rows = {row for row, _ in lookup(exhibit)}
-    return f"{part}/{name}" if f"{part}/{name}" in rows else f"{part}/Ad-hoc search"
-
-
-def printed_cell(exhibit: str, task: str, code: str) -> Printed:
-    """Return a printed number by task and code."""
-    return lookup(exhibit)[printed_row(exhibit, task), code]
-
-
-def printed_matrix(exhibit: str) -> Matrix:
-    """Return a printed table as scores of one training."""
-    cells: dict[tuple[str, str], tuple[float, ...]] = {
-        (task, code): (printed_cell(exhibit, task, code).number,) for task in TABLE_3 for code in FORMATS
-    }
-    return Matrix(exhibit, cells)
 
 
 # ---- estimates -------------------------------------------------------------------------------------------------------
@@ -232,14 +215,6 @@ def own_is_best(matrix: Matrix, tasks: Sequence[str]) -> list[str]:
     return [task for task in tasks if best_codes(matrix, task) == [own_code(task)]]
 
 
-def best_other(matrix: Matrix, task: str) -> tuple[str, Estimate]:
-    """Return the best of the three other codes by its mean, and the own code's difference from it, paired by training."""
-    own = own_code(task)
-    other = max((code for code in FORMATS if code != own), key=lambda code: matrix.mean(task, code))
-    pairs = zip(matrix.values[task, own], matrix.values[task, other], strict=True)
-    return other, over([a - b for a, b in pairs])
-
-
 def place(matrix: Matrix, tasks: Sequence[str]) -> tuple[int, str]:
     """Return the place of the papers' assignment among all 24 (1 is best, equal ones before it count), and the best one.
 
@@ -252,3 +227,38 @@ def place(matrix: Matrix, tasks: Sequence[str]) -> tuple[int, str]:
     mine = totals[tuple(FORMATS)]
     best = max(totals, key=lambda order: totals[order])
     return sum(total >= mine - 1e-9 for total in totals.values()), " ".join(best)
+
+
+def best_other(matrix: Matrix, task: str) -> Estimate:
+    """Return the own code's lead over the best of the three others by its mean, paired by training."""
+    own = own_code(task)
+    other = max((code for code in FORMATS if code != own), key=lambda code: matrix.mean(task, code))
+    return over([a - b for a, b in zip(matrix.values[task, own], matrix.values[task, other], strict=True)])
+
+
+def readings(every: Mapping[str, Matrix]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return reading -> task -> one value a random grouping, the mean over its trainings; {} where a study has none."""
+    drawn = {number: every[name] for number, name in enumerate(PARTITIONS, start=1) if name in every}
+    if not drawn:
+        return {}
+    tasks = [task for task in ASKED if all(task in one.tasks for one in drawn.values())]
+    found: dict[str, dict[str, tuple[float, ...]]] = {name: {} for name in ("own group", "same name", "any", "best")}
+    for task in tasks:
+        if task in TRAINING:
+            of = [one.mean(task, random_partition(number)[task]) for number, one in drawn.items()]
+            found["own group"][task] = tuple(of)
+        by_code = [np.array([one.values[task, code] for code in FORMATS]) for one in drawn.values()]
+        found["same name"][task] = tuple(one.mean(task, own_code(task)) for one in drawn.values())
+        found["any"][task] = tuple(float(values.mean()) for values in by_code)
+        found["best"][task] = tuple(float(values.max(axis=0).mean()) for values in by_code)
+    return found
+
+
+def as_trained(matrix: Matrix, task: str) -> tuple[float, ...]:
+    """Return the scores of a task read as the model was trained for it, else under its own code."""
+    return matrix.values.get((task, OWN), matrix.values[task, own_code(task)])
+
+
+def mean_of(tasks: Sequence[str], values: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
+    """Return the mean over tasks in every training."""
+    return tuple(float(np.mean(one)) for one in zip(*(values[task] for task in tasks), strict=True))
