@@ -9,7 +9,7 @@ from typing import Any
 from scirep_core.bench.studied import over_seeds
 from scirep_core.bench.study_tables import STUDIES, cells
 from scirep_core.data.task import Pooled, Task
-from scirep_core.page.scimult import TABLES
+from scirep_core.page.papers.scimult import TABLES
 from scirep_core.results import Result
 from scirep_core.training.variants import budget, variant
 

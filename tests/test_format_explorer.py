@@ -16,11 +16,11 @@ import pytest
 from panel import Browser
 
 from scirep_core.data.text import Recipe
-from scirep_core.exhibits import scirepeval_formats as exhibit
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.papers import formats_explorer as exhibit
 from scirep_core.page.widgets.common import encode
 from scirep_core.page.widgets.formats import (
     ASKED,

@@ -29,8 +29,8 @@ from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import chapter as chapter_
-from scirep_core.page import scimult
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.papers import scimult
 from scirep_core.page.widgets.common import Explorer
 from scirep_core.results import Result, published, read_results
 
@@ -150,7 +150,7 @@ def reprint(monkeypatch: pytest.MonkeyPatch, **changes: dict[tuple[str, str], st
         new = changes.get(exhibit.replace("-", "_"), {})
         return {key: one._replace(value=new.get(key, one.value)) for key, one in before(exhibit).items()}
 
-    for module in ("results.published", "page.blocks", "page.rows", "page.claims", "page.scimult", "page.study"):
+    for module in ("results.published", "page.blocks", "page.rows", "page.claims", "page.papers.scimult", "page.study"):
         monkeypatch.setattr(f"scirep_core.{module}.lookup", lookup)
 
 

@@ -17,7 +17,7 @@ from scirep_core.encoders import lexical
 from scirep_core.evaluators.labels import matching_alone
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
-from scirep_core.page import scimult
+from scirep_core.page.papers import scimult
 from scirep_core.results.differences import measured
 
 TEXTS = (

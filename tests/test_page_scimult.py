@@ -10,7 +10,8 @@ from blank_page import Page
 from small_scimult import made, searched
 
 from scirep_core.bench.suites import SPECS, suite
-from scirep_core.page import scimult, study
+from scirep_core.page import study
+from scirep_core.page.papers import scimult
 from scirep_core.page.rows import INVENTED, REAL, RECORDED
 from scirep_core.results.published import lookup
 

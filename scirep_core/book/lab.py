@@ -219,8 +219,8 @@ def facets() -> Panel:
 
 def formats() -> Panel:
     """The format explorer: another encoder with several vectors a paper, more papers, another draw."""
-    from scirep_core.exhibits import scirepeval_formats
     from scirep_core.page import own_paper as own
+    from scirep_core.page.papers import formats_explorer
     from scirep_core.page.widgets import FormatExplorer
     from scirep_core.page.widgets.own_encoder import unpack
 
@@ -228,8 +228,8 @@ def formats() -> Panel:
         chapter = _chapter("scirepeval/specialisation", papers=papers, seed=seed)
         given = unpack(own.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
         name = IN_PAGE if encoder.strip() in ("", IN_PAGE) else Path(str(given)).name
-        looked = scirepeval_formats.look(chapter, {name: given}, papers, shown=shown, seed=seed)
-        return scirepeval_formats.explorer(chapter, looked)
+        looked = formats_explorer.look(chapter, {name: given}, papers, shown=shown, seed=seed)
+        return formats_explorer.explorer(chapter, looked)
 
     return Panel(
         make,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from scirep_core.data.literature.emit.planted import PLANTED
-from scirep_core.exhibits import beyond_literature as exhibits
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.papers import literature as exhibits
 from scirep_core.results import Result
 
 VALUES = {"random": 97.4, "tfidf": 98.0, "minilm": 98.7, "oracle": 100.0}
