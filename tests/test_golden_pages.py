@@ -50,6 +50,7 @@ PAGES: dict[str, dict[str, Any]] = {
     "scimult/search": {"papers": 300},
     "scirepeval/your_encoder": {"papers": 300, "encoder": "tfidf", "tasks": "scirepeval/relish"},
     "beyond/leaderboard": {},
+    "beyond/literature": {"papers": 300},
     "beyond/own_paper": {"papers": 300},
     "beyond/slips": {},
     "neighbours/embedding_space": {"papers": 300, "queries": 12, "encoders": "lsa", "tools": "fallback"},
@@ -202,7 +203,7 @@ def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> No
 def answers(lines: list[str]) -> tuple[str, str]:
     """Return the first two lines of the answer box: what the paper says, and what real papers say."""
     (pair,) = [both for both in itertools.pairwise(lines)
-               if both[0].startswith("The paper says") and both[1].startswith("Real papers say")]  # fmt: skip
+               if both[0].startswith(("The paper says", "What it is")) and both[1].startswith("Real papers say")]  # fmt: skip
     return pair
 
 
@@ -978,3 +979,22 @@ def test_codes_are_said_as_the_print_and_the_trainings_on_real_papers_have_them(
     assert real.endswith("own code ahead: open proof") and not any("Not answered yet" in line for line in lines)
     assert any(line.endswith("(v1); on public papers, by MiniLM, for 5 of 8") for line in lines)
     assert any(line.startswith("The mean gain is +2.26 points: +1.8") for line in lines)
+
+
+def test_the_simulation_is_held_against_real_papers_as_the_recorded_rows_have_them(page, monkeypatch) -> None:
+    name = "beyond/literature"
+
+    def change(row: Any) -> Any:
+        if row.source == "embedded" and row.encoder == "minilm - tfidf" and row.task == "scirepeval/mesh_descriptors":
+            return replace(row, value=12.0, low=3.0, high=20.0)
+        if row.source == "embedded" and row.encoder == "minilm - tfidf" and row.task == "scirepeval/search":
+            return replace(row, value=-9.0, low=-12.0, high=-5.0)
+        return row
+
+    before = results.recorded
+    monkeypatch.setattr(results, "recorded", lambda *names: [change(row) for row in before(*names)])
+    lines = page(name, **PAGES[name])
+    _, real = answers(lines)
+    assert "wrong in search and facets of CSFCube" in real and real.endswith("its order is that of real papers: does not hold proof")
+    assert any(line.startswith("Search: MiniLM − TF-IDF") for line in lines)
+    assert not any(line.startswith("MeSH Descriptors: MiniLM − TF-IDF") for line in lines)

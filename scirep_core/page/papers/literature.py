@@ -1,43 +1,104 @@
-"""Chapter `beyond/literature`: what is planted in the embedded literature, and how much room it leaves on each task."""
+"""Chapter `beyond/literature`: what is planted in the embedded literature, and whether it has the sign of real papers.
+
+comparisons(rows)   two systems on one question, of real and of invented papers: do the intervals lie on one side of 0?
+measure(...)        floor, words, a pretrained encoder and ceiling of every task, and systems on CSFCube's facets
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
-
-import pandas as pd
+from typing import NamedTuple
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.bench.systems import load_system
-from scirep_core.data import TASKS, load_task
+from scirep_core.data import TASKS, load_task, locate
 from scirep_core.data.literature import Literature
 from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.data.literature.latents import NONE, Dials
 from scirep_core.data.literature.lexicon import count
+from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import literature
 from scirep_core.data.task import Labelled, Task
 from scirep_core.encoders import load_encoder
-from scirep_core.evaluators import inputs, reference
+from scirep_core.evaluators import facets, inputs
+from scirep_core.evaluators.facets.facet_systems import rank_all
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.page.widgets import TaskExplorer, task_data
-from scirep_core.results import Result, recorded
+from scirep_core.page.rows import INVENTED, REAL, papers_of, way
+from scirep_core.page.study import average, gaps
+from scirep_core.results import Result
 
 CHAPTER = "beyond/literature"
 SYSTEMS = ("random", "tfidf", "minilm", "oracle")
-CLEAR = (0.05, 0.95)
-"""A score is clearly between floor and ceiling when it has 5 to 95 % of the room."""
-AUTHORS = "scirepeval/s2and"
-WANTED = 20
 DRAWS = 5
 """Random draws whose mean is the floor, of rankings and regressions; of classification, whose fits take long, one."""
+FACETED = ("fabs_tfidf", "fabs_bm25", "minilm_sentences", "minilm_facet", "minilm_abstract")
+FACET_PAIRS = (("minilm_abstract", "fabs_bm25"), ("minilm_sentences", "minilm_abstract"), ("minilm_facet", "minilm_sentences"),
+               ("minilm_sentences", "fabs_tfidf"), ("fabs_bm25", "fabs_tfidf"))  # fmt: skip
+"""Systems and differences that CSFCube's chapter has recorded of real papers."""
+
+
+# ---- real and invented -----------------------------------------------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """A difference of two systems, or of two ways of training, on one question: of real papers and of invented ones."""
+
+    question: str
+    real: Result
+    invented: Result
+
+    @property
+    def side(self) -> int:
+        """1 where both intervals lie on one side of 0, -1 where they lie on opposite sides, 0 where one of them holds 0."""
+        return way(self.real) * way(self.invented)
+
+
+def comparisons(rows: Iterable[Result]) -> list[Comparison]:
+    """Return the differences of two systems that rows have of real and of invented papers, on the full setting of one task.
+
+    A real sample asks the question of the task that it is like. A difference whose interval has no width was drawn from too few
+    papers, and is left out.
+    """
+    found: dict[tuple[str, ...], dict[str, Result]] = {}
+    for row in rows:
+        wide = row.low is not None and row.low != row.high
+        if row.of_systems and row.split == "test" and wide and papers_of(row) in (REAL, INVENTED):
+            like = SAMPLES[row.task].like if row.task in SAMPLES else row.task
+            found.setdefault((row.protocol, like, row.metric, row.encoder), {}).setdefault(papers_of(row), row)
+    by_protocol = sorted(found.items(), key=lambda one: one[0][0])  # where there are two, the papers' own
+    both = {key[1:]: Comparison(key[1], of[REAL], of[INVENTED]) for key, of in reversed(by_protocol) if len(of) == 2}
+    return list(reversed(both.values()))
+
+
+def trained(real: Sequence[Result], invented: Sequence[Result], against: str) -> list[Comparison]:
+    """Return the differences of lines of one study from a line, on tasks it trains on, on others and on all, of both papers."""
+    sides = [{(row.encoder, row.split): row for row in gaps(of, average, against)} for of in (real, invented)]
+    return [
+        Comparison(split, sides[0][line, split], sides[1][line, split])
+        for line, split in sides[0]
+        if (line, split) in sides[1] and split in ("in-train", "out-of-train", "all")
+    ]
+
+
+# ---- floor and ceiling -----------------------------------------------------------------------------------------------
 
 
 def benchmark() -> list[str]:
     """Return the SciRepEval tasks that are scored here, in the order of the inventory (training triplets are not)."""
     return [name for name, spec in TASKS.items() if spec.paper == "scirepeval" and spec.type != "triplets"]
+
+
+def faceted(chapter: Chapter, papers: int, seed: int) -> list[Result]:
+    """Record and return differences of systems on the facets of invented papers (CSFCube section 5), NDCG%20."""
+    collection = load_task("csfcube", "embedded", papers, seed)
+    assert isinstance(collection, FacetCollection)
+    ranked = rank_all(collection, ",".join(FACETED), locate("csfcube", "embedded", papers, seed), seed, progress)
+    systems = [one.system for one in ranked.values()]
+    return chapter.record(facets.differences(collection, systems, FACET_PAIRS, metric="ndcg%20", seed=seed))
 
 
 def measure(chapter: Chapter, papers: int, seed: int, names: Sequence[str] = ()) -> list[Result]:
@@ -68,138 +129,11 @@ def _mean(rows: Sequence[Result]) -> Result:
     return replace(rows[0], value=value, low=None, high=None, by_query={}, note=f"mean of {len(rows)} random draws")
 
 
-def kept() -> list[Result]:
-    """Return our committed run of this chapter on 3,000 papers; the live run of the page is smaller, to build quickly."""
-    return recorded(CHAPTER, "embedded")
+# ---- what is planted ----------------------------------------------------------------------------------------------------
 
 
-def _which(rows: Sequence[Result]) -> str:
-    return f"{rows[0].kind} run, {rows[0].parameters['papers']:,} papers, seed {rows[0].parameters['seed']}"
-
-
-def main_metric(task: str) -> str:
-    """Return the metric a task is shown by: the first of the inventory, of reviewers the mean of the four."""
-    metrics = TASKS[task].metrics
-    return "mean_of_four" if "mean_of_four" in metrics else metrics[0]
-
-
-def rooms(rows: Sequence[Result]) -> pd.DataFrame:
-    """Return one line a task: its scores, and the share of the room each system takes."""
-    value = {(r.task, r.encoder): r for r in rows if r.metric == main_metric(r.task)}
-    lines = []
-    for task in dict.fromkeys(r.task for r in rows):
-        floor, ceiling = value[task, "random"].value, value[task, "oracle"].value
-        line: dict[str, Any] = {"task": task, "metric": main_metric(task), "relation": TASKS[task].relation}
-        line |= {system: value[task, system].value for system in SYSTEMS}
-        for system in ("tfidf", "minilm"):
-            line[f"{system} room"] = reference.room(value[task, system].value, floor, ceiling)
-        line["clear"] = all(CLEAR[0] <= line[f"{s} room"] <= CLEAR[1] for s in ("tfidf", "minilm"))
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
-def room_table(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Show floor, TF-IDF, MiniLM and ceiling of every task, in a run of ours or of this page; nothing for no rows."""
-    if not rows:
-        return
-    cell = {(r.task, r.encoder): r for r in rows if r.metric == main_metric(r.task)}
-    body = []
-    for line in rooms(rows).to_dict("records"):
-        name = str(line["task"])
-        shown = {system: chapter.number(cell[name, system], 1) for system in SYSTEMS}
-        share = {system: f"{100 * line[f'{system} room']:.0f} %" for system in ("tfidf", "minilm")}
-        title = f"{html.escape(TASKS[name].title)}<br><small>{main_metric(name)}, {line['relation']}</small>"
-        body.append([
-            title, shown["random"], shown["tfidf"], share["tfidf"], shown["minilm"], share["minilm"], shown["oracle"],
-            "yes" if line["clear"] else "<strong>no</strong>",
-        ])  # fmt: skip
-    header = ["task", "floor", "TF-IDF", "room", "MiniLM", "room", "ceiling", "clear"]
-    caption = (
-        f"{_which(rows).capitalize()}: floor (random vectors), TF-IDF, MiniLM and ceiling (oracle) of the {len(body)} scored "
-        f"tasks; clear: both take {100 * CLEAR[0]:g} to {100 * CLEAR[1]:g} % of the room."
-    )
-    chapter.show(report.table(header, body, caption))
-
-
-def verdict(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Say on how many tasks both systems lie clearly between floor and ceiling, which fail, and who is ahead where."""
-    if not rows:
-        return
-    table = rooms(rows)
-    clear, failing = int(table["clear"].sum()), table[~table["clear"]]
-    goal = "met" if clear >= WANTED else "missed"
-    chapter.say(
-        f"In the {_which(rows)}: on {clear} of {len(table)} tasks both TF-IDF and MiniLM lie clearly between floor and "
-        f"ceiling; the aim of {WANTED} is {goal}."
-    )
-    for line in failing.to_dict("records"):
-        if line["oracle"] <= line["random"]:
-            chapter.say(
-                f"{TASKS[str(line['task'])].title} fails: there is no room, the floor is not below the ceiling."
-            )
-            continue
-        where = [f"{label} takes {100 * line[f'{system} room']:.1f} % of the room"
-                 for system, label in (("tfidf", "TF-IDF"), ("minilm", "MiniLM"))
-                 if not CLEAR[0] <= line[f"{system} room"] <= CLEAR[1]]  # fmt: skip
-        chapter.say(f"{TASKS[str(line['task'])].title} fails: {' and '.join(where)}.")
-    for form, title in (("CLF", "classification"), ("RGN", "regression"), ("PRX", "proximity"), ("QRY", "search")):
-        of_form = table[[TASKS[str(t)].format == form for t in table["task"]]]
-        if len(of_form):
-            ahead = int((of_form["minilm"] > of_form["tfidf"]).sum())
-            chapter.say(f"In {title}, MiniLM is ahead of TF-IDF on {ahead} of {len(of_form)} tasks.")
-    _authors(chapter, rows)
-
-
-def _authors(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Say what floor and ceiling of author disambiguation are: a vector is one of thirty things its pipeline knows."""
-    value = {(r.encoder, r.metric): r.value for r in rows if r.task == AUTHORS}
-    if ("random", "b3_f1") not in value:
-        return
-    title, floor, ceiling = TASKS[AUTHORS].title, value["random", "b3_f1"], value["oracle", "b3_f1"]
-    if ("random", "b3_f1_metadata") not in value:
-        chapter.say(f"{title} is of the vectors alone in this run, clustered by their distances; S2AND's own pipeline, which "
-                    "also knows names, co-authors and years, is in the chapter on author disambiguation.")  # fmt: skip
-        return
-    chapter.say(
-        f"{title} has its floor inside its pipeline, which also knows names, co-authors, affiliations and years: random "
-        f"vectors score {floor:.1f} there, metadata without vectors {value['random', 'b3_f1_metadata']:.1f}. Its room is "
-        f"what a vector can add, {ceiling - floor:.1f} points, of a few hundred mentions: a share of it says little. Cut by "
-        f"distance alone, random vectors score {value['random', 'b3_f1_vectors']:.1f} and the oracle "
-        f"{value['oracle', 'b3_f1_vectors']:.1f}."
-    )
-
-
-@report.styled
-def room_figure(chapter: Chapter, rows: Sequence[Result]) -> None:
-    """Draw, for every task, where TF-IDF and MiniLM lie between floor and ceiling."""
-    if not rows:
-        return
-    table = rooms(rows)
-    figure, axes = report.subplots(figsize=(report.WIDTH, 0.27 * len(table) + 1.0))
-    places = range(len(table))
-    for system, colour, marker, label in (
-        ("tfidf", report.SERIES[1], "s", "TF-IDF"),
-        ("minilm", report.SERIES[0], "o", "MiniLM"),
-    ):
-        axes.plot(100 * table[f"{system} room"], places, marker, color=colour, label=label)
-    for edge in (0, 100):
-        axes.axvline(edge, color=report.FLOOR, linewidth=1)
-    axes.set_yticks(places, [TASKS[str(t)].title for t in table["task"]])
-    axes.invert_yaxis()
-    axes.set_xlabel("share of the room between floor and ceiling, %")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    chapter.figure(
-        f"room-{rows[0].kind}",
-        figure,
-        table,
-        f"{_which(rows).capitalize()}: where TF-IDF and MiniLM lie between floor (0: random vectors) and ceiling (100: oracle), "
-        f"{len(table)} tasks.",
-        "For each task two marks, TF-IDF and MiniLM, on a line from floor to ceiling; the numbers are in the table above.",
-    )
-
-
-def tree(chapter: Chapter, papers: int, seed: int) -> None:
-    """Show the size of the planted world: concepts, forms, people, citations."""
+def tree(papers: int, seed: int) -> Iterator[str]:
+    """Yield tables of the planted world: concepts and their forms; people, citations and abstracts."""
     found = literature(papers, seed)
     words = found.writer.words
     forms = {
@@ -213,7 +147,7 @@ def tree(chapter: Chapter, papers: int, seed: int) -> None:
     for name, (size, concepts, attribute) in forms.items():
         each = [sum(count(tree) for tree in getattr(c, attribute)) for c in concepts]
         body.append([name, f"{size}", f"{min(each)} to {max(each)}", f"{sum(each) / len(each):.1f}"])
-    chapter.show(report.table(["concepts", "number", "forms of one", "mean"], body, "What the papers are about."))
+    yield report.table(["concepts", "number", "forms of one", "mean"], body, "What the papers are about.")
     people, cites = found.people, found.cites
     names = [people.name(a) for a in range(len(people))]
     lines = [
@@ -225,21 +159,19 @@ def tree(chapter: Chapter, papers: int, seed: int) -> None:
         ["words per abstract", f"{sum(len(p.abstract.split()) for p in found.papers) / len(found):.0f}"],
         ["different abstract skeletons", f"{len({found.writer.skeleton(i) for i in range(len(found))}):,}"],
     ]
-    chapter.show(report.table(["of this literature", ""], lines, f"The literature of {papers:,} papers, seed {seed}."))
+    yield report.table(["of this literature", ""], lines, f"The literature of {papers:,} papers, seed {seed}.")
 
 
-def example(chapter: Chapter, papers: int, seed: int, number: int) -> None:
-    """Show one invented paper: its text, and the latents it was written from."""
+def example(papers: int, seed: int, number: int) -> Iterator[str]:
+    """Yield one invented paper: its text, and a table of the latents it was written from."""
     found = literature(papers, seed)
     i = min(number, len(found) - 1)
     paper = found.paper(i)
     marked = " ".join(f'<span class="facet-{label.removesuffix("_label")}">{html.escape(s)}</span>'
                       for s, label in zip(paper.sentences, paper.labels, strict=True))  # fmt: skip
-    chapter.show(
-        f"<p><strong>{html.escape(paper.title)}</strong> ({html.escape(paper.venue)}, {paper.year})</p><p>{marked}</p>"
-    )
+    yield f"<p><strong>{html.escape(paper.title)}</strong> ({html.escape(paper.venue)}, {paper.year})</p><p>{marked}</p>"
     lines = _latents_of(found, i)
-    chapter.show(report.table(["latent", "value"], lines, "What it was written from.", [["", "text"]] * len(lines)))
+    yield report.table(["latent", "value"], lines, "What it was written from.", [["", "text"]] * len(lines))
 
 
 def _latents_of(found: Literature, i: int) -> list[list[str]]:
@@ -259,12 +191,12 @@ def _latents_of(found: Literature, i: int) -> list[list[str]]:
     return lines if second == NONE else [*lines, ["second field", html.escape(words.fields[second].name)]]
 
 
-def planted(chapter: Chapter) -> None:
-    """Show, for every embedded task, which latents decide it, whether people err in it, and its declared relation."""
+def planted() -> str:
+    """Return a table of every embedded task: which latents decide it, whether people err in it, and its declared relation."""
     body = [[name, PLANTED[name].decided_by, _errs(name),
              spec.relation or "-"] for name, spec in TASKS.items() if name in PLANTED]  # fmt: skip
     header, classes = ["task", "decided by", "do people err?", "relation"], [["", "text", "text", ""]] * len(body)
-    chapter.show(report.table(header, body, "What is planted, task by task.", classes))
+    return report.table(header, body, "What is planted, task by task.", classes)
 
 
 def _errs(name: str) -> str:
@@ -281,13 +213,8 @@ def _errs(name: str) -> str:
     )
 
 
-def dials(chapter: Chapter) -> None:
-    """Show the dials with their defaults."""
+def dials() -> str:
+    """Return a table of the dials with their defaults."""
     defaults = Dials()
     body = [[field.name, html.escape(str(getattr(defaults, field.name)) or "all")] for field in fields(Dials)]
-    chapter.show(report.table(["dial", "default"], body, "The dials; <code>Dials</code> says what each does."))
-
-
-def explorer(papers: int, seed: int) -> TaskExplorer:
-    """Return the explorer of every embedded task of all papers, CSFCube's facets included."""
-    return TaskExplorer(task_data((load_task(name, "embedded", papers, seed) for name in TASKS), examples=4, seed=seed))
+    return report.table(["dial", "default"], body, "The dials; <code>Dials</code> says what each does.")
