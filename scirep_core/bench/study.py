@@ -326,9 +326,10 @@ def _score(
     """Return the rows of one cell, and its averages where its tasks form them."""
     given = job.given
     rows = _scored(job.study, given, tasks, system, job.protocol, progress)
+    own = {"width": cell.width, "layers": given.layers} if cell.base.startswith("embedded") else {}
     told = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
-        "model": "+".join(one.key for one in made), "width": cell.width, "layers": given.layers, "dtype": dtype, **_length(made),
+        "model": "+".join(one.key for one in made), "dtype": dtype, **own, **_length(made),
         **_of_data(job), **_asked(given),
     }  # fmt: skip
     return _placed(job.name, job.study, rows, told)
