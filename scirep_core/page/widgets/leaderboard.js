@@ -58,10 +58,8 @@ function board(view, { texts, codes, value: raw, low, high, n, ids }) {
       for (const [system, its] of best) if (its > side * value[i] && system !== column.system[i]) rank[i] += 1;
     }
   });
-  let printed = 0;
-  const place = Int32Array.from(column.kind, (k) => (texts.kind[k] === "published" ? printed++ : -1));
-  const id = (i) => (place[i] >= 0 ? ids[place[i]] : [text("kind", i) === "submitted" ? "recorded" : text("kind", i),
-    ...["chapter", "task", "system", "metric", "split", "protocol"].map((name) => text(name, i))].join(":"));
+  const id = (i) => ids[i] ?? [text("kind", i) === "submitted" ? "recorded" : text("kind", i),
+    ...["chapter", "task", "system", "metric", "split", "protocol"].map((name) => text(name, i))].join(":");
   return { view, size, texts, column, lower, text, value, raw, low, high, n, cell, members, rank, of, range, id, words: new Map() };
 }
 
