@@ -77,6 +77,9 @@ def _of_study(row: Result) -> str:
     from scirep_core.bench.study_tables import study
 
     given, name = row.parameters, row.chapter.removeprefix("study/")
+    if name == "rates":  # a trial of a learning rate comes before the training that it serves
+        pilot = shlex.quote(row.encoder)
+        return f"scirep study main --variants {pilot} --source {row.source} --base {given['base']} --seed 0 --out rows.jsonl"
     of = study(name)
     whole = row.task if row.metric != "average" else _suite_of(row)
     if row.encoder in of.references:
