@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from scirep_core.bench import scoring, studied, study_tables
+from scirep_core.bench import pairs, scoring, studied, study_tables
 from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task, Triples
 from scirep_core.evaluators.pairs import PairScorer
@@ -26,9 +26,7 @@ from scirep_core.page import study
 from scirep_core.page.chapter import Chapter, progress
 from scirep_core.page.names import NAMES
 from scirep_core.page.rows import INVENTED, REAL, RECORDED
-from scirep_core.results import Result, provenance
-from scirep_core.results.comparison import paired_bootstrap
-from scirep_core.results.differences import difference_of, versus
+from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup, table
 
 OWN, AVERAGE = "SciMult-", "Average"
@@ -327,13 +325,9 @@ def difference(first: Result, second: Result, metric: str = "", label: str = "",
     Args:
         metric, label: how the difference and its systems are named, by the rows themselves unless given.
     """
-    found = paired_bootstrap(replace(first, similarity=""), replace(second, similarity="", data_hash=first.data_hash))
-    return Result(
-        first.task, first.split, difference_of(metric or first.metric), first.protocol, found.value, found.n,
-        encoder=label or versus(first.encoder, second.encoder), against=against or second.encoder, low=found.low, high=found.high,
-        source=first.source, data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
-        note=f"paired bootstrap, two-sided p = {found.p:.3g}",
-    )  # fmt: skip
+    sides = replace(first, similarity=""), replace(second, similarity="", data_hash=first.data_hash)
+    (gap,) = pairs.difference(*sides, metric, label, against)
+    return gap
 
 
 def differences(rows: Sequence[Result]) -> list[Result]:
