@@ -13,7 +13,7 @@ from typing import Any
 
 import scirep_core
 from scirep_core import losses
-from scirep_core.bench.study_tables import STUDIES
+from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.bench.suites import SUITES
 from scirep_core.book.reference.commands import commands
 from scirep_core.data.inventory import TASKS

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scirep_core.bench.studied import over_seeds
-from scirep_core.bench.study_tables import STUDIES, cells
+from scirep_core.bench.studies.outcome import over_seeds
+from scirep_core.bench.studies.tables import STUDIES, cells
 from scirep_core.data.task import Pooled, Task
 from scirep_core.page.papers.scimult import TABLES
 from scirep_core.results import Result

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.bench.codes import SPECS
-from scirep_core.bench.studied import over_seeds
-from scirep_core.bench.study_tables import OPEN_TABLE_3, OWN, STUDIES, TABLE_3, Cell, cells
+from scirep_core.bench.studies.codes import SPECS
+from scirep_core.bench.studies.outcome import over_seeds
+from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, STUDIES, TABLE_3, Cell, cells
 from scirep_core.bench.suites import units
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result

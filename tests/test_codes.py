@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from small_studies import coded, wobble
 
-from scirep_core.bench import codes, studied
-from scirep_core.bench.study_tables import OPEN_TABLE_3, OWN, TABLE_3
+from scirep_core.bench.studies import codes, outcome
+from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, TABLE_3
 from scirep_core.data import TASKS
 from scirep_core.kit.formats import FORMATS
 from scirep_core.training.variants import PARTITIONS, random_partition
@@ -40,7 +40,7 @@ def test_scores_are_the_main_metric_and_the_mean_of_the_settings():
 def test_a_setting_that_one_training_lacks_counts_for_none():
     rows = [r for r in coded(["MTL CTRL"], diagonal)
             if not (r.task == FOS and r.split == "5-shot" and r.encoder == "MTL CTRL as PRX, seed 1")]  # fmt: skip
-    assert codes.settings(studied.trainings(rows), FOS) == ["test", "10-shot"]
+    assert codes.settings(outcome.trainings(rows), FOS) == ["test", "10-shot"]
     matrix = codes.matrices(codes.unit_rows(rows))["MTL CTRL"]
     assert matrix.values[FOS, "CLF"] == pytest.approx([49 + wobble(seed) for seed in range(3)])
 

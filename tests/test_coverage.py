@@ -22,7 +22,7 @@ import chromium
 import pytest
 
 from scirep_core import book
-from scirep_core.bench.study_tables import STUDIES
+from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.book import coverage
 from scirep_core.book.coverage import Exhibit, Shown
 from scirep_core.kit.errors import DataError
@@ -227,7 +227,7 @@ def test_a_state_without_support_is_found(rows: list[Exhibit], says: str):
 
 def test_what_a_recorded_study_answers_is_not_left_at_arithmetic():
     """A study that was recorded and that no exhibit mentions: the inventory would say less than the book holds."""
-    from scirep_core.bench.study import results_file
+    from scirep_core.bench.studies.study import results_file
 
     stale = []
     for name, study in STUDIES.items():

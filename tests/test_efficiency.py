@@ -12,7 +12,7 @@ from small_base import hand_made_base
 
 from scirep_core.bench.speed import efficiency
 from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, PER_FORMAT, SHARE, TABLE_4, TRAINING, main, measure
-from scirep_core.bench.study import run
+from scirep_core.bench.studies.study import run
 from scirep_core.book.explain import recompute
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import read_results
@@ -56,7 +56,7 @@ def test_ratios_are_taken_within_a_round_and_members_are_added(base: str, monkey
 
 def test_the_table_is_measured_and_recorded(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "scirep_core.bench.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1)
+        "scirep_core.bench.studies.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1)
     )
     out = tmp_path / "efficiency.jsonl"
     rows = run("efficiency", TINY, changes={"bases": (base,)}, out=out)

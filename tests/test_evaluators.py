@@ -29,7 +29,8 @@ from scirep_core.data.task import (
     Signatures,
     Task,
 )
-from scirep_core.evaluators import EVALUATORS, authors, label_scores, rows
+from scirep_core.evaluators import EVALUATORS, authors, rows
+from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results.metrics import ACCEPTED, check_metrics, from_ranks
 

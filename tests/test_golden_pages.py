@@ -23,8 +23,8 @@ import small_studies as small
 
 from scirep_core import results
 from scirep_core.bench import codes, stand_ins
-from scirep_core.bench.studied import over_seeds
-from scirep_core.bench.study_tables import OPEN_TABLE_3
+from scirep_core.bench.studies.outcome import over_seeds
+from scirep_core.bench.studies.tables import OPEN_TABLE_3
 from scirep_core.data import load_task
 from scirep_core.data.sources import embedded_root, ensure, literature
 from scirep_core.kit.errors import ConfigError

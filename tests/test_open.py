@@ -18,7 +18,7 @@ from small_open import ids
 
 import scirep_core
 from scirep_core.bench import suites
-from scirep_core.bench.studied import record
+from scirep_core.bench.studies.outcome import record
 from scirep_core.book.explain import recompute
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
 from scirep_core.data.open.compact import bucket

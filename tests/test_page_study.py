@@ -11,7 +11,7 @@ import small_studies as small
 from blank_page import Shown
 from small_base import hand_made_base
 
-from scirep_core.bench.studied import line
+from scirep_core.bench.studies.outcome import line
 from scirep_core.page import study
 from scirep_core.page.rows import INVENTED, PRINTED, way
 from scirep_core.results import PRINT, Result

@@ -15,10 +15,11 @@ import pytest
 from small_base import hand_made_base
 from typer.testing import CliRunner
 
-from scirep_core.bench import score_cache, studied, study
-from scirep_core.bench.studied import main_metric, means, over_seeds, read, table, trainings, tukey
-from scirep_core.bench.study import run
-from scirep_core.bench.study_tables import MEANT, STUDIES, cells, on_source
+from scirep_core.bench import score_cache
+from scirep_core.bench.studies import outcome, study
+from scirep_core.bench.studies.outcome import main_metric, means, over_seeds, read, table, trainings, tukey
+from scirep_core.bench.studies.study import run
+from scirep_core.bench.studies.tables import MEANT, STUDIES, cells, on_source
 from scirep_core.bench.suites import units
 from scirep_core.cli import study as cli_study
 from scirep_core.kit.errors import ConfigError, ScirepError
@@ -174,7 +175,7 @@ def test_what_explains_a_row_gives_it_again_on_another_machine(
     changes = {"codes": True, "tasks": tasks, "references": ("tfidf",)}
     rows = ran(base, tmp_path / "here.jsonl", ("MTL CTRL",), seeds=[0, 1], changes=changes)
     single = next(row for row in rows if row.parameters.get("training_seed") == 1 and row.parameters["code"] == "own")
-    mean = next(row for row in studied.over_seeds(rows) if row.parameters["code"] == "own")
+    mean = next(row for row in outcome.over_seeds(rows) if row.parameters["code"] == "own")
     words = next(row for row in rows if row.encoder == "tfidf" and row.metric == single.metric)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "elsewhere"))
     monkeypatch.chdir(tmp_path)
@@ -183,7 +184,7 @@ def test_what_explains_a_row_gives_it_again_on_another_machine(
             cli.main(shlex.split(recompute(row))[1:])
         assert left.value.code == 0
         (again,) = (
-            one for one in studied.read(tmp_path / "rows.jsonl") if one.id.partition(":")[2] == row.id.partition(":")[2]
+            one for one in outcome.read(tmp_path / "rows.jsonl") if one.id.partition(":")[2] == row.id.partition(":")[2]
         )
         assert (again.value, again.low, again.high) == (row.value, row.low, row.high)
     capsys.readouterr()
@@ -204,13 +205,13 @@ def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, mon
     assert recorded.read_bytes() == before
     ran(base, None, ("MTL CTRL",), seeds=[2])
     ran(base, None, ("MTL CTRL",), seeds=[1])
-    found = studied.read(recorded)
-    assert list(dict.fromkeys(row.encoder for row in studied.trainings(found))) == [
+    found = outcome.read(recorded)
+    assert list(dict.fromkeys(row.encoder for row in outcome.trainings(found))) == [
         "Base, seed 0", "MTL CTRL, seed 0", "MTL CTRL, seed 1", "MTL CTRL, seed 2",
     ]  # fmt: skip
     whole = tmp_path / "whole.jsonl"
     ran(base, whole, ("Base", "MTL CTRL"), seeds=range(3))
-    assert studied.read(whole) == found  # as if made in one go
+    assert outcome.read(whole) == found  # as if made in one go
     other = budget("tiny", papers=500, train={"steps": 3, "warmup": 1})
     with pytest.raises(ConfigError, match="its rows are of another budget: tiny"):
         run("main", other, [0], changes={"variants": ("Base",), "bases": (base,), "tasks": TASKS, "references": ()})
@@ -294,7 +295,7 @@ def test_an_average_says_of_which_tasks_and_data_it_is(monkeypatch: pytest.Monke
     assert average == "open/average"
     job = study._Job((0, 0), "main", of, (), TINY, "all", "paper")
     one = replace(row("A", 0, 1.0), task=average, parameters={"training_seed": 0, **study._of_data(job)})
-    studied.write_rows(path, [one])
+    outcome.write_rows(path, [one])
     assert study._recorded(path, of, TINY) == [one]
     tasks[0].data_hash = "c"
     with pytest.raises(ConfigError, match="its rows of open/average are of the data"):
@@ -357,12 +358,12 @@ def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
     assert kinds == ["plain", "control_codes", "control_codes"]
     assert [row.encoder for row in rows] == ["MTL CLS, seed 8", "MTL CTRL, seed 8"]
     assert len(trainings(run("main", given, [8], again=True))) == 2 and kinds[3:] == ["plain"]
-    curves = studied.read_results(study.curves_file(recorded))
+    curves = outcome.read_results(study.curves_file(recorded))
     assert {row.encoder for row in curves} == {row.encoder for row in rows}
     assert len({row.id for row in curves}) == len(curves)
     assert {row.metric for row in curves} == {"loss", "f1_macro", "kendall_tau", "accuracy"}
     for row in rows:
-        (losses,) = studied.dev_losses(curves, studied.line(row))
+        (losses,) = outcome.dev_losses(curves, outcome.line(row))
         assert len(losses) == 2
 
 
@@ -500,7 +501,7 @@ def test_a_line_is_judged_by_its_interval_over_the_base_and_its_curves():
         *curve("A, seed 0", flat), *curve("A, seed 1", flat), *curve("B, seed 0", flat), *curve("B, seed 1", falling),
         *curve("C, seed 0, MTL CLS", flat), *curve("C, seed 1, MTL CLS", flat), *curve("single, seed 0", flat),
     ]  # fmt: skip
-    found = {one.label: one for one in studied.verdicts([*rows, *over_seeds(rows)], curves)}
+    found = {one.label: one for one in outcome.verdicts([*rows, *over_seeds(rows)], curves)}
     assert {label: one.verdict for label, one in found.items()} == {
         "A": "helps", "B": "not trained enough to judge", "C": "does not help"
     }  # fmt: skip
@@ -511,27 +512,27 @@ def test_a_line_is_judged_by_its_interval_over_the_base_and_its_curves():
         pytest.approx(2.1 + half, abs=1e-3),
     )
     with pytest.raises(ConfigError, match="no dev losses"):
-        studied.judgement(1.0, [])
+        outcome.judgement(1.0, [])
     with pytest.raises(ConfigError, match="no dev losses"):
-        studied.judgement(1.0, [[1.0], []])
+        outcome.judgement(1.0, [[1.0], []])
 
 
 def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
     path, curves = tmp_path / "x.jsonl", [*curve("B, seed 0", (1.0, 2.0)), *curve("A, seed 0", (3.0, 4.0))]
-    studied.write_curves(path, curves[:2])
-    studied.write_curves(path, curves[2:])
+    outcome.write_curves(path, curves[:2])
+    outcome.write_curves(path, curves[2:])
     assert [row.value for row in read(path)] == [3.0, 4.0, 1.0, 2.0]
-    assert [row.value for row in studied.read(path)] == [3.0, 4.0, 1.0, 2.0]
+    assert [row.value for row in outcome.read(path)] == [3.0, 4.0, 1.0, 2.0]
 
 
 def test_trials_of_learning_rates_are_recorded_by_base_and_budget(tmp_path: Path):
     path, tried = tmp_path / "rates.jsonl", {"minilm": {("MTL CLS", 2e-5): 0.5, ("Adapters", 1e-4): 0.25}}
     for name in ("open", "real"):
-        studied.write_trials(path, tried, name, {"budget": name, "settings": {}})
-    studied.write_trials(path, {"minilm": {("MTL CLS", 2e-5): 0.75}}, "real", {"budget": "real", "settings": {}})
-    assert studied.read_trials(path, {"budget": "open", "settings": {}}) == tried
-    assert studied.read_trials(path, {"budget": "real", "settings": {}}) == {"minilm": {("MTL CLS", 2e-5): 0.75}}
-    assert studied.read_trials(path, {"budget": "tiny", "settings": {}}) == {}
+        outcome.write_trials(path, tried, name, {"budget": name, "settings": {}})
+    outcome.write_trials(path, {"minilm": {("MTL CLS", 2e-5): 0.75}}, "real", {"budget": "real", "settings": {}})
+    assert outcome.read_trials(path, {"budget": "open", "settings": {}}) == tried
+    assert outcome.read_trials(path, {"budget": "real", "settings": {}}) == {"minilm": {("MTL CLS", 2e-5): 0.75}}
+    assert outcome.read_trials(path, {"budget": "tiny", "settings": {}}) == {}
 
 
 def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -551,7 +552,7 @@ def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPat
     assert [(row.encoder, row.parameters["model"]) for row in curves] == [
         ("mean of two MTL CLS, seed 0, MTL CLS", "a"), ("mean of two MTL CLS, seed 0, MTL CLS/1", "b")
     ]  # fmt: skip
-    assert studied.dev_losses(curves, "mean of two MTL CLS") == [[0.5], [0.5]]
+    assert outcome.dev_losses(curves, "mean of two MTL CLS") == [[0.5], [0.5]]
 
 
 def test_values_of_two_protocols_are_never_one_line():
@@ -606,8 +607,8 @@ def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: An
         *averaged("MTL CLS", 52.0, 52.2),
         *averaged("MTL CLS", 10.0, 10.4, protocol="sound"),
     ]
-    studied.write_rows(path, rows)
-    studied.write_curves(
+    outcome.write_rows(path, rows)
+    outcome.write_curves(
         study.curves_file(path), [*curve("MTL CLS, seed 0", (1.0,)), *curve("MTL CLS, seed 1", (1.0,))]
     )
     shown = command("main", "--show", "--out", str(path), "--source", "open").stdout

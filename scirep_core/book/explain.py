@@ -74,7 +74,7 @@ def recompute(row: Result) -> str:
 
 def _of_study(row: Result) -> str:
     """Return the command for a row of a study: one training, or as many as its mean is of; what is not trained is scored."""
-    from scirep_core.bench.study_tables import study
+    from scirep_core.bench.studies.tables import study
 
     given, name = row.parameters, row.chapter.removeprefix("study/")
     if name == "rates":  # a trial of a learning rate comes before the training that it serves

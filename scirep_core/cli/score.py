@@ -132,7 +132,7 @@ def score(
 
 def _record(path: Path | None, name: str, rows: Sequence[Result]) -> None:
     """Put rows into a file of recorded ones, under the command that gives them again."""
-    from scirep_core.bench.studied import record
+    from scirep_core.bench.studies.outcome import record
 
     if path is not None:
         words = [word for word in sys.argv[1:] if word not in ("--json", "--again", "--rows", str(path))]

@@ -73,9 +73,8 @@ def study(
     What is there is not made again: models are under SCIREP_HOME/models, scores are kept, a killed training goes on from its
     last checkpoint.
     """
-    from scirep_core.bench import studied
-    from scirep_core.bench import study as study_
-    from scirep_core.bench import study_tables as tables
+    from scirep_core.bench.studies import outcome, tables
+    from scirep_core.bench.studies import study as study_
     from scirep_core.kit.formats import PROTOCOLS
 
     if name == "list":
@@ -91,7 +90,7 @@ def study(
         file = out or study_.results_file(name, "" if source == "embedded" else source)
         if not file.is_file():
             raise ConfigError(f"{file}: no rows of study {name} are recorded there. Run scirep study {name}")
-        rows = [row for row in studied.read(file) if _shown(row, changes)]
+        rows = [row for row in outcome.read(file) if _shown(row, changes)]
         if not rows:
             raise ConfigError(f"{file}: none of its rows is of what you ask for")
     else:
@@ -107,13 +106,13 @@ def study(
         for one in dict.fromkeys(row.protocol for row in rows):
             _print(name, [row for row in rows if row.protocol == one])
         if show:
-            _judge(name, source, rows, studied.read(study_.curves_file(file)))
+            _judge(name, source, rows, outcome.read(study_.curves_file(file)))
     elif only == "train":
         print(f"every model of study {name} is trained; scirep study {name} scores them")
 
 
 def _list(as_json: bool) -> None:
-    from scirep_core.bench.study_tables import STUDIES
+    from scirep_core.bench.studies.tables import STUDIES
 
     if as_json:
         print_json([{"study": name, "exhibits": list(one.exhibits), "text": one.text, "variants": list(one.variants),
@@ -200,20 +199,20 @@ def _budget(name: str, settings: Sequence[str]) -> Any:
 
 def _print(name: str, rows: Sequence[Result]) -> None:
     """Print the averages by variant, what Tukey's test does not tell from the best marked; else values by task."""
-    from scirep_core.bench import studied
+    from scirep_core.bench.studies import outcome
 
     if name == "efficiency":
         whats = list(dict.fromkeys(row.metric for row in rows))
-        lines = studied.table(rows, whats, lambda row: row.metric)
+        lines = outcome.table(rows, whats, lambda row: row.metric)
         _table("efficiency: times are multiples of MTL CTRL's, medians over rounds", lines, whats, {})
         return
-    lines = studied.table(rows, SPLITS)
+    lines = outcome.table(rows, SPLITS)
     if not lines:
         tasks = list(dict.fromkeys(row.task.rpartition("/")[2] for row in rows))
-        lines = studied.table(rows, tasks, studied.main_metric)
+        lines = outcome.table(rows, tasks, outcome.main_metric)
         _table(f"study {name}: mean over seeds (sd)", lines, tasks, {})
         return
-    tests = {split: test for split in SPLITS if (test := studied.tukey(lines, split)) is not None}
+    tests = {split: test for split in SPLITS if (test := outcome.tukey(lines, split)) is not None}
     tied = {split: {test.best, *test.tied_with_best} for split, test in tests.items()}
     _table(f"study {name}: mean over seeds (sd); * is not told from the best by Tukey's test", lines, SPLITS, tied)
     if "all" in tests:
@@ -223,11 +222,11 @@ def _print(name: str, rows: Sequence[Result]) -> None:
 
 def _judge(name: str, source: str, rows: Sequence[Result], curves: Sequence[Result]) -> None:
     """Print what each line does against its base; of open papers what results were taken to mean before there were any."""
-    from scirep_core.bench import studied
-    from scirep_core.bench.study_tables import MEANT
+    from scirep_core.bench.studies import outcome
+    from scirep_core.bench.studies.tables import MEANT
 
     lines = [[one.label, f"{one.difference:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", one.verdict]
-             for one in studied.verdicts(rows, curves)]  # fmt: skip
+             for one in outcome.verdicts(rows, curves)]  # fmt: skip
     if lines:
         table("against the base, in-train", ["variant", "difference", "interval over trainings", "verdict"], lines)
     for sentence in MEANT.get(name, ()) if source == "open" else ():

@@ -1,6 +1,6 @@
 """The encoder of `beyond/own_paper`: a trained encoder with four vectors a paper, run by the reader's browser as they type.
 
-The encoder is one training of the study `main` (bench/study_tables.py): one pass, every label used, on 3,000 papers of the embedded
+The encoder is one training of the study `main`: one pass, every label used, on 3,000 papers of the embedded
 literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept under `results/` and measured as it then is:
 
     rounding     cosine of the rounded model's vector to the trained one's; nearest papers that both have (recorded)

@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scirep_core.bench import studied, study
-from scirep_core.bench.study_tables import STUDIES
+from scirep_core.bench.studies import outcome, study
+from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
@@ -48,7 +48,7 @@ def recorded(name: str, source: str = "") -> list[Result]:
         return []
     sources = (source,) if source else DATA_SOURCES
     files = dict.fromkeys(study.results_file(name, one) for one in sources)
-    return [row for file in files for row in studied.read(file)]
+    return [row for file in files for row in outcome.read(file)]
 
 
 def lines(rows: Iterable[Result]) -> list[Result]:
@@ -70,11 +70,11 @@ def gaps(rows: Sequence[Result], column: Column, against: str, named: Sequence[s
         rows: of one source and base, single trainings among them.
         named: lines whose differences are wanted; all of them unless named.
     """
-    shown = {(row.encoder, column(row)): row for row in studied.means(rows)}
+    shown = {(row.encoder, column(row)): row for row in outcome.means(rows)}
     columns = [one for one in dict.fromkeys(key[1] for key in shown) if one is not None]
-    table, made = studied.table(rows, columns, column), []
+    table, made = outcome.table(rows, columns, column), []
     for one in columns:
-        tested = studied.tukey(table, one) if any(len(set(of.values.get(one, ()))) > 1 for of in table) else None
+        tested = outcome.tukey(table, one) if any(len(set(of.values.get(one, ()))) > 1 for of in table) else None
         base = shown.get((against, one))
         if base is None:
             continue

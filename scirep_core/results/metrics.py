@@ -247,7 +247,7 @@ class Predicted(NamedTuple):
 PREDICTED: dict[str, Predicted] = {
     # one of your own: CONTRIBUTING.md
 }
-"""Metrics of predictions beside F1, accuracy, Kendall's tau and Pearson's r, which `evaluators/label_scores.py` computes."""
+"""Metrics of predictions beside F1, accuracy, Kendall's tau and Pearson's r, which `evaluators/labels/scores.py` computes."""
 _OF = {
     type: tuple(name for name, one in PREDICTED.items() if one.type == type)
     for type in ("classification", "regression")

@@ -7,7 +7,7 @@
     one pass, MTL CLS dense, one pass dense, mean of two ...            ours
     SciMult Vanilla, MHAExpert, FFNExpert, Prefix, Instruction          SciMult 3, 4: contrastive, in two stages
 
-Training them is `models.py`; whole tables over seeds `bench/study.py`.
+Training them is `models.py`; whole tables over seeds `bench/studies/study.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A linear SVM learns the task's labels from the training rows' vectors; what it predicts for the test rows is scored: F1,
 accuracy, Kendall's tau. `paper_probes` is the published code, oddities kept; `sound_probes` what one would do today;
-`few_shot` repeats either on a few examples; `label_scores` has the metrics and their bootstrap. SciMult's linear column
+`few_shot` repeats either on a few examples; `labels.scores` has the metrics and their bootstrap. SciMult's linear column
 (4.4, Table 4) follows SciDocs instead, whose script tries seven C from 1e-4 to 1e2 where SciRepEval's tries five.
 
 Probes stay on the CPU, wherever the vectors were made: the published ones are scikit-learn's own runs, exact to its random state,
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Labelled, Task
-from scirep_core.evaluators.label_scores import label_rows
+from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.evaluators.probes.few_shot import Parts, Probe, few_shot_rows

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import FewShot, Labelled, Task
-from scirep_core.evaluators.label_scores import label_score
+from scirep_core.evaluators.labels.scores import label_score
 from scirep_core.evaluators.probes import paper_probes, sound_probes
 from scirep_core.evaluators.probes.probe_search import PARALLEL, Ints, Said, counted_warnings, heard, on_all_cores
 from scirep_core.evaluators.rows import Asked, Floats, sentence, spread_of

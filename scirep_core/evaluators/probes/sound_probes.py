@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import FewShot
-from scirep_core.evaluators.label_scores import correlation, label_score
+from scirep_core.evaluators.labels.scores import correlation, label_score
 from scirep_core.evaluators.probes.linear_fit import Loss, fit, with_constant
 from scirep_core.evaluators.probes.probe_search import Ints, Said, one_kind
 from scirep_core.evaluators.rows import Floats

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from scirep_core.bench import pairs, scoring, studied, study_tables
+from scirep_core.bench import pairs, scoring
+from scirep_core.bench.studies import outcome, tables
 from scirep_core.bench.systems import load_system
 from scirep_core.data.task import Task, Triples
 from scirep_core.evaluators.pairs import PairScorer
@@ -30,10 +31,10 @@ from scirep_core.results import Result
 from scirep_core.results.published import Printed, lookup, table
 
 OWN, AVERAGE = "SciMult-", "Average"
-VARIANTS = tuple(f"{OWN}{name}" for name in study_tables.FIVE)
+VARIANTS = tuple(f"{OWN}{name}" for name in tables.FIVE)
 VANILLA, MHA, FFN = VARIANTS[:3]
 """As printed; the study calls them `SciMult Vanilla` ..."""
-FIVE = tuple(f"SciMult {name}" for name in study_tables.FIVE)
+FIVE = tuple(f"SciMult {name}" for name in tables.FIVE)
 LONG = "SciMult Vanilla, as long"
 """Vanilla in as many steps as two stages have, a control of ours."""
 BOUNDS = ("random", "oracle")
@@ -196,7 +197,7 @@ def studies(chapter: Chapter, name: str, made: Sequence[Result] = ()) -> dict[st
 
 def facts(rows: Sequence[Result]) -> str:
     """Return what a study's rows rest on, for a caption: trainings, papers of the embedded literature, steps."""
-    told = {key: sorted({row.parameters.get(key, 0) for row in studied.means(rows) if row.parameters.get("steps")})
+    told = {key: sorted({row.parameters.get(key, 0) for row in outcome.means(rows) if row.parameters.get("steps")})
             for key in ("trainings", "papers", "steps")}  # fmt: skip
     parts = [
         f"{' to '.join(f'{n:,}' for n in dict.fromkeys((of[0], of[-1])))} {key}" for key, of in told.items() if any(of)
@@ -214,11 +215,11 @@ def averages(rows: Sequence[Result], exhibit: str) -> list[Result]:
     """Return a table's average for every training and every system without one, and its means over trainings."""
     found, keys = dict[str, dict[str, Result]](), {(row.task, row.metric) for row in rows}
     wanted: Columns = next((of[exhibit] for of in (OPEN, TABLES) if keys & of.get(exhibit, {}).keys()), {})
-    for row in studied.trainings(rows):
+    for row in outcome.trainings(rows):
         if row.split == "test" and (name := wanted.get((row.task, row.metric))):
             found.setdefault(row.encoder, {})[name] = row
     made = [_average(exhibit, list(cells.values())) for cells in found.values() if len(cells) == len(wanted)]
-    return [*made, *studied.over_seeds(made)]
+    return [*made, *outcome.over_seeds(made)]
 
 
 def _average(exhibit: str, cells: Sequence[Result]) -> Result:
@@ -235,7 +236,7 @@ def values(rows: Sequence[Result], exhibit: str) -> dict[tuple[str, str], Result
     names = {**TABLES[exhibit], **OPEN.get(exhibit, {})}
     own = f"scimult/{exhibit}"
     more = [] if any(row.task == own for row in rows) else averages(rows, exhibit)
-    shown = [*studied.means([*rows, *more]), *(row for row in (*rows, *more) if row.encoder in LABELS)]
+    shown = [*outcome.means([*rows, *more]), *(row for row in (*rows, *more) if row.encoder in LABELS)]
 
     def column(row: Result) -> str | None:
         if row.task == own:
@@ -260,9 +261,9 @@ def change(
     None where no seed has both; an average of 0 has no percent. A single training has no interval.
     """
     found: dict[str, dict[int, Result]] = {line: {}, against: {}}
-    for row in studied.trainings(rows):
-        if row.task == f"scimult/{exhibit}" and studied.line(row) in found:
-            found[studied.line(row)][row.parameters["training_seed"]] = row
+    for row in outcome.trainings(rows):
+        if row.task == f"scimult/{exhibit}" and outcome.line(row) in found:
+            found[outcome.line(row)][row.parameters["training_seed"]] = row
     what, made = "over" if relative else "minus", []
     for seed in sorted(found[line].keys() & found[against].keys()):
         row, other = found[line][seed], found[against][seed]
@@ -271,7 +272,7 @@ def change(
         value = 100 * (row.value / other.value - 1) if relative else row.value - other.value
         name, both = f"average {what} that of {against} ({of})", stable_hash([row.data_hash, other.data_hash])[:16]
         made.append(replace(row, metric=name, value=value, data_hash=both))
-    return next(iter(studied.over_seeds(made)), None)
+    return next(iter(outcome.over_seeds(made)), None)
 
 
 def changes(

@@ -1,10 +1,10 @@
-"""A whole table over seeds: train every variant, score it on every task, keep the rows (`bench/study_tables.py` has the tables).
+"""A whole table over seeds: train every variant, score it on every task, keep the rows (`bench/studies/tables.py` has the tables).
 
 A study is a list of cells (base, width, variant, code, seed). It can be stopped at any time: trained models are folders
 (`training/models.py`), scores are kept (`bench/score_cache.py`), and the next run goes on with what is missing. Rows go to
 `results_file(name, source)`, those of invented papers apart from those of real ones, each with the variant, the seed of its
 training, its base, its code and its model's key in `parameters`. `seed` of a row is the scoring's, so that rows of two models
-resample the same test rows. Means over seeds, spread and tests are in bench/studied.py.
+resample the same test rows. Means over seeds, spread and tests are in bench/studies/outcome.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scirep_core.bench.speed.efficiency import measure
-from scirep_core.bench.studied import over_seeds, read_trials, trainings, write_curves, write_rows, write_trials
-from scirep_core.bench.study_tables import OWN, Cell, Study, cells, on_source, study
+from scirep_core.bench.studies.outcome import over_seeds, read_trials, trainings, write_curves, write_rows, write_trials
+from scirep_core.bench.studies.tables import OWN, Cell, Study, cells, on_source, study
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results

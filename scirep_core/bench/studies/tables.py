@@ -1,4 +1,4 @@
-"""Whole tables over seeds, as data: which variants, on which bases, scored on which tasks (bench/study.py trains and scores them).
+"""Whole tables over seeds, as data: which variants, on which bases, scored on which tasks (study.py trains and scores them).
 
 main          v2 Table 2, lower half: every way of training, beside floor, TF-IDF, the base and a control of the ensemble
 bases         v2 Table 8, v1 Table 3: the same on other bases
@@ -130,7 +130,7 @@ STUDIES: dict[str, Study] = {
 
 
 HELPS, UNTRAINED, USELESS = "helps", "not trained enough to judge", "does not help"
-"""What a trained line is said to do against its base, see `studied.judgement`."""
+"""What a trained line is said to do against its base, see `outcome.judgement`."""
 MEANT: dict[str, tuple[str, ...]] = {
     "main": (
         "A line helps where the interval of its in-train average minus the base's lies above 0. Where it does not, and the "

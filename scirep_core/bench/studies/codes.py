@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.bench.studied import main_metric, trainings
-from scirep_core.bench.study_tables import OPEN_TABLE_3, OWN, TABLE_3
+from scirep_core.bench.studies.outcome import main_metric, trainings
+from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, TABLE_3
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.kit.formats import FORMATS

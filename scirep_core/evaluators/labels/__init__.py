@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.task import LabelSpace, LabelText, Task
-from scirep_core.evaluators.label_scores import label_rows
+from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
 from scirep_core.evaluators.rows import Asked, counted, mean_row, sentence, summary
 from scirep_core.evaluators.search import Floats, Searched, ranks_of

@@ -1,6 +1,6 @@
 """What a study found: its rows on disk, and what they say over several trainings (SciRepEval Tables 2, 3, 8, 11).
 
-A study (bench/study.py) keeps a row for every training, and one for the mean over the trainings of a line of its table:
+A study (bench/studies/study.py) keeps a row for every training, and one for the mean over the trainings of a line of its table:
 
     mean     of n trainings that differ by their seed alone, `n` of the row
     sd       over them, divisor n - 1; what the papers print in small
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.bench.study_tables import HELPS, UNTRAINED, USELESS
+from scirep_core.bench.studies.tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
@@ -182,7 +182,7 @@ def dev_losses(curves: Iterable[Result], label: str) -> list[list[float]]:
 
 
 def judgement(low: float, losses: Sequence[Sequence[float]]) -> str:
-    """Return what a line does against its base: the rule stated ahead of results (`study_tables.MEANT`).
+    """Return what a line does against its base: the rule stated ahead of results (`tables.MEANT`).
 
     Args:
         low: lower end of the interval of the line's in-train average minus the base's.
