@@ -145,7 +145,7 @@ def test_the_second_stage_starts_where_vanilla_ended(made):
     for name in ("MHAExpert", "FFNExpert", "Prefix", "Instruction"):
         chosen = VARIANTS[f"SciMult {name}"]
         saved = load_model(made[name].folder)
-        before = models.Base("Vanilla", made["Vanilla"].folder, Recipe(), "")
+        before = sets.Base("Vanilla", made["Vanilla"].folder, Recipe(), "")
         options = saved.described.options | {"routes": saved.described.routes}
         start = models.untrained(chosen.kind, before, options, 0)
         documents = [[2, 9, 11, 3], [2, 8, 3]]

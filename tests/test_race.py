@@ -26,8 +26,8 @@ from scirep_core.bench.speed.race import (  # fmt: skip
     run,
 )
 from scirep_core.book.explain import recompute
+from scirep_core.encoders.trunk.number_types import machine
 from scirep_core.encoders.trunk.shapes import filled, words
-from scirep_core.encoders.trunk.speed import machine
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import read_results
 

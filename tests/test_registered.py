@@ -49,8 +49,8 @@ from scirep_core.data.validate import counts, validate
 from scirep_core.encoders import ENCODERS
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators import ranking
-from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.evaluators.inputs import vectors_of
+from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results.metrics import ACCEPTED, RELEVANT, check_metrics, examples, from_ranks, parse, score

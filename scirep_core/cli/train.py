@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.config import TrainFile
     from scirep_core.training.loop import Told
-    from scirep_core.training.models import Base
+    from scirep_core.training.sets import Base
 
 EXAMPLES = (
     "Examples: scirep train --example > ctrl.toml;  scirep train --config ctrl.toml;  "

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import field as check_field
 from scirep_core.kit.records import read_jsonl
 
+TaskType = Literal[
+    "classification", "regression", "proximity", "adhoc_search", "retrieval", "label_ranking", "reviewer_matching",
+    "author_disambiguation", "alternative_self", "triplets",
+]  # fmt: skip
+TASK_TYPES: tuple[TaskType, ...] = get_args(TaskType)
 Row = dict[str, Any]
 Label = int | float | tuple[int, ...]
 """A class, a target, or a multi-hot row."""

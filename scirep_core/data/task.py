@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from scirep_core.data.payloads import Collection as Collection
 from scirep_core.data.payloads import Judged as Judged
@@ -34,6 +33,7 @@ from scirep_core.data.payloads import Pooled as Pooled
 from scirep_core.data.payloads import Reviewers as Reviewers
 from scirep_core.data.payloads import Signatures as Signatures
 from scirep_core.data.payloads import Triples as Triples
+from scirep_core.data.rows import TASK_TYPES as TASK_TYPES
 from scirep_core.data.rows import Byline as Byline
 from scirep_core.data.rows import Example as Example
 from scirep_core.data.rows import FewShot as FewShot
@@ -41,18 +41,10 @@ from scirep_core.data.rows import Label as Label
 from scirep_core.data.rows import LabelText as LabelText
 from scirep_core.data.rows import Qrel as Qrel
 from scirep_core.data.rows import Signature as Signature
+from scirep_core.data.rows import TaskType as TaskType
 from scirep_core.data.rows import Triple as Triple
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-
-TaskType = Literal[
-    "classification", "regression", "proximity", "adhoc_search", "retrieval", "label_ranking", "reviewer_matching",
-    "author_disambiguation", "alternative_self", "triplets",
-]  # fmt: skip
-TASK_TYPES: tuple[TaskType, ...] = (
-    "classification", "regression", "proximity", "adhoc_search", "retrieval", "label_ranking", "reviewer_matching",
-    "author_disambiguation", "alternative_self", "triplets",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

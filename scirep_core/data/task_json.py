@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from scirep_core.data.task import TASK_TYPES, FewShot
+from scirep_core.data.rows import TASK_TYPES, FewShot
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, SIMILARITIES, Format
 from scirep_core.kit.records import field as check_field

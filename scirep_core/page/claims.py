@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scirep_core.page import report
 from scirep_core.page.blocks import Labels, badge, fold, kind_of, label
-from scirep_core.page.rows import Cells, Exhibit, way
+from scirep_core.page.rows import Cells, Exhibit, Page, way
 from scirep_core.page.say import sentences
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import Printed, lookup
-
-if TYPE_CHECKING:
-    from scirep_core.page.chapter import Chapter
 
 Split = str | tuple[str, str]
 Rows = Mapping[tuple[str, str], Result]
@@ -117,7 +114,7 @@ def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Ver
 
 
 def claims(
-    chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
+    chapter: Page, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
     """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers."""
     statements = [
@@ -144,7 +141,7 @@ def claims(
     return decide(stated, exhibit.real)
 
 
-def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> str:
+def _cell(chapter: Page, verdict: Verdict | None, labels: Labels | None) -> str:
     """Return a verdict, and what decided it: the number, the one part that is in the way, or how many parts."""
     if verdict is None:
         return ""

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.data.inventory import TRAINING
-from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, nearest
@@ -25,7 +24,7 @@ from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.sets import examples, hash_of, spread
+from scirep_core.training.sets import Base, examples, hash_of, spread
 from scirep_core.training.variants import (
     AGAIN,
     DATA_SOURCES,
@@ -59,20 +58,6 @@ OWN = {"embedded": "specter2", "embedded specter": "specter", "embedded untraine
 """Small models of the embedded literature -> how negatives of their citation triplets are drawn: as SPECTER2 Base's (6 easy
 ones by field, 4 hard), as the training set has them, or no triplets: word vectors alone, as SciBERT is to SPECTER."""
 BASES = (*OWN, *HUB)
-
-
-class Base(NamedTuple):
-    """A trunk to start from: its folder, how it reads texts and makes vectors of them, and a hash of what is in it.
-
-    A training keeps all of this, so that what it changed is what it learned.
-    """
-
-    name: str
-    folder: Path
-    recipe: Recipe
-    fingerprint: str
-    pooling: str = "cls"
-    normalised: bool = False
 
 
 def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None = None) -> Base:

@@ -14,11 +14,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scirep_core.data.inventory import TRAINING
+from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.store import home, sha256_array, stable_hash
 from scirep_core.results import code_of
@@ -29,7 +30,6 @@ from scirep_core.training.variants import DATA_SOURCES, Budget, Variant
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.data import TrainTask
-    from scirep_core.training.models import Base
 
 CODE = (
     "training/sets.py", "training/batching.py", "training/data", "encoders/trunk/tokens.py", "data/*.py", "data/readers",
@@ -39,6 +39,20 @@ CODE = (
 ROOM = 4
 """Tokens a conditioning adds at most."""
 Make = Callable[[Path], list["TrainTask"]]
+
+
+class Base(NamedTuple):
+    """A trunk to start from: its folder, how it reads texts and makes vectors of them, and a hash of what is in it.
+
+    A training keeps all of this, so that what it changed is what it learned.
+    """
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    fingerprint: str
+    pooling: str = "cls"
+    normalised: bool = False
 
 
 @functools.lru_cache(maxsize=4)

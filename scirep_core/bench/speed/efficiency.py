@@ -35,8 +35,8 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, provenance
-from scirep_core.training.models import Base, Say, base, options_of, untrained
-from scirep_core.training.sets import examples
+from scirep_core.training.models import Say, base, options_of, untrained
+from scirep_core.training.sets import Base, examples
 from scirep_core.training.variants import Budget, budget, config, variant
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _machine() -> dict[str, Any]:
     import torch
 
     from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.speed import machine
+    from scirep_core.encoders.trunk.number_types import machine
 
     device = pick_device(None)
     return {"machine": machine(device), "device": device, "threads": torch.get_num_threads()}

@@ -268,7 +268,8 @@ def _raced(
     import torch
 
     from scirep_core.encoders.trunk.attention import chosen
-    from scirep_core.encoders.trunk.speed import flops, machine, matrix_rate
+    from scirep_core.encoders.trunk.number_types import machine
+    from scirep_core.encoders.trunk.speed import flops, matrix_rate
 
     loaded, tokens = trunk_of(load_encoder(runner.name, max_length=runner.max_length, device=runner.device)).loaded
     lengths = [len(ids) for ids in tokens.ids(texts, runner.max_length)]

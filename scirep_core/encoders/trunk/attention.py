@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from scirep_core.encoders.trunk.number_types import machine
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.store import atomic, home, stable_hash
 
@@ -131,8 +132,6 @@ def chosen(dtype: torch.dtype) -> str:
 @cache
 def _kept(dtype: str) -> str:
     """Return what SCIREP_HOME says, or what is measured now and kept there; where nothing can be kept, for this process."""
-    from scirep_core.encoders.trunk.speed import machine  # which imports the trunk, and that this file
-
     key = {"machine": machine(), "torch": torch.__version__, "dtype": dtype}
     try:
         path = home() / "machine" / f"attention-{stable_hash(key)[:16]}.json"

@@ -1,4 +1,4 @@
-"""Number types by name, of what a model holds and of its matrix products.
+"""What a device computes in: its name, and number types by name, of what a model holds and of its matrix products.
 
     tf32    float32, but a GPU rounds what its matrix products take to TF32: 10 bits of fraction instead of 23, and faster
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -42,6 +43,15 @@ def available(name: str, device: str) -> str:
         features: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)() if device == "cpu" else {}
         there = any(features.get(feature, False) for feature in NATIVE)
     return name if there else "float32"
+
+
+def machine(device: str = "cpu") -> str:
+    """Return what a device is called by its maker; "" where nobody says."""
+    if device.startswith("cuda"):
+        return str(torch.cuda.get_device_name(device))
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8", errors="replace").splitlines() if told.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -78,15 +77,6 @@ def _rate(device: str, dtype: str, size: int, threads: int) -> float:
                 product()
                 best = min(best, now(device) - began)
     return float(2.0 * size**3 / best)
-
-
-def machine(device: str = "cpu") -> str:
-    """Return what a device is called by its maker; "" where nobody says."""
-    if device.startswith("cuda"):
-        return str(torch.cuda.get_device_name(device))
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8", errors="replace").splitlines() if told.is_file() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
 def now(device: str) -> float:
