@@ -22,7 +22,8 @@ import pytest
 import small_studies as small
 
 from scirep_core import results
-from scirep_core.bench import codes, stand_ins
+from scirep_core.bench import stand_ins
+from scirep_core.bench.studies import codes
 from scirep_core.bench.studies.outcome import over_seeds
 from scirep_core.bench.studies.tables import OPEN_TABLE_3
 from scirep_core.data import load_task
