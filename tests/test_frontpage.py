@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from scirep_core.book.explain import find
-from scirep_core.book.frontpage import CHAPTER, PARTS, STATE, VIEW, anatomy, with_panel, without_panel
+from scirep_core.book.frontpage import (
+    CHAPTER,
+    PARTS,
+    STATE,
+    VIEW,
+    anatomy,
+    report_card,
+    with_panel,
+    without_panel,
+)
+from scirep_core.page.blocks import ANSWER, PAPER
 from scirep_core.results import Result, anchor, recorded
 from scirep_core.results.published import lookup
 
@@ -86,3 +96,39 @@ def test_numbers_link_to_their_origin_only_where_the_chapter_shows_it(tmp_path):
 def test_without_the_chapter_there_is_no_live_line(tmp_path):
     made = anatomy(tmp_path)
     assert 'scope="row">recorded' in made and 'scope="row">live' not in made and "href" not in made
+
+
+def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp_path):
+    def line(verdict: int | None, head: str = PAPER) -> dict[str, Any]:
+        return {
+            "head": head,
+            "text": 'Adapters lead by <a href="#n">4.7</a> points &lt;all&gt;. More.',
+            "verdict": verdict,
+            "claim": "a > b",
+        }
+
+    answers = {
+        "a/one": {"paper": line(1), "real": line(-1, "Real papers say")},
+        "a/two": {"paper": line(-1)},  # what real papers say is not known
+        "b/three": {"paper": line(1, "What runs here"), "real": line(0)},  # quotes no paper
+        "b/four": {"paper": line(None), "real": line(None)},  # judges nothing
+    }
+    for page, lines in answers.items():
+        path = tmp_path / f"{page}.data" / ANSWER
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(lines), encoding="utf-8")
+    made = report_card(
+        tmp_path, [*((f"Part <{page[0]}>", page, f"{page}?") for page in answers), ("C", "c/five", "not run")]
+    )
+    text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
+    assert (
+        "1 hold, 1 do not hold, 0 are open by the papers’ own numbers; 0 hold, 1 do not hold, 0 are open on real"
+        in text
+    )
+    assert re.findall(r'href="([^"]+)"', made) == ["a/one.html", "a/two.html"]
+    assert (
+        "Adapters lead by 4.7 points &lt;all&gt;. holds a &gt; b does not hold a &gt; b a/two?" in text
+        and "More" not in text
+    )
+    assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
+    assert report_card(tmp_path, []) == ""

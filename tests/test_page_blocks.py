@@ -5,6 +5,7 @@ One battery over the vocabulary of `scirep_core/page/`: it stands where each cha
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scirep_core.page.blocks import Line, meetings
+from scirep_core.page.blocks import ANSWER, Line, meetings
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.page.claims import Claim, above, below, decide, helps, level, ordered
 from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way
@@ -439,6 +440,8 @@ def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdic
         Line("The rest."),
     )
     chapter.answer(*lines, a=row(), name=HOSTILE)
+    kept = json.loads((chapter.folder / ANSWER).read_text(encoding="utf-8"))
+    assert list(kept) == ["paper", "real", "untested"] and kept["paper"]["verdict"] == verdict
     assert (
         f">&lt;order&gt;: {word}</span>" in parts[0]
         and 'href="#fig-x"' in parts[0]
@@ -447,3 +450,4 @@ def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdic
     assert "script" not in Tags(parts[0]).names
     chapter.answer(*lines, a=None, name="")
     assert Tags(parts[1]).names.count("dt") == 2 and "Real papers" not in parts[1]
+    assert "real" not in json.loads((chapter.folder / ANSWER).read_text(encoding="utf-8"))

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from scirep_core.book import coverage, reference
-from scirep_core.book.frontpage import anatomy, with_panel, without_panel
+from scirep_core.book.frontpage import anatomy, report_card, with_panel, without_panel
 from scirep_core.book.kernelwork import EPOCH, plain
 from scirep_core.book.sitecheck import check as check
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
@@ -175,7 +175,7 @@ def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
 
 
 def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhibit], executed: Path) -> str:
-    """Replace the comment lines `% scirep: counts | parts | chapters PART | anatomy` of a hand-written page.
+    """Replace the comment lines `% scirep: counts | report | parts | chapters PART | anatomy` of a hand-written page.
 
     A link to a chapter that is not in this build becomes its text. Raises DataError for any other such line.
     """
@@ -203,6 +203,7 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
     made: dict[str, Callable[[str], str]] = {
         "counts": lambda _: coverage.summary(rows), "parts": lambda _: parts(), "chapters": chapter_list,
         "anatomy": lambda _: anatomy(executed),
+        "report": lambda _: report_card(executed, ((PARTS[c.part], c.page, c.title) for c in found)),
     }  # fmt: skip
 
     def asked(match: re.Match[str]) -> str:

@@ -1,6 +1,7 @@
-"""What the hand-written pages borrow from chapters: a panel for the first page, and one number taken apart.
+"""What the hand-written pages borrow from chapters: a panel and a report card for the first page, one number taken apart.
 
     % scirep: panel beyond/own_paper     in a page of `book/`: the chapter's explorer, in its brief form
+    % scirep: report                     what each chapter's paper says, and what became of it
     % scirep: anatomy                    one score as published, recorded and live, and what its name and its row say
 
 Both are made of the executed chapters when the book is assembled. In a book without that chapter the panel is left out, and
@@ -10,12 +11,15 @@ the number has no live line.
 from __future__ import annotations
 
 import html
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from scirep_core.book.explain import Origin
+from scirep_core.page.blocks import ANSWER, PAPER, badge
 from scirep_core.results import ROOT, Result, anchor, read_results, recorded
 from scirep_core.results.published import Printed, everything
 
@@ -76,6 +80,58 @@ def without_panel(text: str) -> str:
 
 def _prose(name: str, text: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.strip() + "\n"}
+
+
+# ---- the papers' claims and our verdicts -------------------------------------------------------------------------------
+
+
+def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str:
+    """Return the papers' first claims, chapter by chapter, with the verdicts of the answers that chapters open with.
+
+    Args:
+        chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
+    """
+    body: list[str] = []
+    counts: dict[str, Counter[int]] = {"paper": Counter(), "real": Counter()}
+    last = ""
+    for part, page, title in chapters:
+        path = executed / f"{page}.data" / ANSWER
+        lines = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        judged = [lines.get(role, {"verdict": None, "claim": ""}) for role in counts]
+        if lines.get("paper", {}).get("head") != PAPER or {line["verdict"] for line in judged} == {None}:
+            continue
+        if part != last:
+            body.append(f'<tr><th colspan="4" scope="colgroup">{html.escape(part)}</th></tr>')
+            last = part
+        cells = ""
+        for of, line in zip(counts.values(), judged, strict=True):
+            if line["verdict"] is not None:
+                of[line["verdict"]] += 1
+            claim = f"<br><small>{html.escape(line['claim'])}</small>" if line["claim"] else ""
+            cells += f"<td>{'' if line['verdict'] is None else badge(line['verdict']) + claim}</td>"
+        says = first_sentence(html.unescape(re.sub(r"<[^>]+>", "", lines["paper"]["text"])))
+        body.append(f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th><td class="text">{html.escape(says)}'
+                    f"</td>{cells}</tr>")  # fmt: skip
+    if not body:
+        return ""
+    found = {of: ", ".join(f"{count[way]} {words}" for way, words in _COUNTED.items()) for of, count in counts.items()}
+    head = ("question", "the paper says", "by its own numbers", "on real papers")
+    return (
+        f"<p>The first claim of each chapter, and what became of it: {found['paper']} by the papers’ own numbers; {found['real']} "
+        f"on real papers.</p>{_table('Claims and verdicts', head, ''.join(body), texts=True)}"
+    )
+
+
+_COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
+
+
+def first_sentence(text: str) -> str:
+    """Return a text up to the end of its first sentence.
+
+    >>> first_sentence("By Table 2. this is 4.7 points. More follows.")
+    'By Table 2. this is 4.7 points.'
+    """
+    return re.split(r"(?<=[.!?”])\s+(?=[A-Z“])", text, maxsplit=1)[0]
 
 
 # ---- one number taken apart ------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import pandas as pd
 
+from scirep_core.kit.store import write_json
 from scirep_core.page import report
 from scirep_core.page.rows import (
     COUNTED,
@@ -44,6 +45,8 @@ Best = Callable[[Any, Number], bool]
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
+ANSWER, PAPER = "answer.json", "The paper says"
+"""File of a chapter's answer, and the head of its first line unless it has its own."""
 
 
 def kind_of(column: str) -> str:
@@ -349,15 +352,22 @@ def answer(chapter: Page, paper: Line, real: Line, untested: Line, **values: Any
     """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
 
     `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed; `claim` names in a few words the one
-    statement that it judges. A line of which a number is missing is left out.
+    statement that it judges. A line of which a number is missing is left out. The lines are kept in the chapter's folder too,
+    from which the first page makes its report card.
     """
-    body = []
-    for head, line in (("The paper says", paper), ("Real papers say", real), ("Not tested here", untested)):
+    body, lines = [], {}
+    for role, head, line in (
+        ("paper", PAPER, paper),
+        ("real", "Real papers say", real),
+        ("untested", "Not tested here", untested),
+    ):
         text = " ".join(sentences(chapter.number, [line.text], values))
         if not text:
             continue
         proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
         verdict = "" if line.verdict is None else f" {badge(line.verdict, line.claim)}"
         body.append(f"<dt>{line.head or head}</dt><dd>{text}{verdict}{proof}</dd>")
+        lines[role] = {**line._asdict(), "head": line.head or head, "text": text}
+    write_json(chapter.folder / ANSWER, lines)
     if body:
         chapter.show(f'<dl class="scirep-answer">{"".join(body)}</dl>')
