@@ -109,7 +109,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
 
     answers = {
         "a/one": {"paper": line(1), "real": line(-1, "Real papers say")},
-        "a/two": {"paper": line(-1)},  # what real papers say is not known
+        "a/two": {"paper": {**line(-1), "claim": ""}},  # what real papers say is not known
         "b/three": {"paper": line(1, "What runs here"), "real": line(0)},  # quotes no paper
         "b/four": {"paper": line(None), "real": line(None)},  # judges nothing
     }
@@ -127,8 +127,9 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     )
     assert re.findall(r'href="([^"]+)"', made) == ["a/one.html", "a/two.html"]
     assert (
-        "Adapters lead by 4.7 points &lt;all&gt;. holds a &gt; b does not hold a &gt; b a/two?" in text
-        and "More" not in text
+        "a/one? holds a &gt; b does not hold a &gt; b a/two? does not hold Adapters lead by 4.7 points &lt;all&gt;."
+        in text
     )
+    assert "More" not in text
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""

@@ -203,7 +203,7 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
     made: dict[str, Callable[[str], str]] = {
         "counts": lambda _: coverage.summary(rows), "parts": lambda _: parts(), "chapters": chapter_list,
         "anatomy": lambda _: anatomy(executed),
-        "report": lambda _: report_card(executed, ((PARTS[c.part], c.page, c.title) for c in found)),
+        "report": lambda _: report_card(executed, ((PARTS[c.part], c.page, c.title) for c in found if c.part != "beyond")),
     }  # fmt: skip
 
     def asked(match: re.Match[str]) -> str:

@@ -101,24 +101,23 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         if lines.get("paper", {}).get("head") != PAPER or {line["verdict"] for line in judged} == {None}:
             continue
         if part != last:
-            body.append(f'<tr><th colspan="4" scope="colgroup">{html.escape(part)}</th></tr>')
+            body.append(f'<tr><th colspan="3" scope="colgroup">{html.escape(part)}</th></tr>')
             last = part
-        cells = ""
-        for of, line in zip(counts.values(), judged, strict=True):
-            if line["verdict"] is not None:
-                of[line["verdict"]] += 1
-            claim = f"<br><small>{html.escape(line['claim'])}</small>" if line["claim"] else ""
-            cells += f"<td>{'' if line['verdict'] is None else badge(line['verdict']) + claim}</td>"
         says = first_sentence(html.unescape(re.sub(r"<[^>]+>", "", lines["paper"]["text"])))
-        body.append(f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th><td class="text">{html.escape(says)}'
-                    f"</td>{cells}</tr>")  # fmt: skip
+        cells = ""
+        for role, line in zip(counts, judged, strict=True):
+            verdict, claim = line["verdict"], line["claim"] or (says if role == "paper" else "")
+            if verdict is not None:
+                counts[role][verdict] += 1
+            cells += f'<td class="text">{"" if verdict is None else badge(verdict)} {html.escape(claim)}</td>'
+        body.append(f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th>{cells}</tr>')
     if not body:
         return ""
     found = {of: ", ".join(f"{count[way]} {words}" for way, words in _COUNTED.items()) for of, count in counts.items()}
-    head = ("question", "the paper says", "by its own numbers", "on real papers")
+    head = ("question", "by the paper’s own numbers", "on real papers")
     return (
         f"<p>The first claim of each chapter, and what became of it: {found['paper']} by the papers’ own numbers; {found['real']} "
-        f"on real papers.</p>{_table('Claims and verdicts', head, ''.join(body), texts=True)}"
+        f'on real papers.</p><div class="scirep-report">{_table("Claims and verdicts", head, "".join(body), texts=True)}</div>'
     )
 
 
