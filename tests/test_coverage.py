@@ -197,6 +197,8 @@ def unsupported(rows: Sequence[Exhibit], chapters: Mapping[str, Notebook]) -> It
             yield f"{row.id}: {row.states[0]}, but no row of real data is recorded for {row.chapter}"
         if "exact" in row.states and not row.numberless and row.id not in TABLES and "-F" not in row.id:
             yield f"{row.id}: exact, but there is no printed number to agree with"
+        if "open" in row.states and not rows_of["open"]:
+            yield f"{row.id}: open, but no row of the open literature is recorded for {row.chapter}"
         if (
             "embedded" in row.states
             and not rows_of["embedded"]
@@ -215,6 +217,7 @@ def test_every_state_rests_on_something_committed():
     ("rows", "says"),
     [
         (some("V2-C1", state="sample"), "V2-C1: sample, but no row of real data is recorded"),
+        (some("V2-T5", state="open"), "V2-T5: open, but no row of the open literature is recorded"),
         (some("V2-T5", state="exact"), "V2-T5: exact, but no row of real data is recorded"),
         (some("CS-C9", state="exact"), "CS-C9: exact, but there is no printed number"),
         (some("CS-C7", rests=""), "CS-C7: arithmetic, but no printed number of CS-C7"),

@@ -35,14 +35,15 @@ STATES = {
     "exact": "the printed result itself, computed from the papers’ own public data; misprints are named in the note",
     "sample": "the same measurement on real data, but on a part of the paper’s, or of other systems than the paper’s: "
     "directions compare, heights do not",
+    "open": "the same question, on the open literature: real papers from public sources, with tasks and models of our own",
     "embedded": "the same measurement on the embedded literature, which is invented and whose truth is known",
     "arithmetic": "follows from printed numbers, or does not; or is made again from code (a drawing, a text)",
     "quoted": "quoted and not computed; the note says why",
 }
 """What a state means, the strongest first."""
 LABELS = {
-    "exact": "exact on real data", "sample": "real sample", "embedded": "embedded literature", "arithmetic": "arithmetic",
-    "quoted": "quoted only",
+    "exact": "exact on real data", "sample": "real sample", "open": "open literature", "embedded": "embedded literature",
+    "arithmetic": "arithmetic", "quoted": "quoted only",
 }  # fmt: skip
 OFFLINE = {
     "FULL": "the printed number itself, from small public files",
@@ -55,7 +56,7 @@ OFFLINE = {
 """How much of an exhibit can be computed without a large download; kept in the inventory, for who plans a chapter."""
 DRAWN = ("drawing", "text", "string")
 """First words of the statistic of exhibits that have no numbers."""
-SOURCES = {"real": "real", "embedded": "embedded", PRINT: "arithmetic"}
+SOURCES = {"real": "real", "open": "open", "embedded": "embedded", PRINT: "arithmetic"}
 """Sources of result rows by name; what else there is (modules, settings, scores of other rows) counts as other."""
 ORIGIN = re.compile(r'<th scope="row" id="([^"]+)"><code>published:[^:<]*:([^:<]+):')
 
@@ -157,9 +158,9 @@ def summary(rows: Sequence[Exhibit]) -> str:
     return (
         f"**Where it stands.** The five papers hold {len(rows)} tables, figures and claims worth checking, and each has a "
         f"place here. By the strongest that could be done: {tally['exact']} come out exactly on real data, {tally['sample']} "
-        f"are repeated on a real sample, {tally['embedded']} on the embedded literature, {tally['arithmetic']} are settled by "
-        f"arithmetic on printed numbers or made again from code, and {tally['quoted']} are only quoted, with the reason. "
-        "[Coverage](coverage.md) lists them all."
+        f"are repeated on a real sample, {tally['open']} on the open literature, {tally['embedded']} on the embedded "
+        f"literature, {tally['arithmetic']} are settled by arithmetic on printed numbers or made again from code, and "
+        f"{tally['quoted']} are only quoted, with the reason. [Coverage](coverage.md) lists them all."
     )
 
 
@@ -342,7 +343,7 @@ def _where(row: Exhibit, name: str, chapter: Shown) -> str:
     printed = ", ".join(told) or (nothing if row.numberless or "-F" in row.id else "no printed number linked")
     ours = [
         f"{tally[source]:,} {source} {kind}"
-        for source in ("real", "embedded")
+        for source in ("real", "open", "embedded")
         for kind, tally in (("recorded", chapter.recorded), ("live", chapter.live))
         if tally.get(source)
     ]
