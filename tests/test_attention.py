@@ -40,6 +40,28 @@ def test_attention_on_a_cpu_is_attention(dtype, near):
             assert (ours - whole).abs().max() < most, (size, sign)
 
 
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
+def test_gradients_of_attention_are_the_formulas(dtype, near):
+    drawn = [torch.randn(3, 2, 17, 8, generator=torch.Generator().manual_seed(i)) for i in range(4)]
+    exact, held = ([x.clone().to(kind).requires_grad_() for x in drawn[:3]] for kind in (torch.float64, dtype))
+    ((exact[0] @ exact[1].mT / 8**0.5).softmax(-1) @ exact[2] * drawn[3].double()).sum().backward()
+    (attention.block(*held) * drawn[3].to(dtype)).sum().backward()
+    for mine, theirs in zip(held, exact, strict=True):
+        assert (mine.grad - theirs.grad).norm() < near * theirs.grad.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_in_training_drops_weights_and_keeps_their_mean(dtype):
+    q, k = (torch.randn(8, 4, 64, 8, dtype=dtype, requires_grad=True) for _ in range(2))
+    seen = attention.block(
+        q, k, torch.ones(8, 4, 64, 8, dtype=dtype), dropout=0.5
+    ).float()  # of each row the sum of the weights left
+    assert seen.std() > 0.05 and abs(seen.mean() - 1) < 0.03
+    assert torch.equal(
+        attention.block(q, k, torch.ones(8, 4, 64, 8, dtype=dtype), dropout=1.0), torch.zeros(8, 4, 64, 8, dtype=dtype)
+    )
+
+
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(

