@@ -114,7 +114,8 @@ def test_pretraining_is_streamed(root):
 
 
 @pytest.mark.parametrize(("config", "says"), [
-    ("link/cite", "unknown kind 'link' of scimult/cite; did you mean 'links'"), ("links/cites", "unknown link 'cites'; did you mean 'cite'"),
+    ("link/cite", "unknown kind 'link' of scimult/cite; did you mean 'links'"),
+    ("links/cites", "unknown link 'cites'; did you mean 'cite'"),
 ])  # fmt: skip
 def test_unknown_kinds_are_named(config, says, root):
     spec = TASKS["scimult/cite"]._replace(config=config)
