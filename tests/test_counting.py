@@ -11,22 +11,7 @@ import pytest
 from blank_page import Shown
 
 from scirep_core.data import TASKS
-from scirep_core.data.task import (
-    Collection,
-    Example,
-    Judged,
-    Labelled,
-    LabelSpace,
-    LabelText,
-    Pooled,
-    Qrel,
-    Reviewers,
-    Signature,
-    Signatures,
-    Task,
-    Triple,
-    Triples,
-)
+from scirep_core.data import task as t
 from scirep_core.evaluators.changed import collection
 from scirep_core.evaluators.labels import counts as name_counts
 from scirep_core.evaluators.labels import matcher
@@ -45,39 +30,35 @@ PAPERS = (
 )
 
 
-def task(name: str, payload, type_: str = "", format_: str = "PRX", papers=PAPERS, queries=None) -> Task:
-    spec = TASKS.get(name)
-    return Task(
-        name, type_ or spec.type, spec.format if spec else format_, (), payload, "folder", f"hash of {name}",
-        texts=lambda: papers, queries=queries or {},
-    )  # fmt: skip
+def task(name: str, payload, papers=PAPERS, **more) -> t.Task:
+    spec = TASKS[name]
+    return t.Task(name, spec.type, spec.format, (), payload, "folder", f"hash of {name}", texts=lambda: papers, **more)
 
 
-FOS = task("scirepeval/fos", Labelled({"train": (Example("1", (1, 1, 0)), Example("2", (1, 0, 0))),
-                                       "test": (Example("4", (0, 1, 0)),)}, multi_label=True))  # fmt: skip
-DRSM = task("scirepeval/drsm", Labelled({"train": (Example("1", 0), Example("2", 0)), "test": (Example("3", 5),)}))
-YEAR = task("scirepeval/pub_year", Labelled({"train": (Example("1", 0.5),), "test": (Example("2", 0.7),)}))
-RELISH = task("scirepeval/relish", Judged((Qrel("1", "2", 2), Qrel("1", "3", 0), Qrel("1", "4", 0), Qrel("2", "3", 1))))
-SEARCH = task(
-    "scirepeval/search", Judged((Qrel("q", "1", 7), Qrel("q", "2", 0)), text_query=True), queries={"q": "stacks"}
+FOS = task("scirepeval/fos", t.Labelled({"train": (t.Example("1", (1, 1, 0)), t.Example("2", (1, 0, 0))),
+                                         "test": (t.Example("4", (0, 1, 0)),)}, multi_label=True))  # fmt: skip
+DRSM = task(
+    "scirepeval/drsm", t.Labelled({"train": (t.Example("1", 0), t.Example("2", 0)), "test": (t.Example("3", 5),)})
 )
-AUTHORS = task("scirepeval/s2and", Signatures((Signature("a", "1", "j smith", "x/1"), Signature("b", "2", "j smith", "x/1"),
-                                               Signature("c", "3", "j smith", ""))))  # fmt: skip
-REVIEWERS = task(
-    "scirepeval/paper_reviewer_matching", Reviewers((Qrel("1", "r", 1),), (Qrel("1", "r", 1),), {"r": ("2",)})
+YEAR = task("scirepeval/pub_year", t.Labelled({"train": (t.Example("1", 0.5),), "test": (t.Example("2", 0.7),)}))
+RELISH = task("scirepeval/relish", t.Judged((t.Qrel("1", "2", 2), t.Qrel("1", "3", 0), t.Qrel("1", "4", 0),
+                                             t.Qrel("2", "3", 1))))  # fmt: skip
+SEARCH = task("scirepeval/search", t.Judged((t.Qrel("q", "1", 7), t.Qrel("q", "2", 0)), text_query=True),
+              queries={"q": "stacks"})  # fmt: skip
+MENTIONS = (("a", "1", "x/1"), ("b", "2", "x/1"), ("c", "3", ""))
+AUTHORS = task(
+    "scirepeval/s2and", t.Signatures(tuple(t.Signature(i, paper, "j smith", who) for i, paper, who in MENTIONS))
 )
-COLLECTION = task("neighbours/acl_anth", Collection(("1", "2", "3", "4")))
-TRIPLES = task(
-    "scimult/pretrain_citation", Triples(lambda split: iter((Triple("a", "b", "c"), Triple("a", "d", "c")))), papers=()
-)
-POOL = task("scimult/cite", Pooled({"1": {"2": 1, "3": 1}}, ("1", "2", "3")))
+REVIEWERS = task("scirepeval/paper_reviewer_matching",
+                 t.Reviewers((t.Qrel("1", "r", 1),), (t.Qrel("1", "r", 1),), {"r": ("2",)}))  # fmt: skip
+COLLECTION = task("neighbours/acl_anth", t.Collection(("1", "2", "3", "4")))
+TRIPLES = task("scimult/pretrain_citation", t.Triples(lambda split: iter((t.Triple("a", "b", "c"), t.Triple("a", "d", "c")))),
+               papers=())  # fmt: skip
+POOL = task("scimult/cite", t.Pooled({"1": {"2": 1, "3": 1}}, ("1", "2", "3")))
 NAMES = {
-    "c": LabelText("c", "Chart"),
-    "s": LabelText("s", "stack"),
-    "b": LabelText("b", "bird song"),
-    "p": LabelText("p", "pars"),
+    key: t.LabelText(key, name) for key, name in {"c": "Chart", "s": "stack", "b": "bird song", "p": "pars"}.items()
 }
-FINE = task("scimult/geography", LabelSpace({"1": ("s", "c"), "2": ("b",)}, NAMES, {"1": ("s",), "2": ("c",)}))
+FINE = task("scimult/geography", t.LabelSpace({"1": ("s", "c"), "2": ("b",)}, NAMES, {"1": ("s",), "2": ("c",)}))
 SCIREPEVAL = [name for name, spec in TASKS.items() if {"V1-T1", "V2-T1"} & set(spec.rows)]
 
 
@@ -91,7 +72,7 @@ def text_of(chapter: Shown) -> str:
     return re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)
 
 
-def found(task: Task) -> dict[str, float]:
+def found(task: t.Task) -> dict[str, float]:
     return {name: value for name, value, _ in counting.counts(task)}
 
 
@@ -148,15 +129,17 @@ def test_rounded_statements_stand_for_a_range(value, bounds):
 # ---- counting --------------------------------------------------------------------------------------------------------
 
 
-def test_counts_of_every_type():
-    assert found(FOS) == {"train": 2, "test": 1}
-    assert found(RELISH) == {"queries": 2, "pairs": 4}
-    assert found(POOL) == {"queries": 1, "papers": 3}
-    assert found(FINE) == {"papers": 2, "labels": 4}
-    assert found(REVIEWERS) == {"queries": 1, "pairs": 1, "reviewers": 1}
-    assert found(AUTHORS) == {"signatures": 3, "clusters": 1}  # a mention of nobody known is no cluster
-    assert found(COLLECTION) == {"papers": 4}
-    assert found(TRIPLES) == {"train": 2, "queries": 1}
+COUNTED = [
+    (FOS, {"train": 2, "test": 1}), (RELISH, {"queries": 2, "pairs": 4}), (POOL, {"queries": 1, "papers": 3}),
+    (FINE, {"papers": 2, "labels": 4}), (REVIEWERS, {"queries": 1, "pairs": 1, "reviewers": 1}),
+    (AUTHORS, {"signatures": 3, "clusters": 1}),  # a mention of nobody known is no cluster
+    (COLLECTION, {"papers": 4}), (TRIPLES, {"train": 2, "queries": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "counts"), COUNTED, ids=lambda one: getattr(one, "name", ""))
+def test_counts_of_every_type(task, counts):
+    assert found(task) == counts
 
 
 def test_labels_and_scores_are_shares_of_papers_and_pairs():
@@ -209,8 +192,8 @@ def test_names_match_as_whole_words_in_any_case():
     assert match("A CHART; bird-song, stacks, parsing") == ("c", "b")
     assert match("bird. Song") == ("b",)
     assert match("") == ()
-    assert matcher({"e": LabelText("e", "--")})("-- x") == ()
-    named = matcher({"s": LabelText("s", "Sjögren's syndrome"), "c": LabelText("c", "C++")})
+    assert matcher({"e": t.LabelText("e", "--")})("-- x") == ()
+    named = matcher({"s": t.LabelText("s", "Sjögren's syndrome"), "c": t.LabelText("c", "C++")})
     assert named("In SJO\u0308GREN S SYNDROME") == ("s",), "an accent in two codes is one letter"
     assert named("Vitamin C.") == ("c",), "characters that are no letters and digits do not count"
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
-from pathlib import Path
 
+import numpy as np
 import pytest
+from small_files import refused, to_windows
 
-from scirep_core.data import load_task
+import scirep_core
+from scirep_core.data import load_task, locate
 from scirep_core.data.readers import csfcube
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query
 
 
@@ -72,8 +74,6 @@ def test_tiny_collection_by_hand(tiny):
 
 
 def test_data_hash_follows_content_not_place(tiny_folder, tmp_path):
-    import shutil
-
     other = tmp_path / "elsewhere" / "copy"
     shutil.copytree(tiny_folder, other)
     assert csfcube.folder_hash(other) == csfcube.folder_hash(tiny_folder)
@@ -81,52 +81,43 @@ def test_data_hash_follows_content_not_place(tiny_folder, tmp_path):
     assert csfcube.folder_hash(other) != csfcube.folder_hash(tiny_folder)
 
 
-def _edit_gold(folder: Path, facet: str, change) -> None:
-    path = folder / csfcube.GOLD.format(facet=facet)
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-
-
 DAMAGE = {
-    "candidate twice": (lambda g: g["1"]["cands"].__setitem__(1, "2"), "candidate 2 is listed twice"),
-    "rating out of range": (lambda g: g["1"]["relevance_adju"].__setitem__(0, 4), "rating 4 is not 0, 1, 2 or 3"),
-    "raw rating a fraction": (
-        lambda g: g["1"].update(relevance_ann1=[2.7, 1, 0]),
-        "relevance_ann1: rating 2.7 is not -1 (missing), 0",
-    ),
-    "raw rating too low": (lambda g: g["1"].update(relevance_ann1=[2, -2, 0]), "relevance_ann1: rating -2"),
-    "candidate twice, once a number": (lambda g: g["1"]["cands"].__setitem__(1, 2), "candidate 2 is listed twice"),
-    "rating a bool": (lambda g: g["1"]["relevance_adju"].__setitem__(0, True), "rating True"),
-    "list too short": (lambda g: g["1"]["relevance_adju"].pop(), "2 ratings for 3 cands"),
-    "field missing": (lambda g: g["1"].pop("cands"), "field 'cands' is missing"),
-    "no text": (lambda g: g["1"]["cands"].__setitem__(0, "99"), "paper 99 of query 1_background has no text"),
-}
+    "candidate twice": (lambda g: g["cands"].__setitem__(1, "2"), "candidate 2 is listed twice"),
+    "rating out of range": (lambda g: g["relevance_adju"].__setitem__(0, 4), "rating 4 is not 0, 1, 2 or 3"),
+    "raw rating a fraction": (lambda g: g.update(relevance_ann1=[2.7, 1, 0]), "relevance_ann1: rating 2.7 is not -1 (missing), 0"),
+    "raw rating too low": (lambda g: g.update(relevance_ann1=[2, -2, 0]), "relevance_ann1: rating -2"),
+    "candidate twice, once a number": (lambda g: g["cands"].__setitem__(1, 2), "candidate 2 is listed twice"),
+    "rating a bool": (lambda g: g["relevance_adju"].__setitem__(0, True), "rating True"),
+    "list too short": (lambda g: g["relevance_adju"].pop(), "2 ratings for 3 cands"),
+    "field missing": (lambda g: g.pop("cands"), "field 'cands' is missing"),
+    "no text": (lambda g: g["cands"].__setitem__(0, "99"), "paper 99 of query 1_background has no text"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_gold_is_named(tiny_folder, name):
-    change, message = DAMAGE[name]
-    _edit_gold(tiny_folder, "background", change)
-    with pytest.raises(DataError, match=re.escape(message)):
-        csfcube.read(tiny_folder)
+    change, says = DAMAGE[name]
+    path = tiny_folder / csfcube.GOLD.format(facet="background")
+    gold = json.loads(path.read_text())
+    change(gold["1"])
+    path.write_text(json.dumps(gold))
+    refused(lambda: csfcube.read(tiny_folder), says)
 
 
-def test_damaged_jsonl_names_file_and_line(tiny_folder):
+@pytest.mark.parametrize(("spoil", "says"), [
+    (lambda line, before: line[:-5], "not a JSON object"),
+    (lambda line, before: b"[1]", "expected a JSON object"),
+    (lambda line, before: line.replace(b'"2"', b'"\xff"'), "not UTF-8"),
+    (lambda line, before: line.replace(b"2002", b"NaN"), "NaN is not a JSON number"),
+    (lambda line, before: line.replace(b"objective_label", b"aim_label"), "label 'aim_label'"),
+    (lambda line, before: line.replace(b'"title"', b'"titel"'), "field 'title' is missing"),
+    (lambda line, before: before, "paper 1 is listed twice"),
+])  # fmt: skip
+def test_damaged_jsonl_names_file_and_line(tiny_folder, spoil, says):
     path = tiny_folder / csfcube.ABSTRACTS
-    lines = path.read_bytes().split(b"\n")
-    for bad, message in (
-        (lines[1][:-5], "not a JSON object"),
-        (b"[1]", "expected a JSON object"),
-        (lines[1].replace(b'"2"', b'"\xff"'), "not UTF-8"),
-        (lines[1].replace(b"2002", b"NaN"), "NaN is not a JSON number"),
-        (lines[1].replace(b"objective_label", b"aim_label"), "label 'aim_label'"),
-        (lines[1].replace(b'"title"', b'"titel"'), "field 'title' is missing"),
-        (lines[0], "paper 1 is listed twice"),
-    ):
-        path.write_bytes(b"\n".join([lines[0], bad, *lines[2:]]))
-        with pytest.raises(DataError, match=rf"{csfcube.ABSTRACTS}:2: .*{re.escape(message)}"):
-            csfcube.read(tiny_folder)
+    before, line, *more = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([before, spoil(line, before), *more]))
+    refused(lambda: csfcube.read(tiny_folder), f"{path}:2: ", says)
 
 
 def test_line_separators_inside_an_abstract_do_not_split_a_line(tiny_folder):
@@ -138,23 +129,21 @@ def test_line_separators_inside_an_abstract_do_not_split_a_line(tiny_folder):
 def test_split_naming_an_unrated_query_is_refused(tiny_folder):
     path = tiny_folder / csfcube.SPLITS
     path.write_text(path.read_text().replace("3_result", "2_result", 1))
-    with pytest.raises(DataError, match="2_result, which is rated nowhere"):
-        csfcube.read(tiny_folder)
+    refused(lambda: csfcube.read(tiny_folder), "2_result, which is rated nowhere")
 
 
-def test_truncated_readable_file_is_refused_with_its_line(tmp_path, tiny_folder):
+def test_truncated_readable_file_is_refused_with_its_line(tiny_folder):
     (tiny_folder / csfcube.ABSTRACTS).unlink()
     folder = tiny_folder / csfcube.READABLE
     folder.mkdir()
     (folder / "1-method-adju.txt").write_text("=====\npaper_id: 1; YEAR: 2001\nTITLE: A\nABSTRACT: meth")
-    with pytest.raises(DataError, match=r"1-method-adju.txt:4: unexpected line"):
-        csfcube.read(tiny_folder)
+    refused(lambda: csfcube.read(tiny_folder), "1-method-adju.txt:4: unexpected line")
 
 
 def test_files_from_windows_are_read_as_any(tiny_folder):
     before = csfcube.read(tiny_folder)
     for path in (path for path in tiny_folder.iterdir() if path.is_file()):
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+        to_windows(path)
     found = csfcube.read(tiny_folder)
     parts = ("papers", "judgements", "splits", "info")
     assert [getattr(found, part) for part in parts] == [getattr(before, part) for part in parts]
@@ -166,27 +155,19 @@ def test_files_from_windows_are_read_as_any(tiny_folder):
 
 
 def test_load_task_names_the_nearest_task():
-    with pytest.raises(ConfigError, match="did you mean 'csfcube/method'"):
-        load_task("csfcube/metod")
-    with pytest.raises(ConfigError, match="neither embedded, real, nor an existing folder"):
-        load_task("csfcube", source="reel")
+    refused(lambda: load_task("csfcube/metod"), "did you mean 'csfcube/method'", error=ConfigError)
+    nowhere = "neither embedded, real, nor an existing folder"
+    refused(lambda: load_task("csfcube", source="reel"), nowhere, error=ConfigError)
 
 
-def test_facets_are_the_papers_three():
-    assert FACETS == ("background", "method", "result")
-
-
-def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder):
+@pytest.mark.parametrize(("names", "says"), [
+    (["1_method", "1_method"], "names a query twice"), (["1_background"], "a query of another facet"), ([], "is empty"),
+])  # fmt: skip
+def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder, names, says):
     path = tiny_folder / csfcube.SPLITS
     good = json.loads(path.read_text())
-    for change, message in (
-        (["1_method", "1_method"], "names a query twice"),
-        (["1_background"], "a query of another facet"),
-        ([], "is empty"),
-    ):
-        path.write_text(json.dumps(good | {"method": good["method"] | {"fold1_test": change}}))
-        with pytest.raises(DataError, match=message):
-            csfcube.read(tiny_folder)
+    path.write_text(json.dumps(good | {"method": good["method"] | {"fold1_test": names}}))
+    refused(lambda: csfcube.read(tiny_folder), says)
 
 
 @pytest.mark.parametrize(
@@ -195,24 +176,17 @@ def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder):
 @pytest.mark.parametrize(
     "content", [b"[]", b"null", b'{"1": 3}', b'{"1": {"cands": 3}}', b"\xff\xfe", b"{", b'{"method": []}']
 )
-def test_any_wrong_shape_in_any_file_is_one_line_naming_the_folder(tiny_folder, name, content):
+def test_any_wrong_shape_in_any_file_is_refused_naming_the_folder(tiny_folder, name, content):
     (tiny_folder / name).write_bytes(content)
-    with pytest.raises(DataError, match="tiny") as caught:
-        csfcube.read(tiny_folder)
-    assert len(str(caught.value).splitlines()) == 1
+    refused(lambda: csfcube.read(tiny_folder), "tiny")
 
 
 TASK = {"name": "mine", "version": 1, "type": "facets"}
 
 
 def test_task_json_decides_metrics_and_similarity(tiny_folder):
-    import numpy as np
-
-    import scirep_core
-
-    (tiny_folder / "task.json").write_text(
-        json.dumps(TASK | {"metrics": ["map"], "similarity": "cosine", "version": 3})
-    )
+    told = TASK | {"metrics": ["map"], "similarity": "cosine", "version": 3}
+    (tiny_folder / "task.json").write_text(json.dumps(told))
     task = load_task(tiny_folder)
     assert (task.version, task.metrics, task.similarity) == (3, ("map",), "cosine")
     vectors = {p: np.array([float(p), 1.0]) for p in task.papers}
@@ -233,9 +207,7 @@ def test_wrong_task_json_is_named(tiny_folder, change, message):
         load_task(tiny_folder)
 
 
-def test_an_altered_embedded_collection_is_written_again(monkeypatch):
-    from scirep_core.data import locate
-
+def test_an_altered_embedded_collection_is_written_again():
     folder = locate("csfcube", "embedded", 300, 9)
     for name in ("oracle.json", csfcube.GOLD.format(facet="method")):
         before = (folder / name).read_bytes()

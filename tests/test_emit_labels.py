@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,19 +104,29 @@ def score(config: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> float:
     return 100 * float(f1_score(test[1], model.fit(*train).predict(test[0]), average=average, zero_division=0))
 
 
+@cache
 def ceiling(root: Path, config: str) -> float:
     parts = [labels(root, config, part) for part in ("train", "test")]
     train, test = ((oracle(root, config, ids), values) for ids, values in parts)
     return score(config, train, test)
 
 
+def texts(root: Path, config: str) -> dict[str, str]:
+    found = rows(root, "scirepeval", scirepeval.TEXTS.get(config, config), "evaluation")
+    return {row["doc_id"]: f"{row['title']} {row['abstract']}" for row in found}
+
+
+@cache
 def lexical(root: Path, config: str) -> float:
-    text_of = {r["doc_id"]: f"{r['title']} {r['abstract']}"
-               for r in rows(root, "scirepeval", scirepeval.TEXTS.get(config, config), "evaluation")}  # fmt: skip
+    text_of = texts(root, config)
     (train_ids, train), (test_ids, test) = (labels(root, config, part) for part in ("train", "test"))
     words = TfidfVectorizer(sublinear_tf=True)
     known = words.fit_transform([text_of[i] for i in train_ids])
     return score(config, (known, train), (words.transform([text_of[i] for i in test_ids]), test))
+
+
+def columns(path: Path) -> dict[str, str]:
+    return {f.name: str(f.type).replace("item:", "element:") for f in pq.read_schema(path)}
 
 
 # --- layout -----------------------------------------------------------------------------------------------------------
@@ -125,17 +135,16 @@ def lexical(root: Path, config: str) -> float:
 def test_columns_are_those_of_the_hub(root: Path) -> None:
     seen = set()
     for path in sorted((root / "scirepeval").rglob("*.parquet")):
-        config = path.parts[-3]
-        found = {f.name: str(f.type).replace("item:", "element:") for f in pq.read_schema(path)}
-        assert found == COLUMNS[config], path
-        assert list(found) == list(COLUMNS[config])
+        config, found = path.parts[-3], columns(path)
+        assert [*found.items()] == [*COLUMNS[config].items()], path
         seen.add(config)
     assert seen == set(COLUMNS)
     for config in LABELLED:
         for part in ("train", "test"):
-            found = {f.name: str(f.type).replace("item:", "element:")
-                     for f in pq.read_schema(split.table(root, "scirepeval_test", config, part))}  # fmt: skip
+            found = columns(split.table(root, "scirepeval_test", config, part))
             assert found == {"paper_id": "string", "label": LABEL_TYPE[config]}
+    kinds = ("scirepeval", "scirepeval_test", "oracle")
+    assert [sum(p.is_file() for p in (root / kind).rglob("*")) for kind in kinds] == [19, 22, 12]
 
 
 @pytest.mark.parametrize("config", LABELLED)
@@ -163,11 +172,10 @@ def test_the_reader_of_training_sets_reads_them(root: Path, config: str) -> None
 
 
 def test_there_are_examples_enough_for_few_shot_learning(root: Path) -> None:
-    for config, size in (("biomimicry", 64), ("drsm", 64)):
-        assert len(labels(root, config, "train")[0]) >= 2 * size - 16
+    sizes = {config: [len(labels(root, config, part)[0]) for part in ("train", "test")] for config in LABELLED}
+    assert min(sizes["biomimicry"][0], sizes["drsm"][0]) >= 2 * 64 - 16
     silver = labels(root, "fos", "train")[1]
     assert silver.shape[1] == len(FIELDS) and silver.sum(axis=0).min() >= 10
-    sizes = {config: [len(labels(root, config, part)[0]) for part in ("train", "test")] for config in LABELLED}
     assert all(150 <= sum(both) <= 1100 and both[1] >= 50 for both in sizes.values()), sizes
 
 
@@ -175,16 +183,6 @@ def test_every_class_is_in_both_parts(root: Path) -> None:
     for config in EXACT:
         for part in ("train", "test"):
             assert set(labels(root, config, part)[1].tolist()) == set(range(scirepeval.CLASSES[config])), (config, part)
-
-
-def test_equal_literatures_give_equal_bytes(root: Path, tmp_path: Path) -> None:
-    def digest(folder: Path) -> dict[str, str]:
-        files = sorted(p for p in folder.rglob("*") if p.is_file())
-        return {p.relative_to(folder).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
-
-    first, second = digest(root), digest(emit(tmp_path, generate(3000, 0)))
-    assert first == second and len(first) == 19 + 22 + 12
-    assert digest(emit(tmp_path / "other", generate(3000, 1))).items().isdisjoint(first.items())
 
 
 @pytest.mark.parametrize("dials", [Dials(fields=("Computer science",)), Dials(fields=("Medicine",)), Dials(noise=0.0)])
@@ -297,11 +295,11 @@ def test_silver_labels_err_as_the_dial_says(root: Path, literature: Literature, 
     assert (exact.latents.second_field[missed] != NONE).all() and missed.any()
     positions, given = at(root, place, "fos", "train")
     assert (given == silver[positions]).all()
-    texts = {row["doc_id"]: row for row in rows(root, "scirepeval", "fos", "evaluation")}
+    told = {row["doc_id"]: row for row in rows(root, "scirepeval", "fos", "evaluation")}
     for part in ("train", "test"):
         for i, row in zip(*labels(root, "fos", part), strict=True):
-            assert texts[i]["labels"] == np.flatnonzero(row).tolist()
-            assert texts[i]["labels_text"] == [FIELDS[k] for k in texts[i]["labels"]]
+            assert told[i]["labels"] == np.flatnonzero(row).tolist()
+            assert told[i]["labels_text"] == [FIELDS[k] for k in told[i]["labels"]]
 
 
 def test_targets_follow_the_latents(root: Path, literature: Literature, place: dict[str, int]) -> None:
@@ -385,20 +383,16 @@ def test_the_oracle_has_a_ceiling_where_people_err(root: Path, config: str, leas
     assert least < ceiling(root, config) < most
 
 
-@pytest.mark.parametrize("config", ["fos", *EXACT])
-def test_words_alone_do_not_reach_the_top(root: Path, config: str) -> None:
-    assert lexical(root, config) < 0.9 * ceiling(root, config)
-
-
-@pytest.mark.parametrize("config", ["fos", "mesh_descriptors", "drsm", "scidocs_mag", "scidocs_mesh", "pub_year"])
-def test_words_tell_something(root: Path, config: str) -> None:
-    assert lexical(root, config) > 10
+@pytest.mark.parametrize("config", ["fos", *EXACT, "pub_year"])
+def test_words_tell_something_but_not_all(root: Path, config: str) -> None:
+    found = lexical(root, config)
+    assert config == "pub_year" or found < 0.9 * ceiling(root, config)
+    assert config == "biomimicry" or found > 10
 
 
 def test_improvement_is_not_in_single_words(root: Path) -> None:
     """The subject of a descriptor can be read off words; whether it improved hardly can."""
-    text_of = {r["doc_id"]: f"{r['title']} {r['abstract']}"
-               for r in rows(root, "scirepeval", "mesh_descriptors", "evaluation")}  # fmt: skip
+    text_of = texts(root, "mesh_descriptors")
     (train_ids, train), (test_ids, test) = (labels(root, "mesh_descriptors", part) for part in ("train", "test"))
     words = TfidfVectorizer(sublinear_tf=True)
     known, new = words.fit_transform([text_of[i] for i in train_ids]), words.transform([text_of[i] for i in test_ids])

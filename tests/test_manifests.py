@@ -8,29 +8,25 @@ from __future__ import annotations
 import errno
 import os
 import random
-import shutil
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from small_collection import Answer, Source, description, honest, mirror, publish, settle, sha256
+from small_files import at, contents, mirrored, refused
 
 from scirep_core.data.manifests import catalogue, download, fetch, list_manifests, load_manifest, local_folder, verify
-from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
+from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.formats import FACETS
+from scirep_core.kit.records import read_json, read_object
 
 FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
-MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-needs_mirror = pytest.mark.skipif(
-    not (Path(MIRROR) / "csfcube" / "LICENSE.md").is_file() or not MIRROR,
-    reason="needs SCIREP_DATA_MIRROR=DIR with the CSFCube files (9.8 MB) under DIR/csfcube",
-)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+needs_mirror = mirrored("csfcube/LICENSE.md")
 
 
 @pytest.fixture
@@ -51,16 +47,29 @@ def test_a_manifest_says_what_it_says(folder: Path) -> None:
     assert list_manifests() == ["tiny"] and local_folder("tiny") == folder
 
 
-def first(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """A change to the first file of the manifest."""
-    return lambda d: d["files"][0].__setitem__(key, value)
+def first(key: str, value: Any = ...) -> Any:
+    """A change to the first file of the manifest; without a value the key goes."""
+    return lambda d: changed(d["files"][0], key, value)
 
 
-def top(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda d: d.__setitem__(key, value)
+def top(key: str, value: Any = ...) -> Any:
+    return lambda d: changed(d, key, value)
 
 
-BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+def within(part: str, key: str, value: Any = ...) -> Any:
+    return lambda d: changed(d[part], key, value)
+
+
+def changed(row: dict[str, Any], key: str, value: Any) -> None:
+    row.pop(key) if value is ... else row.update({key: value})
+
+
+def unseen(verified: str) -> Any:
+    """A change: the first file has neither checksum nor size, in a manifest that is verified as said."""
+    return lambda d: (d.update(verified=verified), d["files"][0].update(sha256=None, bytes=None))
+
+
+BAD: dict[str, tuple[Any, str]] = {
     "http": (top("url", "http://source.example.org/{commit}/{source}"), "https"),
     "file": (top("url", "file:///etc/{commit}/{source}"), "https"),
     "ftp": (top("url", "ftp://source.example.org/{commit}/{source}"), "https"),
@@ -74,23 +83,17 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "commit not in url": (top("url", "https://a.org/{source}"), "{commit}"),
     "branch for commit": (top("commit", "master"), "hexadecimal"),
     "homepage": (top("homepage", "http://a.org"), "https"),
-    "licence url": (lambda d: d["licence"].__setitem__("url", "javascript:x"), "https"),
-    "licence missing": (lambda d: d.pop("licence"), "'licence' is missing"),
-    "notice missing": (lambda d: d["licence"].pop("notice"), "'notice' is missing"),
-    "licence key": (lambda d: d["licence"].__setitem__("spxd", "MIT"), "did you mean 'spdx'"),
+    "licence url": (within("licence", "url", "javascript:x"), "https"),
+    "licence missing": (top("licence"), "'licence' is missing"),
+    "notice missing": (within("licence", "notice"), "'notice' is missing"),
+    "licence key": (within("licence", "spxd", "MIT"), "did you mean 'spdx'"),
     "unknown key": (top("tilte", "x"), "did you mean 'title'"),
     "unknown file key": (first("sha265", "x"), "did you mean 'sha256'"),
     "wrong name": (top("name", "other"), "not the file's name"),
     "title a number": (top("title", 3), "'title' must be str"),
-    "absolute": (first("path", "/etc/passwd"), "plain relative path"),
-    "climbing": (first("path", "../x"), "plain relative path"),
-    "climbing inside": (first("path", "a/../../x"), "plain relative path"),
+    **{f"path {path!r}": (first("path", path), "plain relative path")
+       for path in ("/etc/passwd", "../x", "a/../../x", "a\\..\\x", "C:x", ".incoming/x", "a//x", "a\nb")},
     "climbing source": (first("source", "../x"), "plain relative path"),
-    "backslash": (first("path", "a\\..\\x"), "plain relative path"),
-    "drive": (first("path", "C:x"), "plain relative path"),
-    "hidden": (first("path", ".incoming/x"), "plain relative path"),
-    "empty part": (first("path", "a//x"), "plain relative path"),
-    "newline": (first("path", "a\nb"), "plain relative path"),
     "query": (first("source", "x?y"), "plain relative path"),
     "short hash": (first("sha256", "ab"), "64"),
     "upper-case hash": (first("sha256", "A" * 64), "64"),
@@ -99,31 +102,23 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "negative bytes": (first("bytes", -1), "positive"),
     "bytes true": (first("bytes", True), "'bytes' must be int"),
     "bytes text": (first("bytes", "12"), "'bytes' must be int"),
-    "no bytes": (lambda d: d["files"][0].pop("bytes"), "'bytes' is missing"),
+    "no bytes": (first("bytes"), "'bytes' is missing"),
     "twice": (lambda d: d["files"].append(dict(d["files"][0])), "clashes"),
     "twice but for case": (first("path", "data/A.json"), "clashes"),
     "file and folder": (first("path", "data"), "clashes"),
     "unpack no archive": (first("unpack", True), "cannot unpack"),
     "no files": (top("files", []), "empty"),
     "files a text": (top("files", "all"), "'files' must be list"),
-    "file a text": (lambda d: d["files"].__setitem__(0, "x"), "keys and values"),
-    "no hash but read": (
-        lambda d: (d.update(verified="full"), d["files"][0].update(sha256=None, bytes=None)),
-        "was read",
-    ),
-    "no hash but some read": (
-        lambda d: (d.update(verified="sample"), d["files"][0].update(sha256=None, bytes=None)),
-        "read",
-    ),
+    "file a text": (top("files", ["x"]), "keys and values"),
+    "no hash but read": (unseen("full"), "was read"),
+    "no hash but some read": (unseen("sample"), "read"),
     "no hash but bytes": (first("sha256", None), "'sha256' must be str"),
     "hash but no bytes": (first("bytes", None), "'bytes' must be int"),
     "verified by half": (top("verified", "half"), "Valid: full, no, sample"),
     "verified: no without quotes": (top("verified", False), "'verified' must be str"),
     "revision not in url": (top("revision", "0" * 40), "{revision}"),
-    "revision a branch": (
-        lambda d: d.update(url="https://a.org/{commit}/{revision}/{source}", revision="main"),
-        "refs/convert/parquet",
-    ),
+    "revision a branch": (lambda d: d.update(url="https://a.org/{commit}/{revision}/{source}", revision="main"),
+                          "refs/convert/parquet"),
     "climbing mirror": (top("mirror", "../else"), "plain relative path"),
     "empty gate": (top("gated", " "), "gated is empty"),
     "gated with a file address": (top("gated", "by hand"), "unless gated"),
@@ -133,8 +128,8 @@ BAD: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "redirect anywhere": (top("redirects", ["*"]), "not a domain"),
     "counts without source": (top("counts", {"rows": 3}), "'source' is missing"),
     "count a text": (top("counts", {"source": "x", "rows": "3"}), "'rows' must be int"),
-    "expect a list": (lambda d: d["expect"].__setitem__("rows", [1]), "'rows' must be int or str"),
-}
+    "expect a list": (within("expect", "rows", [1]), "'rows' must be int or str"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -145,10 +140,11 @@ def test_a_bad_manifest_is_refused(case: str, tmp_path: Path, monkeypatch: pytes
     path = publish(tmp_path, {**described, "name": "tiny"})
     if described["name"] != "tiny":
         path.write_text(path.read_text().replace("name: tiny", f"name: {described['name']}"))
-    with pytest.raises(DataError) as caught:
-        load_manifest("tiny")
-    assert BAD[case][1] in str(caught.value) and "\n" not in str(caught.value)
-    assert caught.value.path == str(path) and caught.value.line is not None
+    line = refused(lambda: load_manifest("tiny"), BAD[case][1])
+    named = re.match(rf"{path}:(\d+): ", line)
+    assert named
+    if case == "path '../x'":
+        assert "../x" in path.read_text().splitlines()[int(named[1]) - 1]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +156,6 @@ def test_a_bad_manifest_is_refused(case: str, tmp_path: Path, monkeypatch: pytes
         ("name: [tiny\ntitle: x\n", 2, "not plain YAML"),
         ("- a\n- b\n", 1, "keys and values"),
         ("", 1, "keys and values"),
-        ("? [a, b]\n: c\n", 1, "plain YAML"),
         ("name: \udcff\n", None, "UTF-8"),
     ],
 )
@@ -169,33 +164,18 @@ def test_a_file_that_is_no_manifest(
 ) -> None:
     monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path))
     (tmp_path / "tiny.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(DataError, match=word) as caught:
-        load_manifest("tiny")
-    assert caught.value.line == line and "\n" not in str(caught.value)
-
-
-def test_the_line_of_a_fault_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path))
-    described = description(FILES)
-    described["files"][2]["path"] = "../out"
-    path = publish(tmp_path, described)
-    number = next(i for i, line in enumerate(path.read_text().splitlines(), start=1) if "../out" in line)
-    with pytest.raises(DataError) as caught:
-        load_manifest("tiny")
-    assert caught.value.line == number
+    refused(lambda: load_manifest("tiny"), at(tmp_path / "tiny.yaml", line), word)
 
 
 @pytest.mark.parametrize("name", ["tinny", "../tiny", "/etc/passwd", "TINY", ""])
-def test_unknown_names_are_refused(name: str, folder: Path) -> None:
-    for call in (load_manifest, fetch, verify):
-        with pytest.raises(ConfigError, match="Valid: tiny"):
-            call(name)
+@pytest.mark.parametrize("call", [load_manifest, fetch, verify])
+def test_unknown_names_are_refused(name: str, call: Any, folder: Path) -> None:
+    refused(lambda: call(name), "Valid: tiny", error=ConfigError)
 
 
 def test_no_folder_of_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path / "gone"))
-    with pytest.raises(ConfigError, match="SCIREP_MANIFESTS"):
-        list_manifests()
+    refused(list_manifests, "SCIREP_MANIFESTS", error=ConfigError)
 
 
 # --- fetching from a mirror -------------------------------------------------------------------------------------------
@@ -224,7 +204,7 @@ def test_a_complete_collection_needs_neither_mirror_nor_writing(folder: Path, mo
 
 def test_damage_is_named_and_repaired(folder: Path) -> None:
     fetch("tiny")
-    damage: dict[str, Callable[[Path], object]] = {
+    damage: dict[str, Any] = {
         "altered": lambda p: p.write_bytes(bytes([p.read_bytes()[0] ^ 1]) + p.read_bytes()[1:]),
         "truncated": lambda p: p.write_bytes(p.read_bytes()[:-1]),
         "missing": Path.unlink,
@@ -257,47 +237,45 @@ def test_every_flipped_bit_is_noticed(folder: Path) -> None:
 def test_an_altered_mirror_file_is_named_and_not_stored(spoil: Any, folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "mirror/tiny/data/a.json"
     bad.write_bytes(spoil(FILES["data/a.json"]))
-    with pytest.raises(DataError) as caught:
-        fetch("tiny")
-    line = str(caught.value)
-    expected = load_manifest("tiny").files[1].sha256
-    assert str(bad) in line and expected in line and sha256(bad.read_bytes()) in line and "\n" not in line
-    assert "unset SCIREP_DATA_MIRROR" in line
-    assert not (folder / "data/a.json").exists()
+    hashes = (sha256(FILES["data/a.json"]), sha256(bad.read_bytes()))
+    refused(lambda: fetch("tiny"), str(bad), *hashes, "unset SCIREP_DATA_MIRROR")
     assert [p for p in folder.rglob("*") if p.is_file()] == [folder / "LICENSE.md"]
 
 
 def test_a_mirror_that_is_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCIREP_DATA_MIRROR", "/no/such/mirror")
-    with pytest.raises(ConfigError, match="/no/such/mirror: no such folder"):
-        fetch("tiny")
+    refused(lambda: fetch("tiny"), "/no/such/mirror: no such folder", error=ConfigError)
 
 
-def test_the_path_in_the_repository_may_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_has_the_source_s_path_and_the_hub_s_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     described = description(FILES)
     described["files"][1]["source"] = "deep/er/a b.json"
     settle(tmp_path, monkeypatch, described)
     manifest = load_manifest("tiny")
     assert manifest.url_of(manifest.files[1]).endswith("/deep/er/a%20b.json")
+    described = unknown(url="https://hub.example.org/resolve/{revision}/{source}", revision="refs/convert/parquet")
+    described.pop("commit")
+    settle(tmp_path, monkeypatch, described)
+    manifest = load_manifest("tiny")
+    assert manifest.url_of(manifest.files[0]) == "https://hub.example.org/resolve/refs%2Fconvert%2Fparquet/LICENSE.md"
 
 
 # --- disks and neighbours ---------------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = 0
+    calls = iter([None, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
 
     def full(stream: Any) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if error := next(calls):
+            raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(download, "_sync", full)
-        with pytest.raises(CacheError, match=r"No space left on device.*Free space.*SCIREP_HOME.*4.8 kB") as caught:
-            fetch("tiny")
-    assert "\n" not in str(caught.value)
+        said = refused(lambda: fetch("tiny"), error=CacheError)
+    assert re.search(r"No space left on device.*Free space.*SCIREP_HOME.*4.8 kB", said)
     assert [s for _, s in verify("tiny")] == ["ok", "missing", "missing"]
     fetch("tiny")
     assert contents(folder) == FILES
@@ -306,16 +284,13 @@ def test_a_full_disk_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyP
 def test_a_home_that_cannot_be_written(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "file"))
-    with pytest.raises(CacheError, match="cannot write") as caught:
-        fetch("tiny")
-    assert "\n" not in str(caught.value) and str(tmp_path / "file") in str(caught.value)
+    refused(lambda: fetch("tiny"), "cannot write", str(tmp_path / "file"), error=CacheError)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_read_only_home(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o500)
-    with pytest.raises(CacheError, match="Permission denied"):
-        fetch("tiny")
+    refused(lambda: fetch("tiny"), "Permission denied", error=CacheError)
 
 
 def test_eight_processes_at_once(folder: Path) -> None:
@@ -328,15 +303,10 @@ def test_eight_processes_at_once(folder: Path) -> None:
 
 def test_who_comes_second_waits(folder: Path) -> None:
     """While another holds the lock nothing is touched; when it lets go the second finds the work done."""
-    import threading
-
-    from filelock import FileLock
-
     said: list[str] = []
     folder.parent.mkdir(parents=True)
-    other = FileLock(folder.parent / ".tiny.lock")
-    with other:
-        second = threading.Thread(target=fetch, args=("tiny", said.append))
+    second = threading.Thread(target=fetch, args=("tiny", said.append))
+    with FileLock(folder.parent / ".tiny.lock"):
         second.start()
         second.join(0.3)
         assert second.is_alive() and not folder.exists()
@@ -374,8 +344,6 @@ def new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def recorded(folder: Path) -> dict[str, Any]:
-    from scirep_core.kit.records import read_object
-
     return read_object(folder / ".seen.json")
 
 
@@ -396,37 +364,30 @@ def test_what_comes_is_written_down_and_said_on_stderr(new: Path, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
-def test_from_then_on_it_must_not_change(new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_then_on_it_must_not_change(new: Path, tmp_path: Path) -> None:
     fetch("tiny")
     (new / "data/a.json").write_bytes(b"[]" + FILES["data/a.json"][2:])
     assert dict(verify("tiny"))["data/a.json"] == "altered"
-    capsys.readouterr()
     said: list[str] = []
     fetch("tiny", said.append)  # the source still has it
     assert (new / "data/a.json").read_bytes() == FILES["data/a.json"]
     assert not any("not known" in line for line in said)
     (new / "data/a.json").unlink()
     (tmp_path / "mirror/tiny/data/a.json").write_bytes(b"other")
-    with pytest.raises(
-        DataError, match=r"\.seen\.json: data/a\.json from mirror:tiny/data/a\.json has sha256"
-    ) as caught:
-        fetch("tiny")
-    assert sha256(b"other") in str(caught.value) and "\n" not in str(caught.value)
+    known = ".seen.json: data/a.json from mirror:tiny/data/a.json has sha256"
+    refused(lambda: fetch("tiny"), known, sha256(b"other"))
     assert not (new / "data/a.json").exists()
 
 
 def test_a_damaged_record_is_named(new: Path) -> None:
     fetch("tiny")
     (new / ".seen.json").write_text('{"LICENSE.md": {"sha256": 3, "bytes": 1, "from": ""}}')
-    with pytest.raises(DataError, match="seen"):
-        verify("tiny")
+    refused(lambda: verify("tiny"), "seen")
 
 
 def test_files_put_in_place_by_hand(new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCIREP_DATA_MIRROR")
-    for path, data in FILES.items():
-        (new / path).parent.mkdir(parents=True, exist_ok=True)
-        (new / path).write_bytes(data)
+    mirror(new.parent, FILES)
     assert {state for _, state in verify("tiny")} == {"unknown"} and catalogue()[0]["state"] == "partial"
     assert not (new / ".seen.json").exists()  # looking writes nothing
     fetch("tiny")
@@ -436,8 +397,7 @@ def test_files_put_in_place_by_hand(new: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_only_a_part(new: Path) -> None:
     fetch("tiny", parts=["data"])
     assert [state for _, state in verify("tiny")] == ["missing", "ok", "ok"] and catalogue()[0]["state"] == "partial"
-    with pytest.raises(ConfigError, match="no part 'dat'; did you mean 'data'"):
-        fetch("tiny", parts=["dat"])
+    refused(lambda: fetch("tiny", parts=["dat"]), "no part 'dat'; did you mean 'data'", error=ConfigError)
 
 
 def test_the_mirror_may_keep_it_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -463,14 +423,6 @@ def test_it_comes_over_https(online: Path) -> None:
     assert not (online / ".incoming").exists()
 
 
-def test_the_revision_of_a_hub_is_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = unknown(url="https://hub.example.org/resolve/{revision}/{source}", revision="refs/convert/parquet")
-    described.pop("commit")
-    settle(tmp_path, monkeypatch, described)
-    manifest = load_manifest("tiny")
-    assert manifest.url_of(manifest.files[0]) == "https://hub.example.org/resolve/refs%2Fconvert%2Fparquet/LICENSE.md"
-
-
 @pytest.mark.parametrize(
     ("target", "fine"),
     [
@@ -487,45 +439,34 @@ def test_the_revision_of_a_hub_is_filled_in(tmp_path: Path, monkeypatch: pytest.
 def test_redirects_go_where_the_manifest_says(
     target: str, fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {"a.bin": b"content"}
-    folder = settle(tmp_path, monkeypatch, unknown(files, redirects=["store.example.net"]))
-
-    def answer(request: Any) -> Answer:
-        if "source.example.org" in str(request.url):
-            return Answer(302, Location=target)
-        return Answer(200, files["a.bin"], Content_Length="7")
-
-    source = Source(answer)
+    folder = settle(tmp_path, monkeypatch, unknown({"a.bin": b"content"}, redirects=["store.example.net"]))
+    moved, there = Answer(302, Location=target), Answer(200, b"content", Content_Length="7")
+    source = Source(lambda request: moved if "source.example.org" in str(request.url) else there)
     if fine:
         fetch("tiny", session=source.session())
         assert (folder / "a.bin").read_bytes() == b"content"
-        return
-    with pytest.raises(DataError, match="a host the manifest does not name: refused"):
-        fetch("tiny", session=source.session())
-    assert len(source.seen) == 1 and not (folder / "a.bin").exists()
+    else:
+        refused(lambda: fetch("tiny", session=source.session()), "a host the manifest does not name: refused")
+        assert len(source.seen) == 1 and not (folder / "a.bin").exists()
 
 
 BAD_ANSWERS: dict[str, tuple[Answer, str]] = {
-    "a page to log in": (
-        Answer(200, b"<html>", Content_Length="6", Content_Type="text/html; charset=utf-8"),
-        "web page",
-    ),
+    "a page to log in": (Answer(200, b"<html>", Content_Length="6", Content_Type="text/html; charset=utf-8"), "web page"),
     "no length": (Answer(200, b"abc"), "how long"),
     "nothing": (Answer(200, b"", Content_Length="0"), "empty"),
-    "too short": (Answer(200, b"abc", Content_Length="5"), r"ended after 3 of 5 bytes|broke"),
+    "too short": (Answer(200, b"abc", Content_Length="5"), "ended after 3 of 5 bytes|broke"),
     "too long": (Answer(200, b"abcdef", Content_Length="5"), "more than the 5 bytes|broke"),
     "packed": (Answer(200, b"abc", Content_Length="3", Content_Encoding="br"), "encoded"),
     "not there": (Answer(404), "HTTP 404"),
     "overloaded": (Answer(503), "HTTP 503"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_ANSWERS)
 def test_what_cannot_be_a_whole_file_is_refused(case: str, online: Path) -> None:
     answer, word = BAD_ANSWERS[case]
-    with pytest.raises(DataError, match=word) as caught:
-        fetch("tiny", session=Source(lambda request: answer).session())
-    assert "DIR/tiny/LICENSE.md" in str(caught.value) and "\n" not in str(caught.value)
+    source = Source(lambda request: answer)
+    assert re.search(word, refused(lambda: fetch("tiny", session=source.session()), "DIR/tiny/LICENSE.md"))
     assert not (online / "LICENSE.md").exists() and not (online / ".seen.json").exists()
 
 
@@ -557,23 +498,18 @@ def test_a_broken_line_is_resumed_where_the_server_vouches(
 # --- what cannot be downloaded ----------------------------------------------------------------------------------------
 
 
-def test_a_gated_collection_says_what_to_place_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_gated_collection_says_what_to_place_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = unknown(url="https://drive.example.org/", gated="Log in and unpack.", mirror="else/where")
     described.pop("commit")
     folder = settle(tmp_path, monkeypatch, described)
     source = Source(honest(FILES))
-    with pytest.raises(ConfigError) as caught:
-        fetch("tiny", session=source.session())
-    line = str(caught.value)
-    assert "Log in and unpack." in line and "data/b.csv" in line and str(folder) in line and "DIR/else/where" in line
-    assert source.seen == [] and not folder.exists() and "\n" not in line
+    says = ("Log in and unpack.", "data/b.csv", str(folder), "DIR/else/where")
+    refused(lambda: fetch("tiny", session=source.session()), *says, error=ConfigError)
+    assert source.seen == [] and not folder.exists()
     mirror(tmp_path / "mirror", {"LICENSE.md": FILES["LICENSE.md"]}, name="else/where")
     monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(ConfigError) as caught:
-        fetch("tiny")
-    assert "Place data/a.json, data/b.csv in" in str(caught.value) and "LICENSE.md" not in str(caught.value)
+    line = refused(lambda: fetch("tiny"), "Place data/a.json, data/b.csv in", error=ConfigError)
+    assert "LICENSE.md" not in line
     mirror(tmp_path / "mirror", FILES, name="else/where")
     fetch("tiny")
     assert catalogue()[0]["state"] == "complete" and catalogue()[0]["gated"] is True
@@ -582,10 +518,8 @@ def test_a_gated_collection_says_what_to_place_where(
 # --- the real collection ----------------------------------------------------------------------------------------------
 
 
-def test_the_committed_manifests_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_of_csfcube_is_what_was_published(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
-    for name in list_manifests():
-        assert load_manifest(name).name == name
     csfcube = load_manifest("csfcube")
     assert len(csfcube.files) == 60 and csfcube.bytes == 9_829_829
     assert sum(f.path.startswith("readable_annotations/") for f in csfcube.files) == 50
@@ -599,12 +533,8 @@ def test_csfcube_is_complete_and_as_expected(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
     folder = fetch("csfcube")
-    states = verify("csfcube")
-    assert len(states) == 60 and {state for _, state in states} == {"ok"}
-    assert {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} == {path for path, _ in states}
-    from scirep_core.kit.formats import FACETS
-    from scirep_core.kit.records import read_json
-
+    states = dict(verify("csfcube"))
+    assert len(states) == 60 and set(states.values()) == {"ok"} and contents(folder).keys() == states.keys()
     gold = {(q, f): r for f in FACETS for q, r in read_json(folder / f"test-pid2anns-csfcube-{f}.json").items()}
     expect = load_manifest("csfcube").expect
     assert len(gold) == expect["query_facet_pairs"] and len({q for q, _ in gold}) == expect["query_papers"]
@@ -612,16 +542,3 @@ def test_csfcube_is_complete_and_as_expected(tmp_path: Path, monkeypatch: pytest
     with_text = {q for q, _ in gold} | {c for rows in gold.values() for c in rows["cands"]}
     assert len(with_text) == expect["texts"]
     assert [expect["first_id"], expect["last_id"]] == [min(with_text, key=int), max(with_text, key=int)]
-
-
-@needs_mirror
-def test_one_altered_real_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
-    shutil.copytree(Path(MIRROR) / "csfcube", tmp_path / "mirror/csfcube")
-    bad = tmp_path / "mirror/csfcube/evaluation_splits.json"
-    bad.chmod(0o644)
-    bad.write_bytes(bad.read_bytes().replace(b"fold1_dev", b"fold1_dxv", 1))
-    monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(ScirepError, match=r"evaluation_splits.json.*altered"):
-        fetch("csfcube")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tracemalloc
 from collections import Counter
 
 import pytest
+from counted import peak
+from small_files import jsonl, refused
 
 from scirep_core.cli import main
 from scirep_core.data.readers.maple_pairs import Report, pairs
+from scirep_core.data.readers.scimult import dpr_rows
 from scirep_core.data.sources import ensure
 from scirep_core.kit.errors import ConfigError, DataError
 
@@ -26,11 +28,9 @@ def paper(key, labels, authors=(), venue="", references=(), year=2010):
 @pytest.fixture
 def folder(tmp_path):
     def write(rows, name="Field", labels="abcdef"):
-        base = tmp_path / name
-        base.mkdir(exist_ok=True)
-        (base / "papers.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (base / "labels.txt").write_text("".join(f"{key}\tthe label {key}\t1\n" for key in labels))
-        return base
+        jsonl(tmp_path / name / "papers.json", rows)
+        (tmp_path / name / "labels.txt").write_text("".join(f"{key}\tthe label {key}\t1\n" for key in labels))
+        return tmp_path / name
 
     return write
 
@@ -98,9 +98,8 @@ def test_papers_after_2015_are_neither_asked_nor_give_labels(folder):
 def test_a_paper_of_two_folders_is_asked_once_with_all_its_labels(folder):
     first = folder([paper("p1", "a"), paper("p2", "c")], "Biology_MeSH")
     second = folder([paper("p1", "b"), paper("p3", "a", references=["p1"])], "Medicine_MeSH")
-    rows = list(pairs([first, second]))
-    found = {row["question"].split()[1]: row for row in rows}
-    assert len(rows) == 3
+    assert len(list(pairs([first, second]))) == 3
+    found, _ = read(first, second)
     assert names(found["p1"], "positive_ctxs") == ["a", "b"]
     assert names(found["p3"], "hard_negative_ctxs") == ["b"]
 
@@ -113,24 +112,20 @@ def test_a_paper_without_a_text_is_counted_and_takes_no_part(folder):
 
 
 def test_memory_is_of_ids_and_labels_not_of_references(folder):
-    rows = [paper(f"p{i}", "ab", references=[f"elsewhere {i} {j}" for j in range(200)]) for i in range(300)]
-    source = folder(rows)
-    tracemalloc.start()
-    assert sum(len(row["positive_ctxs"]) for row in pairs([source])) == 200
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2 << 20, "60,000 references alone are 5 MB"
+    source = folder([paper(f"p{i}", "ab", references=[f"elsewhere {i} {j}" for j in range(200)]) for i in range(300)])
+    counts = []
+    most = peak(lambda: counts.append(sum(len(row["positive_ctxs"]) for row in pairs([source]))))
+    assert counts == [200] and most < 2 << 20, "60,000 references alone are 5 MB"
 
 
-def test_what_cannot_be_read_is_named(folder):
-    with pytest.raises(DataError, match=r"papers.json:1: paper p1: label 'z' is not in labels.txt"):
-        list(pairs([folder([paper("p1", "z")])]))
-    with pytest.raises(ConfigError, match="name a folder"):
-        list(pairs([]))
-    with pytest.raises(ConfigError, match="unknown split 'tain'"):
-        list(pairs([folder([paper("p1", "a")])], split="tain"))
-    with pytest.raises(DataError, match="no labelled paper"):
-        list(pairs([folder([paper("p1", "a")])], split="test"))
+@pytest.mark.parametrize(("labels", "more", "error", "says"), [
+    ("z", {}, DataError, "papers.json:1: paper p1: label 'z' is not in labels.txt"),
+    ("a", {"split": "tain"}, ConfigError, "unknown split 'tain'"), ("a", {"split": "test"}, DataError, "no labelled paper"),
+    (None, {}, ConfigError, "name a folder"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_named(folder, labels, more, error, says):
+    folders = [folder([paper("p1", labels)])] if labels else []
+    refused(lambda: list(pairs(folders, **more)), says, error=error)
 
 
 def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
@@ -144,14 +139,10 @@ def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
 
 
 def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys):
-    from scirep_core.data.readers.scimult import dpr_rows
-
     ensure(tmp_path / "literature", "maple", 1200, 0)
-    out = tmp_path / "scimult" / "pretraining" / "cs_journal_train.json"
+    source, out = tmp_path / "literature" / "maple" / "Computer_Science", tmp_path / "cs_journal_train.json"
     with pytest.raises(SystemExit, match="0"):
-        main(
-            ["data", "pairs", str(tmp_path / "literature" / "maple" / "Computer_Science"), "--out", str(out), "--json"]
-        )
+        main(["data", "pairs", str(source), "--out", str(out), "--json"])
     told = json.loads(capsys.readouterr().out)
     rows = list(dpr_rows(out))
     assert told["papers"] >= len(rows) > 10

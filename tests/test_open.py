@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_open
+from small_files import mirrored, refused
 from small_open import ids
 
 import scirep_core
@@ -32,11 +33,7 @@ from scirep_core.training.data.opened import open_stream, open_tasks
 from scirep_core.training.sets import of_variant
 from scirep_core.training.variants import variant
 
-MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-needs_mirror = pytest.mark.skipif(
-    not MIRROR or not (Path(MIRROR) / "open").is_dir(),
-    reason="needs SCIREP_DATA_MIRROR=DIR with the compact files of the open literature",
-)
+needs_mirror = mirrored("open")
 
 
 @pytest.fixture
@@ -79,14 +76,11 @@ def test_scifact_trains_nothing_and_asks_its_dev_claims_of_all_its_abstracts(sma
 
 def test_short_titles_are_compared_with_their_abstracts(small):
     test, first, second = ids("cacm", "test", "cacm")[0], *ids("cacm", "train", "cacm")[:2]
-    path = small / "classic_ir" / "cacm_docs.jsonl.gz"
-    rows = [
-        {"doc_id": key, "title": "Sorting.", "abstract": text}
-        for key, text in ((test, ""), (first, ""), (second, "It is."))
-    ]
-    small_open._jsonl(path, rows)
+    texts = {test: "", first: "", second: "It is."}
+    rows = [{"doc_id": key, "title": "Sorting.", "abstract": text} for key, text in texts.items()]
+    small_open._jsonl(small / "classic_ir" / "cacm_docs.jsonl.gz", rows)
     small_open.forget()
-    assert [corpora.parts()[key] for key in (test, first, second)] == ["test", "", "train"]
+    assert [corpora.parts()[key] for key in texts] == ["test", "", "train"]
 
 
 def test_a_title_of_scifact_leaves_train(small):
@@ -110,14 +104,12 @@ def test_a_pair_counts_only_within_a_part(small, relation, part):
 
 
 def test_an_author_name_of_too_many_papers_is_told_by_the_whole_corpus_and_gives_no_negatives(small, monkeypatch):
-    monkeypatch.setattr(
-        pairs, "MOST_PAPERS", 14
-    )  # names a0 to a3 have 15 papers in each corpus, at most 9 of them in a part
+    # names a0 to a3 have 15 papers in each corpus, at most 9 of them in a part
+    monkeypatch.setattr(pairs, "MOST_PAPERS", 14)
     papers = corpora.of_part("vis", "train")
     assert {author[:4] for author in pairs.bylines("vis", papers)} == {"visc"}
-    names = {
-        key: set(record.row["author_ids"]) for corpus in pairs.LINKED for key, record in corpora.records(corpus).items()
-    }
+    every = {key: record for corpus in pairs.LINKED for key, record in corpora.records(corpus).items()}
+    names = {key: set(record.row["author_ids"]) for key, record in every.items()}
     ranked = training.proximity("open/same_author", pairs.same_author, pairs.coauthored).payload
     negatives = [(row.query_id, row.cand_id) for row in ranked.rows if not row.score]
     negatives += [(row.query, row.negative) for row in training.author_triplets("vis", "train")]
@@ -137,11 +129,9 @@ def test_no_negative_cites_the_query_or_is_cited_by_it(small, relation):
 
 
 def test_coupled_papers_share_five_references(small):
-    papers = corpora.records("vis")
-    found = pairs.coupled("vis", papers)
-    assert "vis:7" not in found and set(found["vis:1"]) == {
-        f"vis:{i}" for i in range(8, small_open.PAPERS, 7)
-    }  # topic 0 has four
+    found = pairs.coupled("vis", corpora.records("vis"))
+    assert "vis:7" not in found  # topic 0 has four
+    assert set(found["vis:1"]) == {f"vis:{i}" for i in range(8, small_open.PAPERS, 7)}
 
 
 def test_negatives_are_neither_relevant_nor_the_query_and_depend_on_the_query_alone():
@@ -207,22 +197,12 @@ def test_phrases_have_two_words_and_the_unseen_ones_are_in_no_paper_that_trains(
 def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
     made = heldout.reviewer_match()
     assert isinstance(made.payload, Reviewers)
-    assert [(row.query_id, row.score) for row in made.payload.hard] == [
-        ("s2:30", 0),
-        ("s2:31", 9),
-        ("s2:32", 4),
-        ("s2:33", 4),
-    ]
-    assert (
-        "s2:0" not in made.payload.reviewers["p0"] and "s2:2" in made.payload.reviewers["p0"]
-    )  # no abstract, no paper
-    qrels = {("", row.query_id): {row.cand_id: row.score} for row in made.payload.hard}
-    right = {
-        ("", "s2:30"): {"p0": 0.1},
-        ("", "s2:31"): {"p0": 0.2},
-        ("", "s2:32"): {"p1": 0.3},
-        ("", "s2:33"): {"p1": 0.1},
-    }
+    hard, profile = made.payload.hard, made.payload.reviewers["p0"]
+    assert [(row.query_id, row.score) for row in hard] == [("s2:30", 0), ("s2:31", 9), ("s2:32", 4), ("s2:33", 4)]
+    assert "s2:0" not in profile and "s2:2" in profile  # no abstract, no paper
+    qrels = {("", row.query_id): {row.cand_id: row.score} for row in hard}
+    scores = {"s2:30": {"p0": 0.1}, "s2:31": {"p0": 0.2}, "s2:32": {"p1": 0.3}, "s2:33": {"p1": 0.1}}
+    right = {("", query): of for query, of in scores.items()}
     assert pairs_ordered(qrels, right) == {"p0": 1.0}  # p1 gave one grade: there is no order
     assert pairs_ordered(qrels, {**right, ("", "s2:30"): {"p0": 0.2}}) == {"p0": 0.5}
     graded = {("", "a"): {"r": 4}, ("", "b"): {"r": 1}, ("", "c"): {"r": 0}}
@@ -230,18 +210,11 @@ def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
 
 
 def test_the_other_papers_questions_are_asked_of_the_same_papers(small):
-    links, labels = heldout.link_prediction(), heldout.label_texts("synergy", training.descriptors, "mesh")
-    assert (
-        isinstance(links.payload, Pooled)
-        and not links.payload.keep_self
-        and set(links.payload.relevant) < set(links.payload.pool)
-    )
-    assert isinstance(labels.payload, LabelSpace) and {one.name for one in labels.payload.labels.values()} == {
-        "D0",
-        "D1",
-        "D2",
-    }
-    assert set(labels.payload.gold) == set(ids("synergy", "test", "oa"))
+    links = heldout.link_prediction().payload
+    labels = heldout.label_texts("synergy", training.descriptors, "mesh").payload
+    assert isinstance(links, Pooled) and not links.keep_self and set(links.relevant) < set(links.pool)
+    assert isinstance(labels, LabelSpace) and {one.name for one in labels.labels.values()} == {"D0", "D1", "D2"}
+    assert set(labels.gold) == set(ids("synergy", "test", "oa"))
     assert heldout.collection("acl").payload.counts() == {"papers": small_open.PAPERS}
 
 
@@ -284,8 +257,7 @@ def test_a_collection_held_out_whole_tests_on_the_same_fifth_as_others(small):
 
 
 def test_an_unknown_task_names_the_nearest():
-    with pytest.raises(UnknownName, match="open/same_author"):
-        scirep_core.load_task("open/same_authors")
+    refused(lambda: scirep_core.load_task("open/same_authors"), "open/same_author", error=UnknownName)
 
 
 class Words:
@@ -296,10 +268,9 @@ class Words:
 
 
 def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
-    monkeypatch.setitem(tasks.ROWS, "open/arxiv_categories", tasks.ROWS["open/arxiv_categories"]._replace(
-        make=lambda: training.categories("categories", "arxiv", 20)))  # fmt: skip
-    monkeypatch.setitem(tasks.ROWS, "open/mesh", tasks.ROWS["open/mesh"]._replace(
-        make=lambda: training.categories("mesh_major", "synergy", 5)))  # fmt: skip
+    for name, *given in (("arxiv_categories", "categories", "arxiv", 20), ("mesh", "mesh_major", "synergy", 5)):
+        row = tasks.ROWS[f"open/{name}"]._replace(make=lambda given=given: training.categories(*given))
+        monkeypatch.setitem(tasks.ROWS, f"open/{name}", row)
     for split in ("train", "validation"):
         made = open_tasks(Words(), split=split, max_length=16)
         assert [one.name for one in made] == list(tasks.TRAINED)
@@ -310,8 +281,7 @@ def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
     stream = open_stream("open/year")
     years = [row.target for row in stream.rows()]
     assert stream.mean == pytest.approx(sum(years) / len(years))
-    with pytest.raises(ConfigError, match="is not trained on"):
-        open_tasks(Words(), ["open/cite"])
+    refused(lambda: open_tasks(Words(), ["open/cite"]), "is not trained on", error=ConfigError)
 
 
 def test_a_label_is_a_text_that_its_paper_has_and_the_negative_one_it_has_not(small):
@@ -391,12 +361,9 @@ def test_no_paper_and_no_title_that_is_tested_trains(own_home):
         trained |= {key: corpora.text_key(task.papers[key]) for key in keys if key in task.papers}
     texts = set(trained.values()) - {""}
     assert len(trained) == 51_443
-    for name, spec in tasks.OPEN.items():
-        if spec.relation not in ("in-train", "out-of-train"):
-            continue
+    for name in (name for name, spec in tasks.OPEN.items() if spec.relation in ("in-train", "out-of-train")):
         task = scirep_core.load_task(name)
         tested = {key: task.papers.get(key) for key in sought(task).titles}
-        shared = [
-            key for key, paper in tested.items() if key in trained or (paper and corpora.text_key(paper) in texts)
-        ]
+        shared = [key for key, paper in tested.items()
+                  if key in trained or (paper and corpora.text_key(paper) in texts)]  # fmt: skip
         assert not shared, f"{name}: {shared[:3]}"

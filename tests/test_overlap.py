@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
-from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from counted import peak
+from small_files import jsonl, refused
 from small_tasks import all_tasks
 
 from scirep_core import cli
@@ -24,7 +26,7 @@ from scirep_core.data.overlap import (
     training_units,
     units_in,
 )
-from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.errors import ConfigError
 
 LONG = {
     "a": "Swarms of small robots",
@@ -32,13 +34,8 @@ LONG = {
     "c": "Bird song in winter towns",
     "d": "Editorial",
 }
-TASK = Sought(
-    "hand",
-    LONG,
-    frozenset("a"),
-    {"q": "stack"},
-    (("a", "b", True), ("a", "c", False), ("q", "b", True), ("q", "d", False)),
-)
+PAIRS = (("a", "b", True), ("a", "c", False), ("q", "b", True), ("q", "d", False))
+TASK = Sought("hand", LONG, frozenset("a"), {"q": "stack"}, PAIRS)
 
 
 def one(*units: Unit, task: Sought = TASK):
@@ -67,8 +64,7 @@ def test_titles_are_compared_by_letters_and_digits(first, second, same):
 def test_short_titles_say_nothing():
     assert title_key("Introduction") == ""
     found = one(unit(Text("x", "Editorial"), Text("y", "EDITORIAL!")))
-    assert found.papers.seen == 0
-    assert found.short_titles == 1
+    assert (found.papers.seen, found.short_titles) == (0, 1)
     assert one(unit(None, Text("d"))).papers == Share(1, 4, ("d",))  # by id it can still be told
 
 
@@ -96,13 +92,11 @@ def test_both_seen_is_not_yet_trained_on():
 
 
 def test_a_negative_pair_is_trained_on_but_not_as_a_positive_and_direction_does_not_matter():
-    found = one(unit(Text("b"), Text("x"), negative=Text("a")))
-    assert counted(found)["trained_on"] == (1, 4)
-    assert counted(found)["as_positive"] == (0, 2)
+    found = counted(one(unit(Text("b"), Text("x"), negative=Text("a"))))
+    assert (found["trained_on"], found["as_positive"]) == ((1, 4), (0, 2))
     assert one(unit(Text("b"), Text("a"))).as_positive.first == ("a b",)
     irrelevant = one(unit(Text("a"), Text("c")))
-    assert irrelevant.trained_on.seen == 1
-    assert irrelevant.as_positive.seen == 0
+    assert (irrelevant.trained_on.seen, irrelevant.as_positive.seen) == (1, 0)
 
 
 def test_a_positive_pair_stays_one_when_it_is_a_negative_elsewhere():
@@ -111,9 +105,7 @@ def test_a_positive_pair_stays_one_when_it_is_a_negative_elsewhere():
 
 def test_a_bare_query_is_told_by_its_text():
     found = one(unit(Text("", " STACK "), Text("b")))
-    assert found.queries.first == ("q",)
-    assert found.asked.first == ("q",)
-    assert found.as_positive.first == ("q b",)
+    assert (found.queries.first, found.asked.first, found.as_positive.first) == (("q",), ("q",), ("q b",))
     assert one(unit(Text("q"), Text("b"))).queries.seen == 0  # ids of queries belong to no one
 
 
@@ -130,8 +122,7 @@ def test_several_tasks_are_counted_in_one_pass_each_for_itself():
 
 
 def test_nothing_to_read_is_an_error():
-    with pytest.raises(DataError, match="no training row"):
-        overlap("empty", [], [TASK])
+    refused(lambda: overlap("empty", [], [TASK]), "no training row")
 
 
 # ---- tasks and files -------------------------------------------------------------------------------------------------
@@ -170,13 +161,8 @@ UNITS = [
 ]
 
 
-def write(path: Path, rows: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def test_files_of_every_form(tmp_path):
-    path = write(tmp_path / "train.jsonl", ROWS)
+    path = jsonl(tmp_path / "train.jsonl", ROWS)
     assert list(units_in(path)) == UNITS
     packed = tmp_path / "train.jsonl.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
@@ -185,9 +171,6 @@ def test_files_of_every_form(tmp_path):
 
 
 def test_parquet_as_the_hub_has_it(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     part = {"doc_id": "a", "title": "T", "abstract": "not read", "corpus_id": 3}
     pq.write_table(pa.Table.from_pylist([{"query": part, "pos": part, "neg": part}]), tmp_path / "x.parquet")
     text = Text("a", "T")
@@ -196,36 +179,30 @@ def test_parquet_as_the_hub_has_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("row", "says"),
-    [({"abstract": "x"}, r"train.jsonl:2: neither"), ({"query": {"abstract": "x"}, "pos": "a"}, r":2: query has neither"),
-     ({"query": 1.5, "pos": "a"}, r":2: field 'query' must be")],
+    [({"abstract": "x"}, "train.jsonl:2: neither"), ({"query": {"abstract": "x"}, "pos": "a"}, ":2: query has neither"),
+     ({"query": 1.5, "pos": "a"}, ":2: field 'query' must be")],
 )  # fmt: skip
 def test_malformed_rows_are_named(tmp_path, row, says):
-    path = write(tmp_path / "train.jsonl", [ROWS[1], row])
-    with pytest.raises(DataError, match=says):
-        list(units_in(path))
+    path = jsonl(tmp_path / "train.jsonl", [ROWS[1], row])
+    refused(lambda: list(units_in(path)), says)
 
 
-def test_what_is_no_training_data_is_refused():
-    with pytest.raises(ConfigError, match="scirepeval/relish is no training data"):
-        training_units("scirepeval/relish")
-    with pytest.raises(ConfigError, match="did you mean 'scirepeval/cite_prediction'"):
-        training_units("scirepeval/cite_predicton")
+@pytest.mark.parametrize(("name", "says"), [
+    ("scirepeval/relish", "scirepeval/relish is no training data"),
+    ("scirepeval/cite_predicton", "did you mean 'scirepeval/cite_prediction'"),
+])  # fmt: skip
+def test_what_is_no_training_data_is_refused(name, says):
+    refused(lambda: training_units(name), says, error=ConfigError)
 
 
 def test_memory_does_not_grow_with_the_training_set():
-    def rows(n):
-        return (unit(Text(f"q{i}", f"A title of training paper {i}"), Text(f"p{i}")) for i in range(n))
-
-    def peak(n):
+    def held(n):
+        rows = (unit(Text(f"q{i}", f"A title of training paper {i}"), Text(f"p{i}")) for i in range(n))
         title_key.cache_clear()
-        tracemalloc.start()
-        overlap("train", rows(n), [TASK])
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
+        return peak(lambda: overlap("train", rows, [TASK]))
 
-    few = peak(20_000)  # the cache of titles is full by then
-    assert peak(80_000) < 1.1 * few
+    few = held(20_000)  # the cache of titles is full by then
+    assert held(80_000) < 1.1 * few
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -239,22 +216,16 @@ def run(capsys, *words: str) -> tuple[int, str, str]:
 
 
 def test_the_command_prints_counts_and_json(tmp_path, capsys):
-    train, papers = (
-        write(tmp_path / "train.jsonl", ROWS),
-        write(tmp_path / "mine.jsonl", [{"paper_id": "b", "title": "X"}]),
-    )
-    code, out, _ = run(capsys, str(train), str(papers))
-    assert code == 0
-    assert "1 of 1 (100.0 %)" in out
-    code, out, _ = run(capsys, str(train), str(papers), "--json")
+    train = str(jsonl(tmp_path / "train.jsonl", ROWS))
+    papers = str(jsonl(tmp_path / "mine.jsonl", [{"paper_id": "b", "title": "X"}]))
+    code, out, _ = run(capsys, train, papers)
+    assert code == 0 and "1 of 1 (100.0 %)" in out
+    code, out, _ = run(capsys, train, papers, "--json")
     (row,) = json.loads(out)
-    assert row["task"] == "mine.jsonl"
-    assert row["rows"] == 4
+    assert (row["task"], row["rows"]) == ("mine.jsonl", 4)
     assert row["papers"] == {"seen": 1, "of": 1, "percent": 100.0, "first": ["b"]}
-    code, _, err = run(capsys, str(train), "scirepeval/relsh")
-    assert code == 2
-    assert "did you mean 'scirepeval/relish'" in err
-    assert "Traceback" not in err
+    code, _, err = run(capsys, train, "scirepeval/relsh")
+    assert code == 2 and "did you mean 'scirepeval/relish'" in err and "Traceback" not in err
 
 
 # ---- the embedded literature -----------------------------------------------------------------------------------------

@@ -6,15 +6,14 @@ Skips where SCIREP_DATA_MIRROR is not set. The last tests use files of our own a
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_files import MIRROR, mirrored, refused
 
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
@@ -22,14 +21,10 @@ from scirep_core.data.readers import beir, neighbours, recommendation, s2and, sa
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
 from scirep_core.data.tables import json_lines, tsv
 from scirep_core.data.task import Collection, Judged, Labelled, Pooled, Signatures, Task, Triples
-from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import read_json, read_jsonl, read_object
 
-MIRROR = os.environ.get("SCIREP_DATA_MIRROR", "")
-needs_mirror = pytest.mark.skipif(
-    not MIRROR or not (Path(MIRROR) / "scirepeval" / "fos_small.json").is_file(),
-    reason="needs SCIREP_DATA_MIRROR=DIR with the real samples",
-)
+needs_mirror = mirrored("scirepeval/fos_small.json")
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +50,11 @@ def judged(task: Task) -> Judged:
 def test_a_sample_is_a_task_like_the_published_one(name: str, tasks: dict[str, Task]) -> None:
     task, like = tasks[name], TASKS[SAMPLES[name].like]
     assert (task.name, task.type, task.format, task.metrics) == (name, like.type, like.format, like.metrics)
-    assert task.source == "real" and len(task.data_hash) == 64 and task.oracle is None and task.related == ""
+    assert (task.source, task.oracle, task.related) == ("real", None, "") and len(task.data_hash) == 64
     assert "comparable with no published number" in task.notes and "\n" not in task.notes
     ids = [paper.paper_id for paper in task.texts()]
     assert len(ids) == len(set(ids)) == len(task.papers) and all(ids)
-    again = read_sample(name, fetch)
-    assert again.data_hash == task.data_hash
+    assert read_sample(name, fetch).data_hash == task.data_hash
 
 
 @needs_mirror
@@ -89,7 +83,7 @@ def test_every_judged_id_has_a_text(name: str, tasks: dict[str, Task]) -> None:
 @needs_mirror
 def test_no_session_or_user_number_leaves_the_reader(tasks: dict[str, Task]) -> None:
     """Looked for as whole tokens in all that a task holds; small numbers that are also years or grades are set aside."""
-    rows = [row for _, row in read_jsonl(Path(MIRROR) / "scirepeval" / "search_small.jsonl")]
+    rows = [row for _, row in read_jsonl(MIRROR / "scirepeval" / "search_small.jsonl")]
     secret = {str(row[key]) for row in rows for key in ("session_id", "user_id")}
     assert len(secret) > 50
     task = tasks["sample/search"]
@@ -123,23 +117,21 @@ def test_fields_of_study(tasks: dict[str, Task]) -> None:
 def test_mesh_descriptors(tasks: dict[str, Task]) -> None:
     task = tasks["sample/mesh_descriptors"]
     payload = task.payload
-    assert (
-        isinstance(payload, Labelled) and len(payload.label_names) == 30 and sizes(task) == {"train": 130, "test": 76}
-    )
-    rows = {str(r["corpus_id"]): r for r in read_json(Path(MIRROR) / "scirepeval" / "mesh_small.json")}
-    for example in (e for split in payload.splits.values() for e in split):
-        assert isinstance(example.label, int)
-        assert payload.label_names[example.label] == rows[example.paper_id]["descriptor"]
-    assert len(rows) == 206 and len({e.label for s in payload.splits.values() for e in s}) == 30
+    assert isinstance(payload, Labelled) and len(payload.label_names) == 30
+    assert sizes(task) == {"train": 130, "test": 76}
+    told = {str(r["corpus_id"]): r["descriptor"] for r in read_json(MIRROR / "scirepeval" / "mesh_small.json")}
+    found = {e.paper_id: e.label for split in payload.splits.values() for e in split}
+    assert {key: payload.label_names[label] for key, label in found.items() if isinstance(label, int)} == told
+    assert len(told) == 206 and len(set(found.values())) == 30
 
 
 @needs_mirror
 def test_same_author(tasks: dict[str, Task]) -> None:
     """The description says ten candidates a query; the file has six to ten."""
-    per_query = Counter(row.query_id for row in judged(tasks["sample/same_author"]).rows)
+    rows = judged(tasks["sample/same_author"]).rows
+    per_query = Counter(row.query_id for row in rows)
     assert len(per_query) == 40 and sum(per_query.values()) == 376 and set(per_query.values()) == {6, 7, 9, 10}
-    assert {row.score for row in judged(tasks["sample/same_author"]).rows} == {0, 1}
-    assert all(any(r.score for r in judged(tasks["sample/same_author"]).rows if r.query_id == q) for q in per_query)
+    assert {row.score for row in rows} == {0, 1} and {row.query_id for row in rows if row.score} == set(per_query)
     expect = load_manifest("scirepeval_sample")
     assert (expect.counts["same_author_queries"], expect.expect["same_author_candidates"]) == (40, 376)
 
@@ -157,18 +149,16 @@ def test_search(tasks: dict[str, Task]) -> None:
 
 @needs_mirror
 def test_citation_triplets(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/cite_prediction"]
-    assert isinstance(task.payload, Triples)
-    triples = list(task.payload.rows("train"))
+    payload = tasks["sample/cite_prediction"].payload
+    assert isinstance(payload, Triples)
+    triples = list(payload.rows("train"))
     assert len(triples) == 200 and all(len(set(triple)) == 3 for triple in triples)
-    with pytest.raises(ConfigError, match="no split 'test'"):
-        task.payload.rows("test")
+    refused(lambda: payload.rows("test"), "no split 'test'", error=ConfigError)
 
 
 @needs_mirror
 def test_upstream_task_records() -> None:
-    folder = fetch("scirepeval_sample")
-    records = read_json(folder / "tasks_config.json")
+    records = read_json(fetch("scirepeval_sample") / "tasks_config.json")
     assert len(records) == 8 == load_manifest("scirepeval_sample").counts["task_records"]
     assert {record["type"] for record in records} == {"classification", "regression", "ir", "triplet"}
 
@@ -258,18 +248,23 @@ def test_author_names(tasks: dict[str, Task]) -> None:
 
 
 @needs_mirror
-def test_graded_judgements_without_texts() -> None:
-    folder = fetch("nfcorpus_sample")
-    found = [qrel for _, qrel in beir.qrels(folder / "qrels_test.txt")]
-    assert Counter(qrel.score for qrel in found) == {1: 11_758, 2: 576} and len({q.query_id for q in found}) == 323
-    assert len(beir.read_queries(folder / "queries.jsonl")) == 3237
-    folder = fetch("trec_covid_sample")
-    found = [qrel for _, qrel in beir.qrels(folder / "qrels_beir_test.txt")]
-    assert Counter(qrel.score for qrel in found) == {0: 41_661, 1: 10_456, 2: 14_217}
-    assert (
-        len({qrel.cand_id for qrel in found}) == 35_479 and len(beir.read_queries(folder / "beir_queries.jsonl")) == 50
-    )
-    assert (folder / "topics_round5.xml").read_text(encoding="utf-8").count("<topic ") == 50
+@pytest.mark.parametrize(("name", "qrels", "texts", "grades", "asked", "candidates"), [
+    ("nfcorpus_sample", "qrels_test.txt", ("queries.jsonl", 3237), {1: 11_758, 2: 576}, 323, None),
+    ("trec_covid_sample", "qrels_beir_test.txt", ("beir_queries.jsonl", 50), {0: 41_661, 1: 10_456, 2: 14_217}, 50, 35_479),
+])  # fmt: skip
+def test_graded_judgements_without_texts(
+    name: str, qrels: str, texts: tuple[str, int], grades: Any, asked: int, candidates: int | None
+) -> None:
+    folder = fetch(name)
+    found = [qrel for _, qrel in beir.qrels(folder / qrels)]
+    assert Counter(qrel.score for qrel in found) == grades and len({q.query_id for q in found}) == asked
+    assert candidates in (None, len({qrel.cand_id for qrel in found}))
+    assert len(beir.read_queries(folder / texts[0])) == texts[1]
+
+
+@needs_mirror
+def test_topics_of_trec_covid() -> None:
+    assert (fetch("trec_covid_sample") / "topics_round5.xml").read_text(encoding="utf-8").count("<topic ") == 50
 
 
 @needs_mirror
@@ -299,13 +294,12 @@ def test_mesh_and_what_no_task_is_made_of() -> None:
     assert len(read_object(folder / "training_data.json")) == counts["queries"] == 20
     for split in ("train", "val", "test"):
         assert len((folder / f"training_{split}.txt").read_text().split()) == counts[split]
-    rows = (fetch("drsm") / "qol_gold_2022_12_15.tsv").read_text(encoding="utf-8")
+    with (fetch("drsm") / "qol_gold_2022_12_15.tsv").open(encoding="utf-8", newline="") as stream:
+        labels = [row["Correct_Label"] for row in csv.DictReader(stream, delimiter="\t")]
+    found = Counter(label.strip("'").partition(" - ")[0] for label in labels)
+    assert found == {"0": 143, "1": 93, "2": 87, "-1": 22}
     expect = load_manifest("drsm").expect
-    found = [
-        row["Correct_Label"].strip("'").partition(" - ")[0] for row in csv.DictReader(io.StringIO(rows), delimiter="\t")
-    ]
-    assert Counter(found) == {"0": 143, "1": 93, "2": 87, "-1": 22}
-    assert (expect["qol_rows"], expect["qol_classes"]) == (len(found), 4) == (345, 4)
+    assert (expect["qol_rows"], expect["qol_classes"]) == (len(labels), 4) == (345, 4)
 
 
 # --- files of our own: what is refused --------------------------------------------------------------------------------
@@ -340,18 +334,15 @@ def test_a_sample_of_our_own(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_row_is_named(change: dict[str, Any], word: str, tmp_path: Path) -> None:
-    rows = [dict(row) for row in FOS]
-    rows[3].update(change)
-    with pytest.raises(DataError, match=word) as caught:
-        fos(tmp_path, rows)
-    assert caught.value.line == 4 and "\n" not in str(caught.value)
+    refused(lambda: fos(tmp_path, [*FOS[:3], FOS[3] | change, *FOS[4:]]), ":4: ", word)
 
 
-def test_other_malformed_files(tmp_path: Path) -> None:
-    for rows, names, word in (({}, "A\nB\n", "JSON list"), ([], "A\n", "with rows"), ([3], "A\n", "expected an object"),
-                              (FOS, "A\nA\n", "there twice"), (FOS, "A\n\nB\n", "empty")):  # fmt: skip
-        with pytest.raises(DataError, match=word):
-            fos(tmp_path, rows, names)
+@pytest.mark.parametrize(("rows", "names", "word"), [
+    ({}, "A\nB\n", "JSON list"), ([], "A\n", "with rows"), ([3], "A\n", "expected an object"), (FOS, "A\nA\n", "there twice"),
+    (FOS, "A\n\nB\n", "empty"),
+])  # fmt: skip
+def test_other_malformed_files(rows: Any, names: str, word: str, tmp_path: Path) -> None:
+    refused(lambda: fos(tmp_path, rows, names), word)
 
 
 def drsm(folder: Path, text: str) -> Task:
@@ -378,12 +369,9 @@ def test_line_breaks_inside_quotes_belong_to_the_cell(tmp_path: Path) -> None:
         (HEADER + '1\tOne\t"open\tx\n', 2, "tabs and quotes"),
     ],
 )
-def test_a_malformed_table_is_named(text: str, line: int | None, word: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=word) as caught:
-        drsm(tmp_path, text)
-    assert caught.value.line == line
+def test_a_malformed_table_is_named(text: str, line: int, word: str, tmp_path: Path) -> None:
+    refused(lambda: drsm(tmp_path, text), f":{line}: ", word)
 
 
 def test_an_unknown_sample(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'sample/fos'"):
-        read_sample("sample/fso", lambda collection: tmp_path)
+    refused(lambda: read_sample("sample/fso", lambda name: tmp_path), "did you mean 'sample/fos'", error=ConfigError)

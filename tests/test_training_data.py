@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counted import peak
+from small_files import MIRROR, jsonl, refused
 
 from scirep_core.data import TASKS, TRAINING, load_task, locate
 from scirep_core.data.readers.samples import SAMPLES, in_train
@@ -43,9 +45,7 @@ def paper(key: str, title: str, abstract: str = "", **more) -> dict:
 
 
 def put(root: Path, config: str, split: str, rows: list[dict]) -> None:
-    path = root / "scirepeval" / config / f"{split}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    jsonl(root / "scirepeval" / config / f"{split}.jsonl", rows)
 
 
 BEES, ANTS = ("1", "on bees", "alpha beta"), ("2", "on ants", "gamma")
@@ -90,34 +90,25 @@ def tasks_of(names: str, root: Path, tokens, **more) -> list[TrainTask]:
 
 def test_tasks_share_documents_and_a_paper_is_one_document_in_all(root, tokens):
     tasks = tasks_of("fos mesh_descriptors pub_year cite_prediction same_author", root, tokens)
-    assert len({id(task.documents) for task in tasks}) == 1
-    assert tasks[0].documents.docs == 4
-    assert tasks[0].rows.tolist() == [0, 1]
-    assert tasks[1].rows.tolist() == [1, 0]
-    assert tasks[2].rows.tolist() == [0, 1, 2]
-    assert tasks[3].rows.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert len({id(task.documents) for task in tasks}) == 1 and tasks[0].documents.docs == 4
+    assert [task.rows.tolist() for task in tasks[:4]] == [[0, 1], [1, 0], [0, 1, 2], [[0, 1, 2], [1, 2, 3]]]
     assert shown(tasks[0], 0, tokens) == "[CLS] on bees [SEP] alpha beta [SEP]"
     assert shown(tasks[3], 3, tokens) == "[CLS] fern [SEP]"
 
 
 def test_targets_are_classes_several_classes_and_scaled_numbers(root, tokens):
     fos, mesh, year = tasks_of("fos mesh_descriptors pub_year", root, tokens)
-    assert (fos.kind, fos.classes, fos.targets.tolist()) == (
-        "multi_label",
-        ("art", "law", "year"),
-        [[1, 1, 0], [1, 0, 0]],
-    )
+    several = ("multi_label", ("art", "law", "year"), [[1, 1, 0], [1, 0, 0]])
+    assert (fos.kind, fos.classes, fos.targets.tolist()) == several
     assert (mesh.kind, mesh.classes, mesh.targets.tolist()) == ("classification", ("a", "b"), [1, 0])
-    assert year.kind == "regression"
-    assert year.targets.tolist() == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    assert year.kind == "regression" and year.targets.tolist() == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
     assert [task.outputs for task in (fos, mesh, year)] == [3, 2, 1]
     assert [str(task.targets.dtype) for task in (fos, mesh, year)] == ["float32", "int64", "float32"]
 
 
 def test_validation_has_the_classes_and_the_scale_of_training(root, tokens):
     fos, year = tasks_of("fos pub_year", root, tokens, split="validation", titles_only=1.0)
-    assert fos.classes == ("art", "law", "year")
-    assert fos.targets.tolist() == [[0, 0, 1]]
+    assert (fos.classes, fos.targets.tolist()) == (("art", "law", "year"), [[0, 0, 1]])
     assert year.targets.tolist() == pytest.approx([(4 - 1) / np.sqrt(2 / 3)])
 
 
@@ -152,20 +143,19 @@ def test_documents_are_cut_and_waiting_texts_do_not_matter(root, tokens, monkeyp
     assert shown(whole[0], 0, tokens) == "[CLS] on bees [SEP] [SEP]"
     monkeypatch.setattr(training_data, "AT_ONCE", 2)
     for a, b in zip(whole, tasks_of(names, root, tokens, max_length=5), strict=True):
-        assert (a.rows == b.rows).all()
-        assert (a.documents.ids == b.documents.ids).all()
-        assert (a.documents.starts == b.documents.starts).all()
+        pairs = ((a.rows, b.rows), (a.documents.ids, b.documents.ids), (a.documents.starts, b.documents.starts))
+        assert all((one == other).all() for one, other in pairs)
+
+
+GRADED = [{"query": paper(*BEES), "candidates": [paper(*ANTS, score=2), paper(*MOSS, score=1), paper(*FERN, score=0)]}]
 
 
 def test_grades_are_respected_unless_told_otherwise(root, tokens):
-    ranked = [paper(*ANTS, score=2), paper(*MOSS, score=1)]
-    put(root, "same_author", "train", [{"query": paper(*BEES), "candidates": [*ranked, paper(*FERN, score=0)]}])
+    put(root, "same_author", "train", GRADED)
     (graded,) = tasks_of("same_author", root, tokens)
-    assert {(shown(graded, p, tokens), shown(graded, n, tokens)) for _, p, n in graded.rows} == {
-        ("[CLS] on ants [SEP] gamma [SEP]", "[CLS] moss [SEP] the law of moss [SEP]"),
-        ("[CLS] on ants [SEP] gamma [SEP]", "[CLS] fern [SEP]"),
-        ("[CLS] moss [SEP] the law of moss [SEP]", "[CLS] fern [SEP]"),
-    }
+    ants, moss, fern = "[CLS] on ants [SEP] gamma [SEP]", "[CLS] moss [SEP] the law of moss [SEP]", "[CLS] fern [SEP]"
+    found = {(shown(graded, p, tokens), shown(graded, n, tokens)) for _, p, n in graded.rows}
+    assert found == {(ants, moss), (ants, fern), (moss, fern)}
     (published,) = tasks_of("same_author", root, tokens, respect_grades=False)
     assert len(published) == 1
 
@@ -196,26 +186,25 @@ def test_in_proportion_meets_the_cap_and_rounds_fairly(most):
         assert counts == {"a": 5, "b": 3, "c": 2}
 
 
-def test_what_is_unknown_or_missing_is_named(root, tokens):
-    with pytest.raises(ConfigError, match=r"scirepeval/foss.*did you mean 'scirepeval/fos'"):
-        train_tasks(["scirepeval/foss"], root, tokens)
-    with pytest.raises(ConfigError, match="a cap for 'scirepeval/search', which is not trained on"):
-        train_tasks(["scirepeval/fos"], root, tokens, caps={"scirepeval/search": 3})
-    with pytest.raises(ConfigError, match="a cap of 0 for scirepeval/fos"):
-        tasks_of("fos", root, tokens, caps=0)
-    with pytest.raises(ConfigError, match="max_length = 2"):
-        tasks_of("fos", root, tokens, max_length=2)
-    with pytest.raises(DataError, match="no configuration 'cite_count'"):
-        tasks_of("cite_count", root, tokens)
-    with pytest.raises(ConfigError, match="nothing to train on"):
-        train_tasks([], root, tokens)
-    stray = Stream(
-        "x", "classification", lambda: iter([TrainExample(Paper("1", "a", "b"), "lwa")]), "CLF", "CLF", classes=("law",)
-    )
-    with pytest.raises(ConfigError, match=r"x: unknown class 'lwa': did you mean 'law'"):
-        build([stray], tokens, Reading())
-    with pytest.raises(ConfigError, match="x: no example was read"):
-        build([replace(stray, rows=lambda: iter(()))], tokens, Reading())
+@pytest.mark.parametrize(("names", "more", "says"), [
+    (["foss"], {}, r"scirepeval/foss.*did you mean 'scirepeval/fos'"),
+    (["fos"], {"caps": {"scirepeval/search": 3}}, "a cap for 'scirepeval/search', which is not trained on"),
+    (["fos"], {"caps": 0}, "a cap of 0 for scirepeval/fos"),
+    (["fos"], {"max_length": 2}, "max_length = 2"),
+    ([], {}, "nothing to train on"),
+])  # fmt: skip
+def test_what_is_unknown_is_named(names, more, says, root, tokens):
+    with pytest.raises(ConfigError, match=says):
+        tasks_of(" ".join(names), root, tokens, **more)
+
+
+def test_what_is_missing_is_named(root, tokens):
+    refused(lambda: tasks_of("cite_count", root, tokens), "no configuration 'cite_count'")
+    rows = [TrainExample(Paper("1", "a", "b"), "lwa")]
+    stray = Stream("x", "classification", lambda: iter(rows), "CLF", "CLF", classes=("law",))
+    none = replace(stray, rows=lambda: iter(()))
+    for stream, says in ((stray, "x: unknown class 'lwa': did you mean 'law'"), (none, "x: no example was read")):
+        refused(lambda stream=stream: build([stream], tokens, Reading()), says, error=ConfigError)
 
 
 def test_a_constant_target_is_not_divided_by_nothing(root, tokens):
@@ -240,47 +229,43 @@ def embedded(name: str):
     return load_task(f"scirepeval/{name}", "embedded", 500, 0)
 
 
-def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on(tokens):
-    root = locate("scirepeval/fos", "embedded", 500, 0)
-
+def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on():
     class Letters:
         """Keeps the texts it is given: a token a text."""
 
-        texts: list[str] = []  # noqa: RUF012
+        def __init__(self) -> None:
+            self.texts: list[str] = []
 
         def ids(self, texts, max_length=None):
             self.texts += texts
             return [[0, 1, 2]] * len(texts)
 
     letters = Letters()
-    tasks = train_tasks(TRAINING, root, letters, titles_only=0.0)  # type: ignore[arg-type]
+    tasks = train_tasks(TRAINING, locate("scirepeval/fos", "embedded", 500, 0), letters, titles_only=0.0)  # type: ignore[arg-type]
     assert [task.name for task in tasks] == list(TRAINING)
     assert len(letters.texts) == len(set(letters.texts)) == tasks[0].documents.docs
     # candidates of a ranking may be training papers, as published; what is asked or labelled may not
-    tested = {
-        p.abstract for name in ("fos", "pub_year", "scidocs_mag", "tweet_mentions") for p in embedded(name).texts()
-    }
+    labelled = ("fos", "pub_year", "scidocs_mag", "tweet_mentions")
+    tested = {p.abstract for name in labelled for p in embedded(name).texts()}
     for name in ("scidocs_cite", "relish", "same_author", "high_influence_cite"):
         task = embedded(name)
         tested |= {task.papers[row.query_id].abstract for row in task.payload.rows}
     trained = {part for text in letters.texts for part in text.split(" [SEP] ")[1:2]}
-    assert len(trained) > 200
-    assert len(tested - {""}) > 250
+    assert len(trained) > 200 and len(tested - {""}) > 250
     assert not trained & tested
 
 
 # --- the real samples -------------------------------------------------------------------------------------------------
 
 
-def test_the_real_samples_train_on_no_paper_that_tests(real, tokens):
+def test_the_real_samples_have_the_sizes_of_their_training_parts(real, tokens):
     tasks = {task.name: task for task in sample_tasks(tokens)}
     assert list(tasks) == list(TRAINED)
     assert {name: len(task) for name, task in tasks.items()} == {
         "sample/fos": 121, "sample/mesh_descriptors": 130, "sample/same_author": 120, "sample/search": 300,
         "sample/cite_prediction": 126,
     }  # fmt: skip
-    assert tasks["sample/fos"].outputs == 23
-    assert tasks["sample/mesh_descriptors"].outputs == 30
+    assert (tasks["sample/fos"].outputs, tasks["sample/mesh_descriptors"].outputs) == (23, 30)
     assert (tasks["sample/search"].query_format, tasks["sample/search"].format) == ("QRY", "PRX")
     assert {len(task) for task in sample_tasks(tokens, cap=50)} == {50}
 
@@ -376,17 +361,15 @@ def test_a_published_configuration_names_sets_codes_and_sizes(root, tokens):
 
 
 def test_a_published_configuration_makes_triplets_as_published(root, tokens):
-    ranked = [paper(*ANTS, score=2), paper(*MOSS, score=1)]
-    put(root, "same_author", "train", [{"query": paper(*BEES), "candidates": [*ranked, paper(*FERN, score=0)]}])
+    put(root, "same_author", "train", GRADED)
     entry = {"name": "s2and", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "same_author"}}
     assert len(published_tasks(configured(root, entry), tokens, lambda name: root)[0]) == 1
 
 
 def test_a_published_configuration_reads_files_beside_it(root, tokens):
     (root / "labels.txt").write_text("law\nart\n")
-    (root / "fos.json").write_text(
-        json.dumps([paper(*BEES, labels_text=["art"]), paper(*MOSS, labels_text=["law", "art"])])
-    )
+    labelled = [paper(*BEES, labels_text=["art"]), paper(*MOSS, labels_text=["law", "art"])]
+    (root / "fos.json").write_text(json.dumps(labelled))
     (root / "three.json").write_text(json.dumps([{"query": paper(*BEES), "pos": paper(*ANTS), "neg": paper(*MOSS)}]))
     fos = {"name": "f", "type": "classification", "multi_label": True, "data_files": {"train": "fos.json"},
            "labels": "labels.txt", "labels_field": "labels_text"}  # fmt: skip
@@ -394,8 +377,8 @@ def test_a_published_configuration_reads_files_beside_it(root, tokens):
     a, b = published_tasks(configured(root, fos, three), tokens, locate)
     assert (a.classes, a.targets.tolist()) == (("law", "art"), [[0, 1], [1, 1]])
     assert (b.kind, b.format, len(b)) == ("triplet", "PRX", 1)
-    with pytest.raises(DataError, match="data_files has no dev"):
-        published_tasks(configured(root, fos), tokens, locate, split="validation")
+    lacks = "data_files has no dev"
+    refused(lambda: published_tasks(configured(root, fos), tokens, locate, split="validation"), lacks)
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -426,21 +409,19 @@ def test_an_entry_that_is_wrong_is_named_with_file_and_number(tmp_path, change, 
 def test_what_is_no_configuration_is_refused(tmp_path, content):
     path = tmp_path / "tasks_config.json"
     path.write_text(content)
-    with pytest.raises(ScirepError, match="tasks_config"):
-        read_tasks_config(path)
-    with pytest.raises(DataError, match="is there twice"):
-        read_tasks_config(configured(tmp_path, ENTRY, ENTRY))
+    refused(lambda: read_tasks_config(path), "tasks_config", error=ScirepError)
+
+
+def test_an_entry_that_is_there_twice_is_refused(tmp_path):
+    refused(lambda: read_tasks_config(configured(tmp_path, ENTRY, ENTRY)), "is there twice")
 
 
 def test_the_shipped_configuration_is_read_and_trains_on_the_embedded_sets(real, tokens):
-    import os
-
-    path = Path(os.environ["SCIREP_DATA_MIRROR"]) / "scirepeval" / "tasks_config.json"
+    path = MIRROR / "scirepeval" / "tasks_config.json"
     read = read_tasks_config(path)
-    assert {task.set for task in read} == set(TRAINING)
-    assert {task.set: task.format for task in read if task.set != "scirepeval/search"} == {
-        name: TASKS[name].format for name in TRAINING if name != "scirepeval/search"
-    }
+    formats = {task.set: task.format for task in read}
+    assert formats.keys() == set(TRAINING)
+    assert all(formats[name] == TASKS[name].format for name in TRAINING if name != "scirepeval/search")
     made = published_tasks(path, tokens, lambda name: locate(name, "embedded", 500, 0), cap=20)
     assert [task.name for task in made] == [task.name for task in read]
     assert [task.outputs for task in made][:2] == [1, 1]
@@ -463,16 +444,10 @@ def test_tasks_on_the_disk_are_those_in_memory_and_tokenised_once(root, tokens, 
 
 
 def test_hashing_copies_no_array(tmp_path):
-    import tracemalloc
-
     ids = np.memmap(tmp_path / "ids", np.int32, "w+", shape=(1_000_000,))
     documents = Documents(ids, np.array([0, len(ids)]))
     task = TrainTask("x", "CLF", "CLF", "classification", documents, np.array([0]), np.array([0]), ("a", "b"))
-    tracemalloc.start()
-    hash_of([task])
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < ids.nbytes / 4
+    assert peak(lambda: hash_of([task])) < ids.nbytes / 4
 
 
 def test_tasks_half_written_are_made_again_and_damaged_ones_refused(root, tokens, tmp_path):
