@@ -15,12 +15,12 @@ import torch
 
 from scirep_core import load_encoder
 from scirep_core.encoders import SENTENCES
-from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, Conditioning, conditioning
+from scirep_core.encoders.conditioning.base import Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.settings import token_batches
 from scirep_core.encoders.trunk.attention import WAYS
-from scirep_core.encoders.trunk.bert import ACTIVATIONS, Trunk, config_of, read_trunk, shape_of, tensors_of
+from scirep_core.encoders.trunk.bert import ACTIVATIONS, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.prepacked import Prepacked, Rounded
 from scirep_core.encoders.trunk.speed import Speed, flops, matrix_rate
@@ -223,41 +223,6 @@ def test_batches_are_planned_by_tokens():
 
 
 # ------------------------------------------------------------------------------------------------- number types
-
-
-def conditioned(kind: str, seed: int = 0) -> Conditioned:
-    """Return a random trunk under a conditioning whose own weights matter."""
-    torch.manual_seed(seed)
-    from scirep_core.encoders.trunk.bert import Shape
-
-    trunk = Trunk(Shape(60, 48, 4, 4, 64, max_position_embeddings=64))
-    options = (
-        {"instructions": {f: [2, 5 + i, 3] for i, f in enumerate(FORMATS)}} if kind in ("prefix", "instruction") else {}
-    )
-    model = Conditioned(trunk, conditioning(kind, trunk, **options))
-    for name, value in model.named_parameters():
-        if "norm" not in name:
-            value.data += 0.1 * torch.randn_like(value)
-    return model.eval().requires_grad_(False)
-
-
-@pytest.mark.parametrize("kind", CONDITIONINGS)
-@pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-5), ("bfloat16", 0.15)])
-def test_every_conditioning_runs_laid_out_and_in_half_precision(kind, dtype, near):
-    """Formats mixed in one batch, the read rows and all of them, against the plain model in float32."""
-    documents = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
-    formats = [*FORMATS, *FORMATS]
-    results = {}
-    for made in ("plain", dtype):
-        model = conditioned(kind)
-        model = model if made == "plain" else ready(model, dtype, "cpu")
-        with torch.inference_mode():
-            batch = model.pack(documents, formats)
-            results[made] = (model(batch).float(), model.hidden(batch).float())
-    for a, b in zip(results["plain"], results[dtype], strict=True):
-        assert a.shape == b.shape
-        assert (a - b).abs().max() <= near
-        assert torch.cosine_similarity(a, b, dim=-1).min() > (0.9999 if dtype == "float32" else 0.999)
 
 
 def test_bfloat16_rounds_products_and_keeps_the_direction():
