@@ -368,6 +368,8 @@ conditioning.adapters.LAYER.ROUTE.down.weight, conditioning.mixers.LAYER.ROUTE.k
 def test_a_document_trains_its_own_route_and_what_is_shared(kind):
     of = model(kind)
     trained = {id(p) for p in of.conditioning.trained(of.trunk)}
+    frozen = kind in ("bottleneck", "fusion")
+    assert all((id(p) in trained) != frozen for p in of.trunk.layers[0].parameters())
     for p in of.parameters():  # what experts stand in for must not be reached, though nothing forbids it
         p.requires_grad_(id(p) in trained or kind in EXPERTS)
     found, met = gradients(of, ragged(), ["PRX"] * 17), set()
