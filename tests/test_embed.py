@@ -17,7 +17,6 @@ from tiny_models import bert, roberta
 
 import scirep_core.encoders.vectors.embed as store_
 import scirep_core.encoders.vectors.shards as shards_
-from scirep_core import load_encoder
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
 from scirep_core.encoders.ensemble import Ensemble, Held
@@ -152,12 +151,6 @@ def test_half_a_character_is_read_as_the_replacement_character():
     both = embed(encoder, ["a\ud835", "a\ufffd"], "PRX")
     assert np.array_equal(both[0], both[1])
     assert encoder.given == [["a\ufffd"]]
-
-
-def test_minilm_reads_odd_texts():
-    minilm = load_encoder("minilm")
-    vectors = embed(minilm, ["", "\0", "x\0y", "\ud835 x", "😀", "x" * 100_000], "PRX")
-    assert np.isfinite(vectors).all()
 
 
 def test_what_is_no_list_of_texts_is_refused():

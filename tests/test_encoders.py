@@ -473,8 +473,11 @@ def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_batches_hold_at_most_their_budget_and_every_text_once():
+@pytest.mark.parametrize("padded", [True, False])
+def test_batches_hold_at_most_their_budget_and_every_text_once(padded):
     lengths = [512, 7, 7, 300, 64, 1, 2000]
-    batches = list(settings.token_batches(lengths, 1024, padded=True))
-    assert sorted(i for batch in batches for i in batch) == list(range(7))
-    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= 1024 for batch in batches)
+    batches = list(settings.token_batches(lengths, 1024, padded=padded))
+    assert sorted(i for batch in batches for i in batch) == list(range(7)) and batches[0] == [6]
+    held = [len(one) * lengths[one[0]] if padded else sum(lengths[i] for i in one) for one in batches]
+    assert all(len(batch) == 1 or tokens <= 1024 for batch, tokens in zip(batches, held, strict=True))
+    assert list(settings.token_batches([], 10, padded=padded)) == []

@@ -18,7 +18,6 @@ from scirep_core.encoders import SENTENCES
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning, conditioning
 from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.models import model_folder
-from scirep_core.encoders.settings import token_batches
 from scirep_core.encoders.trunk.attention import WAYS
 from scirep_core.encoders.trunk.bert import ACTIVATIONS, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.trunk.packing import pack
@@ -191,15 +190,6 @@ def test_documents_lie_by_route_then_length_each_once():
     for wrong in ([], [[1], []]):
         with pytest.raises(ValueError, match="a batch needs documents, and each document a token"):
             pack(wrong)
-
-
-def test_batches_are_planned_by_tokens():
-    lengths = [512, 7, 7, 300, 64, 1, 2000]
-    batches = list(token_batches(lengths, 1024))
-    assert sorted(i for batch in batches for i in batch) == list(range(7))
-    assert all(len(batch) == 1 or sum(lengths[i] for i in batch) <= 1024 for batch in batches)
-    assert batches[0] == [6]
-    assert list(token_batches([], 10)) == []
 
 
 # ------------------------------------------------------------------------------------------------- number types
