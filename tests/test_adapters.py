@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -35,14 +36,38 @@ def trees(tmp_path_factory):
     root = tmp_path_factory.mktemp("adapted")
     for kind, safe in (("safe", True), ("bin", False)):
         base = tiny_models.bert(root / "base" / kind, safe=safe)
-        config = json.loads((base / "config.json").read_text())
         # as in SPECTER2's base: an empty block of adapters in the model's own configuration
         empty = {"adapters": {}, "config_map": {}, "fusion_config_map": {}, "fusions": {}}
-        (base / "config.json").write_text(json.dumps(config | {"adapters": empty}))
+        rewrite(base / "config.json", adapters=empty)
         shutil.copytree(base, root / kind)
         for seed, name in enumerate(NAMES.values()):
             tiny_models.adapter(base, root / kind / name, name, seed, safe)
     return root
+
+
+def refused(own, said, format="CLF"):
+    with pytest.raises(ConfigError, match=said):
+        load_encoder(str(own)).encode(["a"], format)
+
+
+def rewrite(path, **change):
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+
+class Evil:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.place),))
+
+
+def alone(code, *given):
+    """Run a program in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
 
 
 def oracle(base, folder, texts=TEXTS):
@@ -86,26 +111,20 @@ def test_the_hubs_specter2_is_base_and_four_adapters_from_a_filled_cache(trees, 
         "for name in ('specter2', 'allenai/specter2'):\n"
         "    e = load_encoder(name); numpy.savez(sys.argv[1] + name[-8:], **{f: e.encode(TEXTS, f) for f in e.formats})"
     )
-    environment = dict(
-        os.environ,
-        HF_HOME=str(tmp_path),
-        HF_HUB_OFFLINE="1",
-        SCIREP_ALLOW_BIN="1",
-        PYTHONPATH=str(Path(__file__).parent),
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, f"{tmp_path}/"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-800:]
+    places = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    allowed, forbidden = (
+        subprocess.run(
+            [sys.executable, "-c", code, f"{tmp_path}/"],
+            env=os.environ | places | {"SCIREP_ALLOW_BIN": allow}, capture_output=True, text=True, check=False,
+        )
+        for allow in ("1", "")
+    )  # fmt: skip
+    assert allowed.returncode == 0, allowed.stderr[-800:]
+    assert "SCIREP_ALLOW_BIN=1" in forbidden.stderr.splitlines()[-1]
     found = np.load(tmp_path / "specter2.npz")
     assert set(found) == set(FORMATS)
     for format, folder in NAMES.items():
         assert found[format] == pytest.approx(oracle(trees / "base" / "bin", trees / "bin" / folder), abs=1e-5)
-    environment["SCIREP_ALLOW_BIN"] = ""
-    done = subprocess.run(
-        [sys.executable, "-c", code, f"{tmp_path}/"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert "SCIREP_ALLOW_BIN=1" in done.stderr.splitlines()[-1]
 
 
 # ------------------------------------------------------------------------------------ inactive, wrong, or another's
@@ -214,14 +233,17 @@ def test_hidden_states_of_a_format_on_both_roads(tmp_path, make):
         load_encoder(str(own)).hidden(ids, mask, route="RGN")
 
 
-def test_the_trunks_road_needs_neither_adapters_nor_transformers(own):
+def test_nothing_heavy_is_imported_before_the_first_text_and_the_trunks_road_needs_neither_adapters_nor_transformers(
+    own,
+):
     code = (
         "import sys; from scirep_core import load_encoder; from scirep_core.kit.formats import FORMATS\n"
-        "for format in FORMATS: load_encoder(sys.argv[1]).encode(['a paper'], format)\n"
-        "assert not {'transformers', 'adapters', 'huggingface_hub'} & set(sys.modules), 'heavy'"
+        "e, heavy = load_encoder(sys.argv[1]), {'transformers', 'adapters', 'huggingface_hub'}; e.fingerprint; e.formats; e.dim\n"
+        "assert not (heavy | {'torch'}) & set(sys.modules), 'before the first text'\n"
+        "for format in FORMATS: e.encode(['a paper'], format)\n"
+        "assert not heavy & set(sys.modules), 'heavy'"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
+    alone(code, own)
 
 
 def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_base, tmp_path, monkeypatch):
@@ -248,12 +270,9 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
 def test_an_adapter_that_says_it_is_anothers_is_refused(own):
     shutil.rmtree(own / "[CLF]")
     shutil.copytree(own / "PRX", own / "[CLF]")
-    with pytest.raises(ConfigError, match="adapter 'PRX' is for PRX, not for CLF"):
-        load_encoder(str(own)).encode(["a"], "CLF")
-    config = json.loads((own / "[CLF]" / "adapter_config.json").read_text())
-    (own / "[CLF]" / "adapter_config.json").write_text(json.dumps(config | {"name": "mine"}))
-    with pytest.raises(ConfigError, match="two task formats have the same adapter weights"):
-        load_encoder(str(own)).encode(["a"], "CLF")
+    refused(own, "adapter 'PRX' is for PRX, not for CLF")
+    rewrite(own / "[CLF]" / "adapter_config.json", name="mine")
+    refused(own, "two task formats have the same adapter weights")
 
 
 @pytest.mark.parametrize(
@@ -267,8 +286,7 @@ def test_an_adapter_that_says_it_is_anothers_is_refused(own):
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused_before_weights_are_read(own, change, message):
-    path = own / "[CLF]" / "adapter_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    rewrite(own / "[CLF]" / "adapter_config.json", **change)
     with pytest.raises(ConfigError, match=message):
         _ = load_encoder(str(own)).fingerprint
 
@@ -283,20 +301,15 @@ def test_weights_that_do_not_fit_the_base_are_refused(own, tmp_path):
         shutil.rmtree(own / "[CLF]")
         made = tiny_models.adapter(base, own / "[CLF]", "[CLF]", 7, **settings)
         (made / "adapter_config.json").write_text(config)
-        with pytest.raises(ConfigError, match=r"does not fit the base model|made for another base model"):
-            load_encoder(str(own)).encode(["a"], "CLF")
+        refused(own, r"does not fit the base model|made for another base model")
     (own / "[CLF]" / "adapter.safetensors").write_bytes(b"nothing")
-    with pytest.raises(ConfigError, match="no readable adapter weights"):
-        load_encoder(str(own)).encode(["a"], "CLF")
+    refused(own, "no readable adapter weights")
     (own / "[CLF]" / "adapter.safetensors").unlink()
-    with pytest.raises(ConfigError, match=r"no adapter.safetensors.*SCIREP_ALLOW_BIN=1"):
-        load_encoder(str(own)).encode(["a"], "CLF")
+    refused(own, r"no adapter.safetensors.*SCIREP_ALLOW_BIN=1")
 
 
 def test_a_head_beside_the_adapter_is_never_read(own, trees):
     """The library's own saving writes heads as pickles: they are of no use here."""
-    import pickle
-
     from adapters import AutoAdapterModel
 
     before = load_encoder(str(own)).encode(TEXTS, "CLF")
@@ -304,12 +317,7 @@ def test_a_head_beside_the_adapter_is_never_read(own, trees):
     model.add_classification_head("CLF", num_labels=2)
     model.save_head(str(own / "[CLF]"), "CLF", use_safetensors=False)
     (head,) = (own / "[CLF]").glob("*head*.bin")
-
-    class Evil:
-        def __reduce__(self):
-            return (os.mkdir, (str(own / "owned"),))
-
-    head.write_bytes(pickle.dumps({"x": Evil()}))
+    head.write_bytes(pickle.dumps({"x": Evil(own / "owned")}))
     assert np.array_equal(load_encoder(str(own)).encode(TEXTS, "CLF"), before)
     assert not (own / "owned").exists()
 
@@ -319,8 +327,7 @@ def test_an_adapter_that_changes_nothing_is_refused(own):
 
     path = own / "[CLF]" / "adapter.safetensors"
     save_file({key: value * 0 for key, value in load_file(path).items()}, path)
-    with pytest.raises(ConfigError, match="with adapter CLF the model says what the base model says"):
-        load_encoder(str(own)).encode(["a"], "RGN")
+    refused(own, "with adapter CLF the model says what the base model says", "RGN")
 
 
 def test_a_format_without_an_adapter_is_refused_and_the_others_work(own):
@@ -339,8 +346,7 @@ def test_folders_that_name_no_format_or_one_twice_are_refused(own):
     (own / "proximity").rename(own / "mine")
     with pytest.raises(ConfigError, match="two adapters for PRX: PRX and mine"):  # its configuration says so
         load_encoder(str(own))
-    config = json.loads((own / "mine" / "adapter_config.json").read_text())
-    (own / "mine" / "adapter_config.json").write_text(json.dumps(config | {"name": "mine"}))
+    rewrite(own / "mine" / "adapter_config.json", name="mine")
     with pytest.raises(ConfigError, match="which task format is this adapter for"):
         load_encoder(str(own))
 
@@ -348,9 +354,8 @@ def test_folders_that_name_no_format_or_one_twice_are_refused(own):
 def test_fusion_layers_beside_adapters_are_not_left_out_in_silence(own):
     (own / "CLF_fusion").mkdir()
     (own / "CLF_fusion" / "adapter_fusion_config.json").write_text("{}")
-    with pytest.raises(
-        ConfigError, match=rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
-    ):
+    said = rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
+    with pytest.raises(ConfigError, match=said):
         load_encoder(str(own))
     shutil.rmtree(own / "CLF_fusion")
     assert load_encoder(str(own)).formats == FORMATS
@@ -373,17 +378,10 @@ def test_names_tell_formats():
 
 
 def test_a_hostile_pickle_is_never_executed(trees, tmp_path, monkeypatch):
-    import pickle
-
-    class Evil:
-        def __reduce__(self):
-            return (os.mkdir, (str(tmp_path / "owned"),))
-
     own = shutil.copytree(trees / "bin", tmp_path / "own")
-    (own / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil()}))
+    (own / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil(tmp_path / "owned")}))
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    with pytest.raises(ConfigError, match="no readable adapter weights"):
-        load_encoder(str(own)).encode(["a"], "CLF")
+    refused(own, "no readable adapter weights")
     assert not (tmp_path / "owned").exists()
 
 
@@ -407,25 +405,13 @@ def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):
     prints.append(load_encoder(f"{own}@mean").fingerprint)
     base, renamed = TransformersEncoder("x", str(own), "cls"), {}
     for format, other in zip(FORMATS, (*FORMATS[1:], FORMATS[0]), strict=True):
-        path = own / NAMES[format] / "adapter_config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "mine"}))
+        rewrite(own / NAMES[format] / "adapter_config.json", name="mine")
         renamed[other] = str(shutil.move(own / NAMES[format], own / f"mine{other}"))
     prints.append(AdaptedEncoder(base, renamed).fingerprint)  # the same adapters, each for another format
     path = own / "mineCLF" / "adapter.safetensors"
-    damaged = bytearray(path.read_bytes())
-    damaged[-1] ^= 1
-    path.write_bytes(bytes(damaged))
+    path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]))
     prints.append(AdaptedEncoder(base, renamed).fingerprint)
     assert len(set(prints)) == len(prints)
-
-
-def test_the_adapters_library_is_imported_at_the_first_text_only(own):
-    code = (
-        "import sys; from scirep_core import load_encoder; e = load_encoder(sys.argv[1]); e.fingerprint; e.formats; e.dim\n"
-        "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub'} & set(sys.modules), 'heavy'"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
 
 
 def test_every_word_of_a_format_is_its_own():

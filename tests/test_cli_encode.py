@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,10 @@ def scirep(capsys, *given: object) -> tuple[int, str, str]:
         cli.main([str(word) for word in given])
     captured = capsys.readouterr()
     return int(left.value.code or 0), captured.out, captured.err
+
+
+def encode(capsys, source: object, *given: object, encoder: str = "minilm") -> tuple[int, str, str]:
+    return scirep(capsys, "encode", "--encoder", encoder, "--format", "PRX", "--papers", source, *given)
 
 
 def write(path: Path, rows) -> Path:
@@ -79,9 +84,7 @@ def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
     from scirep_core.bench.given import read_vectors
 
     source, out = write(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
-    code, printed, _ = scirep(
-        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", out, "--json"
-    )
+    code, printed, _ = encode(capsys, source, "--out", out, "--json")
     assert code == 0
     told = json.loads(printed)
     assert (told["papers"], told["dim"], told["format"]) == (4, 384, "PRX")
@@ -90,23 +93,12 @@ def test_one_file_holds_ids_and_vectors_that_score_can_read(capsys, tmp_path):
     assert list(read_vectors(out)) == ["a", "7", "c", "q"]
     assert np.abs(np.stack(list(read_vectors(out).values())) - minilm.encode(texts, "PRX")).max() < 1e-6
     first = out.read_bytes()
-    scirep(capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", out)
+    encode(capsys, source, "--out", out)
     assert out.read_bytes() == first
 
 
 def test_speed_is_told_of_what_was_computed_alone(capsys, tmp_path):
-    asked = (
-        "encode",
-        "--encoder",
-        "minilm",
-        "--format",
-        "PRX",
-        "--papers",
-        papers(tmp_path, 3),
-        "--out",
-        tmp_path / "v.npz",
-    )
-    told = [scirep(capsys, *asked)[2] for _ in range(2)]
+    told = [encode(capsys, papers(tmp_path, 3), "--out", tmp_path / "v.npz")[2] for _ in range(2)]
     assert "3 texts encoded: " in told[0] and "documents/s" in told[0] and "MFU" in told[0]
     assert "texts encoded" not in told[1]
 
@@ -122,9 +114,7 @@ def test_speed_is_told_of_what_was_computed_alone(capsys, tmp_path):
 def test_dry_run_prints_the_exact_texts_and_loads_no_model(capsys, tmp_path, monkeypatch, options, texts):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # specter's weights are not here
     source = write(tmp_path / "p.jsonl.gz", ROWS)
-    code, out, _ = scirep(
-        capsys, "encode", "--encoder", "specter", "--format", "PRX", "--papers", source, "--dry-run", *options
-    )
+    code, out, _ = encode(capsys, source, "--dry-run", *options, encoder="specter")
     assert code == 0
     assert [json.loads(line) for line in out.splitlines()] == [
         {"paper_id": key, "text": text} for key, text in zip("a7cq", texts, strict=True)
@@ -133,9 +123,8 @@ def test_dry_run_prints_the_exact_texts_and_loads_no_model(capsys, tmp_path, mon
 
 def test_prefixes_of_the_recipe_are_put_before_papers_and_queries(capsys, tmp_path):
     source = write(tmp_path / "p.jsonl", [ROWS[0], ROWS[3]])
-    common = ("encode", "--encoder", "e5", "--format", "QRY", "--papers", source, "--dry-run")
     for options, start in (((), "query: "), (("--to-find",), "passage: ")):
-        _, out, _ = scirep(capsys, *common, *options)
+        _, out, _ = encode(capsys, source, "--dry-run", *options, encoder="e5")
         found = [json.loads(line)["text"] for line in out.splitlines()]
         assert found == [f"{start}On swarms [SEP] We count.", "query: swarm birds"]
 
@@ -158,13 +147,8 @@ def test_prefixes_of_the_recipe_are_put_before_papers_and_queries(capsys, tmp_pa
 )  # fmt: skip
 @pytest.mark.parametrize("target", ["v.npz", "folder", "--dry-run"])
 def test_faults_of_the_input_name_file_and_line_and_write_nothing(capsys, tmp_path, rows, reason, target):
-    import re
-
     source, out = write(tmp_path / "p.jsonl", rows), tmp_path / target
-    where = [target] if target == "--dry-run" else ["--out", out]
-    code, printed, error = scirep(
-        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, *where
-    )
+    code, printed, error = encode(capsys, source, *([target] if target == "--dry-run" else ["--out", out]))
     assert (code, printed) == (2, "")
     assert re.search(r"p\.jsonl" + reason, error), error
     assert error.count("\n") == 1
@@ -189,9 +173,7 @@ def test_faults_of_the_input_name_file_and_line_and_write_nothing(capsys, tmp_pa
 def test_wrong_options_are_one_clear_line(capsys, tmp_path, monkeypatch, options, reason):
     monkeypatch.chdir(tmp_path)
     papers(tmp_path, 2)
-    given = {"--encoder": "minilm", "--format": "PRX", "--papers": "papers.jsonl", "--out": "out"}
-    given |= dict(zip(options[::2], options[1::2], strict=True))
-    code, _, error = scirep(capsys, "encode", *(word for pair in given.items() for word in pair))
+    code, _, error = encode(capsys, "papers.jsonl", "--out", "out", *options)  # of an option twice the last counts
     assert code == 2
     assert reason in error
     assert not (tmp_path / "out").exists()
@@ -201,17 +183,15 @@ def test_wrong_options_are_one_clear_line(capsys, tmp_path, monkeypatch, options
 def test_a_pipe_is_refused_as_it_cannot_be_read_twice(capsys, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    code, out, error = scirep(capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", "pipe", *target)
+    code, out, error = encode(capsys, "pipe", *target)
     assert (code, out) == (2, "") and "pipe: is no file, and a pipe cannot be read twice. Give JSON lines" in error
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
 
 
 def test_help_has_an_example(capsys):
     code, out, _ = scirep(capsys, "encode", "--help")
-    assert code == 0
-    assert "scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz" in " ".join(
-        out.split()
-    )
+    example = "scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz"
+    assert code == 0 and example in " ".join(out.split())
 
 
 # -------------------------------------------------------------------------------------------------------- the folder
@@ -235,10 +215,7 @@ def test_a_folder_holds_the_input_in_its_order(tmp_path, name):
 
 def test_the_command_fills_a_folder_with_a_bar_on_standard_error(capsys, tmp_path):
     source = papers(tmp_path, 6)
-    code, out, _ = scirep(
-        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", source, "--out", tmp_path / "out",
-        "--shard", 4, "--json",
-    )  # fmt: skip
+    code, out, _ = encode(capsys, source, "--out", tmp_path / "out", "--shard", 4, "--json")
     assert code == 0
     assert (json.loads(out)["papers"], json.loads(out)["shards"], json.loads(out)["dim"]) == (6, 2, 384)
     assert read_vector_folder(tmp_path / "out")[1].shape == (6, 384)
@@ -261,24 +238,24 @@ def test_a_run_that_finds_all_done_computes_nothing_and_changes_nothing(tmp_path
     assert files(out) == before
 
 
-def test_what_killed_runs_left_behind_is_removed(tmp_path):
-    source, out = papers(tmp_path), tmp_path / "out"
-    fill(source, out)
-    before = files(out)
+def left_by_killed_runs(out):
     for name in ("shards/000001.claim", ".plan.json.x3_k20ab.part", ".manifest.json.0a1b2c3d.part", "plan.lock"):
         (out / name).write_text("half")
     (out / "shards" / "000002.shard").unlink()
     (out / "shards" / ".000002.shard.0a1b2c3d.part").write_text("half")
-    fill(source, out)
-    assert files(out) == before
 
 
-def test_a_manifest_without_its_shards_is_no_end(tmp_path):
-    """As a machine leaves it whose power went before the folder of shards was on the disk."""
+def left_by_a_power_cut(out):
+    """Before the folder of shards was on the disk."""
+    shutil.rmtree(out / "shards")
+
+
+@pytest.mark.parametrize("left", [left_by_killed_runs, left_by_a_power_cut])
+def test_a_folder_that_is_not_whole_is_filled_and_what_is_no_part_of_it_removed(tmp_path, left):
     source, out = papers(tmp_path), tmp_path / "out"
     fill(source, out)
     before = files(out)
-    shutil.rmtree(out / "shards")
+    left(out)
     fill(source, out)
     assert files(out) == before
 
@@ -419,12 +396,8 @@ fill(Path(sys.argv[2]), Path(sys.argv[3]), 10, Slow())
 def test_processes_share_a_folder_and_compute_no_shard_twice(tmp_path):
     source = papers(tmp_path, 120)
     fill(source, tmp_path / "alone")
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(HERE), str(source), str(tmp_path / "out"), str(tmp_path / "log")]
-        )
-        for _ in range(3)
-    ]
+    given = [sys.executable, "-c", WORKER, *map(str, (HERE, source, tmp_path / "out", tmp_path / "log"))]
+    started = [subprocess.Popen(given) for _ in range(3)]
     assert [process.wait(120) for process in started] == [0, 0, 0]
     assert files(tmp_path / "out") == files(tmp_path / "alone")
     assert len((tmp_path / "log").read_text().split("|")) - 1 == 12
@@ -435,7 +408,7 @@ def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
     made = plan(source, out, encoder, "PRX", per_shard=10)
     opened = []
     monkeypatch.setattr(
-        vector_folder, "raw_lines", lambda path, plain=vector_folder.raw_lines: (opened.append(path), plain(path))[1]
+        vector_folder, "raw_lines", lambda path, plain=vector_folder.raw_lines: opened.append(path) or plain(path)
     )
     read = vector_folder.reader(source, made, encoder)
     assert [next(iter(read(i))).paper_id for i in (0, 1, 3, 5)] == ["p0", "p10", "p30", "p50"]
@@ -448,9 +421,8 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     import tracemalloc
 
     def peak(count):
-        source = write(
-            tmp_path / f"{count}.jsonl", ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
-        )
+        rows = ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
+        source = write(tmp_path / f"{count}.jsonl", rows)
         tracemalloc.start()
         fill(source, tmp_path / str(count), 500, Quiet())
         found = tracemalloc.get_traced_memory()[1]
@@ -485,10 +457,7 @@ def test_without_ray_the_line_that_installs_it_is_named(capsys, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install 'scirep-book\[scale\]'"):
         scale.import_ray()
-    code, _, error = scirep(
-        capsys, "encode", "--encoder", "minilm", "--format", "PRX", "--papers", papers(tmp_path, 3), "--out",
-        tmp_path / "out", "--engine", "ray",
-    )  # fmt: skip
+    code, _, error = encode(capsys, papers(tmp_path, 3), "--out", tmp_path / "out", "--engine", "ray")
     assert code == 2
     assert "pip install" in error
     assert not (tmp_path / "out").exists()

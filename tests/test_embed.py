@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted import calls
+from tiny_models import bert, roberta
 
 import scirep_core.encoders.vectors.embed as store_
 import scirep_core.encoders.vectors.shards as shards_
-from scirep_core import load_encoder
 from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
+from scirep_core.encoders.ensemble import Ensemble, Held
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
 from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
@@ -101,16 +106,15 @@ def test_what_is_there_needs_no_encoder_and_no_right_to_write(monkeypatch):
 
 
 def test_small_calls_leave_small_files_and_reading_them_costs_by_their_number():
-    encoder, texts = Letters(), words(300)
-    read = {}
-    for last in (100, 300):
-        for text in texts[last - 200 if last > 100 else 0 : last]:
+    encoder, texts, read = Letters(), words(90), {}
+    for first, last in ((0, 30), (30, 90)):
+        for text in texts[first:last]:
             embed(encoder, [text], "PRX")
         assert len(shards(encoder)) == last
         assert np.array_equal(embed(encoder, texts[:last], "PRX"), expected(texts[:last]))
         read[last] = calls(lambda last=last: embed(encoder, texts[:last], "PRX"))
-    assert read[300] < 3.3 * read[100], read
-    assert len(encoder.given) == 300
+    assert read[90] < 3.3 * read[30], read
+    assert len(encoder.given) == 90
 
 
 def test_a_group_of_a_large_set_is_read_without_the_rest(monkeypatch):
@@ -118,9 +122,7 @@ def test_a_group_of_a_large_set_is_read_without_the_rest(monkeypatch):
     encoder, texts = Letters(), words(100)
     embed(encoder, texts, "PRX")
     read = []
-    monkeypatch.setattr(
-        shards_, "read_shard", lambda path, plain=shards_.read_shard: (read.append(path), plain(path))[1]
-    )
+    monkeypatch.setattr(shards_, "read_shard", lambda path, plain=shards_.read_shard: read.append(path) or plain(path))
     embed(encoder, texts[7:8], "PRX")
     assert len(read) == 1  # of ten payloads
 
@@ -151,12 +153,6 @@ def test_half_a_character_is_read_as_the_replacement_character():
     assert encoder.given == [["a\ufffd"]]
 
 
-def test_minilm_reads_odd_texts():
-    minilm = load_encoder("minilm")
-    vectors = embed(minilm, ["", "\0", "x\0y", "\ud835 x", "😀", "x" * 100_000], "PRX")
-    assert np.isfinite(vectors).all()
-
-
 def test_what_is_no_list_of_texts_is_refused():
     for wrong in ("one text", [None], [1]):
         with pytest.raises(ConfigError, match="list of strings"):
@@ -179,10 +175,7 @@ def test_100_of_100_flipped_bits_are_noticed_and_mended(monkeypatch, caplog):
     for _ in range(100):
         path = rng.choice(shards(encoder))
         content = bytearray(path.read_bytes())
-        position = (
-            rng.randrange(len(content)) if rng.random() < 0.5 else rng.randrange(len(content) - 8 * 16, len(content))
-        )
-        content[position] ^= 1 << rng.randrange(8)
+        content[rng.randrange(rng.choice((0, len(content) - 8 * 16)), len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(content)
         computed = len(encoder.given)
         caplog.clear()
@@ -265,6 +258,10 @@ def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on():
 import resource, sys
 sys.path.insert(0, {str(HERE)!r})
 from test_embed import Letters, words
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
+from scirep_core.encoders.ensemble import Ensemble, Held
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import CacheError
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
@@ -273,9 +270,7 @@ try:
 except CacheError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cannot write" in done.stdout, done.stderr
     assert "Free space" in done.stdout
     encoder = Letters()
@@ -301,39 +296,41 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
 
 SHARED = """
 import sys, time, numpy as np, scirep_core.encoders.vectors.embed as e
-sys.path.insert(0, sys.argv[4])
-from test_embed import Letters, words, expected
+_, here, log, kind, format, first, last = sys.argv
+sys.path.insert(0, here)
+import test_embed
 e.SHARD = 4
-class Slow(Letters):
+class Slow(getattr(test_embed, kind)):
     def encode(self, texts, format):
-        with open(sys.argv[1], "a") as log:
-            log.write("".join(f"{e.text_hash(t)}\\n" for t in texts))
+        with open(log, "a") as file:
+            file.write("".join(f"{e.text_hash(t)}\\n" for t in texts))
         time.sleep(0.05)
         return super().encode(texts, format)
-texts = words(120)[int(sys.argv[2]):int(sys.argv[3])]
-print(np.array_equal(e.embed(Slow("slow"), texts, "PRX"), expected(texts)))
+texts = test_embed.words(60)[int(first):int(last)]
+given = test_embed.expected(texts) + (Slow.formats.index(format) if kind == "AtOnce" else 0)
+print(np.array_equal(e.embed(Slow("slow"), texts, format), given))
 """
 
 
-@pytest.mark.parametrize("spans", [[(0, 120)] * 3, [(0, 90), (30, 120), (60, 100)]])
+def shared(log, *asked):
+    """Several processes embed at once, one of each (kind of encoder, format, first text, last); return what was computed."""
+    given = [[sys.executable, "-c", SHARED, str(HERE), str(log), *map(str, words_)] for words_ in asked]
+    started = [subprocess.Popen(words_, stdout=subprocess.PIPE, text=True) for words_ in given]
+    assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * len(asked)
+    return sorted(log.read_text().split())
+
+
+@pytest.mark.parametrize("spans", [[(0, 60)] * 3, [(0, 45), (15, 60), (30, 50)]])
 def test_processes_share_the_work_and_compute_no_text_twice(tmp_path, spans):
-    log = tmp_path / "log"
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", SHARED, str(log), str(a), str(b), str(HERE)], stdout=subprocess.PIPE, text=True
-        )
-        for a, b in spans
-    ]
-    assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * len(spans)
-    computed = log.read_text().split()
-    assert sorted(computed) == sorted(store_.text_hash(text) for text in words(120))
-    assert {path.suffix for path in shards(Letters("slow"))} == {".shard"}
+    asked, slow = [("Letters", "PRX", *span) for span in spans], Letters("slow")
+    assert shared(tmp_path / "log", *asked) == sorted(store_.text_hash(text) for text in words(60))
+    assert {path.suffix for path in shards(slow)} == {".shard"}
     if spans[0] == spans[-1]:  # the groups are those of one process alone
-        together = contents(Letters("slow"))
-        for path in shards(Letters("slow")):
+        together = contents(slow)
+        for path in shards(slow):
             path.unlink()
-        subprocess.run([sys.executable, "-c", SHARED, str(log), "0", "120", str(HERE)], check=True)
-        assert contents(Letters("slow")) == together
+        shared(tmp_path / "log", asked[0])
+        assert contents(slow) == together
 
 
 def test_threads_share_the_work_too(monkeypatch):
@@ -369,14 +366,6 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
 
 def test_whatever_decides_a_vector_changes_its_place(tmp_path):
     """Weights, tokenizer, recipe, length, pooling, dtype and format: one at a time, each on disk as a user would do it."""
-    import json
-    import shutil
-
-    from tiny_models import bert
-
-    from scirep_core.encoders.hub import TransformersEncoder
-    from scirep_core.encoders.settings import Settings
-
     base = bert(tmp_path / "base")
     (base / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
 
@@ -389,10 +378,7 @@ def test_whatever_decides_a_vector_changes_its_place(tmp_path):
 
     vocabulary = copy("vocabulary")
     for path in vocabulary.glob("*"):
-        if (
-            path.suffix in (".json", ".txt")
-            and '"##s"' in path.read_text() + '"' + path.read_text().replace("\n", '"') + '"'
-        ):
+        if path.suffix in (".json", ".txt"):
             path.write_text(path.read_text().replace("##s", "##t"))
     length = copy("length")
     (length / "sentence_bert_config.json").write_text('{"max_seq_length": 32}')
@@ -423,10 +409,6 @@ def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another()
     assert np.array_equal(embed(encoder, texts, "CLF"), expected(texts))
     assert sorted(text for group in encoder.given for text in group) == sorted(texts)
     assert len(shards(encoder, "CLF")) == 1
-    from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
-    from scirep_core.encoders.ensemble import Ensemble
-    from scirep_core.encoders.hub import TransformersEncoder
-
     assert TransformersEncoder.by_format is False
     assert not hasattr(AdaptedEncoder, "by_format")  # an adapter for each
     assert not hasattr(Ensemble, "by_format")
@@ -465,36 +447,15 @@ def test_a_pass_that_gives_one_bad_vector_stores_none_of_any_format():
 
 
 def test_processes_that_ask_for_different_formats_share_one_pass(tmp_path):
-    code = """
-import sys, time, numpy as np, scirep_core.encoders.vectors.embed as e
-sys.path.insert(0, sys.argv[3])
-from test_embed import AtOnce, words, expected
-e.SHARD = 4
-class Slow(AtOnce):
-    def encode_formats(self, texts):
-        with open(sys.argv[1], "a") as log:
-            log.write("".join(f"{e.text_hash(t)}\\n" for t in texts))
-        time.sleep(0.05)
-        return super().encode_formats(texts)
-texts, format = words(60), sys.argv[2]
-print(np.array_equal(e.embed(Slow("slow at once"), texts, format), expected(texts) + Slow.formats.index(format)))
-"""
-    log = tmp_path / "log"
-    left = folder_of(AtOnce("slow at once"), "QRY") / ".aa.shard.0a1b2c3d.part"
+    left = folder_of(AtOnce("slow"), "QRY") / ".aa.shard.0a1b2c3d.part"
     left.parent.mkdir(parents=True)
     left.write_text("half")
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(log), format, str(HERE)], stdout=subprocess.PIPE, text=True)
-        for format in ("CLF", "PRX", "QRY")
-    ]
-    assert [process.communicate(timeout=120)[0].strip() for process in started] == ["True"] * 3
-    assert sorted(log.read_text().split()) == sorted(store_.text_hash(text) for text in words(60))
+    computed = shared(tmp_path / "log", *(("AtOnce", format, 0, 60) for format in ("CLF", "PRX", "QRY")))
+    assert computed == sorted(store_.text_hash(text) for text in words(60))
     assert not left.exists()
 
 
 def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
-    from scirep_core.encoders.ensemble import Held
-
     class ByFormat(Letters):
         def encode(self, texts, format):
             return super().encode(texts, format) + self.formats.index(format)
@@ -510,16 +471,6 @@ def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
     assert np.array_equal(held.encode(texts, "PRX"), first)
     others = [Held("letters#CLF", encoder, "CLF").fingerprint, held.fingerprint, encoder.fingerprint]
     assert len(set(others)) == 3
-
-
-def test_a_vector_does_not_depend_on_its_neighbours_in_20_shuffles():
-    minilm = load_encoder("minilm")
-    texts = [text * 3 for text in words(12, 3)]
-    rng = random.Random(1)
-    first = minilm.encode(texts, "PRX")
-    for _ in range(20):
-        order = rng.sample(range(len(texts)), rng.randrange(1, len(texts) + 1))
-        assert np.abs(minilm.encode([texts[i] for i in order], "PRX") - first[order]).max() < 1e-6
 
 
 def test_memory_beside_the_result_does_not_grow_with_the_stored_vectors(monkeypatch):
@@ -546,7 +497,6 @@ def test_prepacked_layers_compute_what_plain_ones_do(tmp_path):
 
     import torch
     import transformers
-    from tiny_models import bert, roberta
 
     from scirep_core.encoders.trunk.prepacked import Prepacked, prepack
 
@@ -583,7 +533,6 @@ def test_gelu_within_the_product_and_after_it_are_one_function(monkeypatch):
 def test_where_the_operators_are_missing_or_wrong_the_model_stays_as_it_is(tmp_path, monkeypatch):
     import torch
     import transformers
-    from tiny_models import bert
 
     from scirep_core.encoders.trunk import prepacked
 

@@ -21,27 +21,15 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
 PAPER = Paper("1", "a paper of models", "w1 w2 w3 . " * 200)
-PIPELINES = {
-    "e5": ("mean", True, 512),
-    "mpnet": ("mean", True, 384),
-    "sentbert_pp": ("mean", False, 128),
-    "sentbert_nli": ("mean", False, 75),
-}
+PIPELINES = {"e5": (True, 512), "mpnet": (True, 384), "sentbert_pp": (False, 128), "sentbert_nli": (False, 75)}
+"""Whether they normalise, and how long a text is; all take the mean."""
 KINDS = {"mpnet": mpnet, "sentbert_nli": roberta}
 ROWS = [name for name, spec in ENCODERS.items() if not spec.model.startswith(("package:", "scirep_core."))]
 """Rows that are models in hub layout; the others are in test_registered.py."""
 FIRST = (
-    "scibert",
-    "scibert_cased",
-    "specter",
-    "scincl",
-    "specter2_base",
-    "specter2",
-    "scincl_adapters",
-    "pubmedbert",
-    "linkbert",
+    "scibert", "scibert_cased", "specter", "scincl", "specter2_base", "specter2", "scincl_adapters", "pubmedbert", "linkbert",
     "biolinkbert",
-)
+)  # fmt: skip
 SEPARATORS = dict.fromkeys((*FIRST, "e5", "oagbert"), " [SEP] ") | {"mpnet": " </s> "} | dict.fromkeys(
     ("unsimcse", "susimcse", "sentbert_pp", "sentbert_nli"), ". "
 )  # fmt: skip
@@ -59,17 +47,15 @@ def row_vectors(tmp_path_factory):
     folders, made = {}, {}
     for seed, name in enumerate(names):
         spec = ENCODERS[name]
-        if spec.model in made:
-            folders[name] = made[spec.model]
-        else:
+        if spec.model not in made:
             folder = KINDS.get(name, bert)(home / "made" / name, seed)
             if name in PIPELINES:
-                pipeline(folder, *PIPELINES[name])
+                pipeline(folder, "mean", *PIPELINES[name])
             if spec.model.startswith("local:"):
-                folders[name] = shutil.copytree(folder, home / "models" / name)
+                made[spec.model] = shutil.copytree(folder, home / "models" / name)
             else:
-                folders[name] = cache(home, spec.model, folder)
-            made[spec.model] = folders[name]
+                made[spec.model] = cache(home, spec.model, folder)
+        folders[name] = made[spec.model]
         for number, (format, model) in enumerate(spec.adapters.items()):
             cache(home, model, tiny_models.adapter(folders[name], home / "made" / model, format, 10 * seed + number))
     code = (
@@ -77,13 +63,14 @@ def row_vectors(tmp_path_factory):
         "def both(e): return e.encode([e.recipe.of_paper(PAPER), e.recipe.of_query('query of models')], 'PRX')\n"
         "numpy.savez(sys.argv[1], **{name: both(load_encoder(name)) for name in sys.argv[2:]})"
     )
-    environment = dict(
-        os.environ, HF_HOME=str(home), HF_HUB_OFFLINE="1", SCIREP_HOME=str(home), PYTHONPATH=str(Path(__file__).parent)
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(home / "rows.npz"), *names],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    places = {
+        "HF_HOME": str(home),
+        "HF_HUB_OFFLINE": "1",
+        "SCIREP_HOME": str(home),
+        "PYTHONPATH": str(Path(__file__).parent),
+    }
+    words = [sys.executable, "-c", code, str(home / "rows.npz"), *names]
+    done = subprocess.run(words, env=os.environ | places, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-1500:]
     return dict(np.load(home / "rows.npz")), folders
 
@@ -226,44 +213,36 @@ def test_lower_casing_is_honoured(tmp_path):
     assert lower.fingerprint != plain.fingerprint
 
 
+def module(path, kind):
+    return lambda held: [*held, {"path": path, "type": f"sentence_transformers.models.{kind}"}]
+
+
+NONE = r"{folder}: the configuration cannot be read \(.*\)\. Get or save"
+POOLING = "is not supported; cls and mean are"
+
+
 @pytest.mark.parametrize(
-    ("module", "message"),
+    ("file", "content", "message"),
     [
-        ({"path": "3_Dense", "type": "sentence_transformers.models.Dense"}, "a Dense layer follows the model"),
-        ({"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}, "leaves the folder"),
-        (
-            {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
-            "the model itself is in 0_Transf",
-        ),
+        ("modules.json", module("3_Dense", "Dense"), "a Dense layer follows the model"),
+        ("modules.json", module("../1_Pooling", "Pooling"), "leaves the folder"),
+        ("modules.json", module("0_Transformer", "Transformer"), "the model itself is in 0_Transf"),
+        ("modules.json", [1], NONE),
+        ("modules.json", "x", NONE),
+        ("config_sentence_transformers.json", {"prompts": ["a"]}, NONE),
+        ("tokenizer_config.json", {"model_max_length": "long"}, NONE),
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, POOLING),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean", "cls"]}, POOLING),
+        ("1_Pooling/config.json", {}, POOLING),
     ],
 )
-def test_pipelines_that_do_more_than_pool_are_refused(tmp_path, module, message):
+def test_a_statement_that_is_none_or_asks_for_more_than_pooling_is_one_clear_line(tmp_path, file, content, message):
     folder = pipeline(bert(tmp_path / "p"))
-    modules = json.loads((folder / "modules.json").read_text())
-    (folder / "modules.json").write_text(json.dumps([*modules, module]))
-    with pytest.raises(ConfigError, match=message):
+    held = content(json.loads((folder / file).read_text())) if callable(content) else content
+    (folder / file).write_text(json.dumps(held))
+    with pytest.raises(ConfigError, match=message.replace("{folder}", str(folder))) as error:
         load_encoder(str(folder)).encode(["a"], "PRX")
-
-
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [("modules.json", [1]), ("modules.json", "x"), ("config_sentence_transformers.json", {"prompts": ["a"]}),
-     ("tokenizer_config.json", {"model_max_length": "long"})],
-)  # fmt: skip
-def test_a_statement_that_is_none_is_one_clear_line(tmp_path, file, content):
-    folder = pipeline(bert(tmp_path / "p"))
-    (folder / file).write_text(json.dumps(content))
-    with pytest.raises(ConfigError, match=rf"{folder}: the configuration cannot be read \(.*\)\. Get or save") as error:
-        _ = load_encoder(str(folder)).recipe
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("modes", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["mean", "cls"]}, {}])
-def test_poolings_that_are_not_offered_are_refused(tmp_path, modes):
-    folder = pipeline(bert(tmp_path / "p"))
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(modes))
-    with pytest.raises(ConfigError, match="is not supported; cls and mean are"):
-        load_encoder(str(folder)).encode(["a"], "PRX")
 
 
 def test_length_is_what_model_and_tokenizer_can_do_at_most_512(tmp_path):
@@ -435,9 +414,8 @@ def test_a_device_that_is_not_there_is_said_before_any_work(tmp_path, monkeypatc
     if not torch.cuda.is_available():
         assert load_encoder(str(folder)).device == "cpu"
         monkeypatch.setenv("SCIREP_DEVICE", "cuda")
-        with pytest.raises(
-            ConfigError, match=r"device 'cuda' was asked for, but torch sees none\. Set SCIREP_DEVICE=cpu"
-        ):
+        said = r"device 'cuda' was asked for, but torch sees none\. Set SCIREP_DEVICE=cpu"
+        with pytest.raises(ConfigError, match=said):
             load_encoder(str(folder)).encode(["a"], "PRX")
     monkeypatch.setenv("SCIREP_DEVICE", "cpu")
     assert load_encoder(str(folder)).encode(["a"], "PRX").shape == (1, WIDTH)
@@ -495,8 +473,11 @@ def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_batches_hold_at_most_their_budget_and_every_text_once():
+@pytest.mark.parametrize("padded", [True, False])
+def test_batches_hold_at_most_their_budget_and_every_text_once(padded):
     lengths = [512, 7, 7, 300, 64, 1, 2000]
-    batches = list(settings.token_batches(lengths, 1024, padded=True))
-    assert sorted(i for batch in batches for i in batch) == list(range(7))
-    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= 1024 for batch in batches)
+    batches = list(settings.token_batches(lengths, 1024, padded=padded))
+    assert sorted(i for batch in batches for i in batch) == list(range(7)) and batches[0] == [6]
+    held = [len(one) * lengths[one[0]] if padded else sum(lengths[i] for i in one) for one in batches]
+    assert all(len(batch) == 1 or tokens <= 1024 for batch, tokens in zip(batches, held, strict=True))
+    assert list(settings.token_batches([], 10, padded=padded)) == []

@@ -171,14 +171,8 @@ def test_a_base_by_name_is_its_folder():
 def test_every_variant_encodes_as_many_documents(base: str):
     given = replace(budget("tiny", papers=500), documents=2000, looks=4)
     start = trained.base(base, given)
-    for name in (
-        "MTL CLS",
-        "Adapters",
-        "Fusion",
-        "MTL CTRL on RGN",
-        "MTL CTRL on PRX",
-        "MTL CTRL, proportional batches",
-    ):
+    names = "MTL CLS", "Adapters", "Fusion", "MTL CTRL on RGN", "MTL CTRL on PRX", "MTL CTRL, proportional batches"
+    for name in names:
         tasks = sets.examples(start, given, VARIANTS[name])[1]
         settings = config(name, 0, given, tasks)
         sizes = {task.name: len(task) for task in tasks}
@@ -192,10 +186,9 @@ def test_every_variant_encodes_as_many_documents(base: str):
 def test_what_has_two_stages_has_a_control_that_encodes_as_many_documents(base: str):
     given = replace(budget("tiny", papers=500), documents=600)
     tasks = sets.examples(trained.base(base, given), given, VARIANTS["SciMult Vanilla"])[1]
-    steps = {
-        name: config(f"SciMult {name}", 0, given, tasks).steps for name in ("Vanilla", "MHAExpert", "Vanilla, as long")
-    }
-    assert steps["Vanilla"] + steps["MHAExpert"] == pytest.approx(steps["Vanilla, as long"], abs=1)
+    names = "SciMult Vanilla", "SciMult MHAExpert", "SciMult Vanilla, as long"
+    first, second, both = (config(name, 0, given, tasks).steps for name in names)
+    assert first + second == pytest.approx(both, abs=1)
 
 
 def test_a_model_says_how_many_documents_it_and_what_it_goes_on_from_have_seen(base: str):
@@ -222,15 +215,9 @@ def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base:
     train = {"batch": 16, "warmup": 1, "validation_rows": 20, "patience": patience}
     (made,) = obtain("MTL CLS", 3, replace(budget("tiny", papers=500, train=train), documents=600, looks=6), base)
     how = describe(made.folder).made
-    assert [look["step"] for look in how["training"]["curve"]] == [
-        how["train"]["validate_every"] * i for i in (1, 2, 3, 4)
-    ]
-    assert (
-        how["training"]["best"]["step"]
-        == 2 * how["train"]["validate_every"]
-        < how["training"]["steps"]
-        < how["train"]["steps"]
-    )
+    done, asked = how["training"], how["train"]
+    assert [look["step"] for look in done["curve"]] == [asked["validate_every"] * i for i in (1, 2, 3, 4)]
+    assert done["best"]["step"] == 2 * asked["validate_every"] < done["steps"] < asked["steps"]
 
 
 @pytest.mark.parametrize(
@@ -274,9 +261,7 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
     tried = {("MTL CLS", rate): loss for rate, loss in losses.items()}
     said.clear()
     assert obtain("MTL CTRL", 1, grid, base, said.append, tried=dict(tried)) == [made] and len(said) == 1
-    with pytest.raises(
-        ConfigError, match="is not trained"
-    ):  # what was tried elsewhere decides here, and is not tried again
+    with pytest.raises(ConfigError, match="is not trained"):  # what was tried elsewhere decides, and is not tried again
         obtain("MTL CTRL", 1, grid, base, make=False, tried=tried | {("MTL CLS", 0.5): -1.0})
     with pytest.raises(ConfigError, match="what decides is the dev part"):
         obtain("MTL CTRL", 1, replace(grid, looks=0), base)
