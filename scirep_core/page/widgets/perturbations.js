@@ -105,8 +105,8 @@ function render({ model, el }) {
         const stays = applies(entry) ? view.encoders.map((_, side) => stayed(entry, side)) : [];
         const told = applies(entry) ? stays.map((n, side) => `${n} of ${view.k} under ${names[side]}`).join(", ") : `does not apply: ${entry}`;
         return button([codes[i].code, h("span", { class: "spx-stays", "aria-hidden": "true" },
-          applies(entry) ? stays.map((n) => h("i", { "data-level": Math.round((4 * n) / view.k) }, n)) : "–"), hidden(` ${told}`)],
-        () => choose({ code: codes[i].code }), { "aria-pressed": String(codes[i].code === sel.code), tabindex: codes[i].code === sel.code ? 0 : -1,
+          applies(entry) ? stays.map((n) => h("i", { "data-level": Math.round((4 * n) / view.k) }, n)) : "–")],
+        () => choose({ code: codes[i].code }), { "aria-label": `${codes[i].code}: ${told}`, "aria-pressed": String(codes[i].code === sel.code), tabindex: codes[i].code === sel.code ? 0 : -1,
           "data-code": codes[i].code, class: applies(entry) ? null : "spx-away", title: applies(entry) ? `of ${view.k} nearest papers stay: ${told}` : told });
       }))));
     if (inside) picker.querySelector("[aria-pressed=true]").focus({ preventScroll: true });
