@@ -16,7 +16,6 @@ from filelock import FileLock
 from small_tasks import all_tasks, vectors
 from threadpoolctl import threadpool_limits
 
-from scirep_core import results
 from scirep_core.bench import given, score_cache, scoring, suites
 from scirep_core.bench.pairs import difference
 from scirep_core.bench.score_cache import Question
@@ -117,18 +116,6 @@ def test_printed_parts_give_the_printed_average(exhibit, version):
     assert off == []  # no printed row disagrees
 
 
-def test_tasks_in_place_of_units_do_not_give_the_printed_average():
-    """Counting SciDocs' relations once each (7 of 23 in-train) misses the tables: the check above can fail."""
-    printed = published.lookup("V2-T2")
-    models = dict.fromkeys(row for row, _ in printed)
-    off = [
-        m for m in models
-        if abs((7 * printed[m, "In-Train"].number + 16 * printed[m, "Out-of-Train"].number) / 23
-               - printed[m, "Average"].number) > 0.1
-    ]  # fmt: skip
-    assert len(off) == len(models)
-
-
 def test_the_average_by_hand():
     """In-train: FoS (90 + 60 + 30) / 3 = 60, six others 10: 120 / 7. Cite: MAP 20 and nDCG 40 are two of the others."""
 
@@ -172,18 +159,13 @@ def test_intervals_come_from_the_rows_draws():
     assert found["all"].replicates == pytest.approx(direct, abs=1e-4)
     assert (found["all"].low, found["all"].high) == pytest.approx(tuple(np.quantile(direct, [0.025, 0.975])), abs=1e-4)
     assert "no interval" not in found["all"].note
+    one_less = by_split(averages([replace(r, replicates=None) if r.task == "scirepeval/relish" else r for r in rows]))
+    assert (one_less["all"].low, one_less["PRX"].low, one_less["PRX"].replicates) == (None, None, None)
+    assert "no interval" in one_less["all"].note
+    assert one_less["in-train"].low is not None
     # 19 units vary by 5 points on their own, 4 pairs together, three few-shot means by 5 / sqrt(3):
     variance = (16 * 25 + 4 * 4 * 25 + 3 * 25 / 3) / 27**2
     assert np.std(direct) == pytest.approx(variance**0.5, rel=0.1)
-
-
-def test_one_row_without_draws_leaves_the_average_without_an_interval():
-    rows = with_draws(rows_of("v2", lambda unit, i: 50.0))
-    rows = [replace(row, replicates=None) if row.task == "scirepeval/relish" else row for row in rows]
-    found = by_split(averages(rows))
-    assert (found["all"].low, found["PRX"].low, found["PRX"].replicates) == (None, None, None)
-    assert "no interval" in found["all"].note
-    assert found["in-train"].low is not None
 
 
 def test_rows_of_units_are_means_over_settings_draw_by_draw():
@@ -214,30 +196,56 @@ def test_a_difference_is_paired_and_says_what_it_is_of():
     assert not list(difference(average, replace(average, encoder="f", by_query={"two": 1.0})))  # of other units
 
 
-def test_two_systems_averages_are_compared_draw_by_draw():
+def test_two_systems_averages_are_compared_draw_by_draw_over_the_same_rows():
     rows = with_draws(rows_of("v2", lambda unit, i: 50.0))
     better = [replace(row, encoder="f", value=row.value + 1, replicates=row.replicates + 1) for row in rows]
     found = average_difference(averages(better), averages(rows))
     assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1), abs=1e-3)
     assert found.p == pytest.approx(2 / 1001)
     fewer = [replace(row, n=49) if row.task == "scirepeval/relish" else row for row in better]
-    with pytest.raises(ConfigError, match="cannot be paired"):  # draws of other rows are no pairs
-        average_difference(averages(fewer), averages(rows))
+    for one, other, why in ((fewer, rows, "cannot be paired"), (dropped(better), dropped(rows), "papers were dropped")):
+        with pytest.raises(ConfigError, match=why):
+            average_difference(averages(one), averages(other))
+        assert average_difference(averages(one), averages(other), "in-train").value == pytest.approx(1)
 
 
-def test_a_silent_subset_is_refused():
-    rows = rows_of("v2", lambda unit, i: 10.0)
-    less = [row for row in rows if row.task != "scirepeval/relish" and row.split != "5-shot"]
-    with pytest.raises(ConfigError, match=r"2 missing: fos \(5-shot\), relish"):
-        averages(less)
-    with pytest.raises(ConfigError, match="27 missing"):
-        averages([], partial=True)
-    no_reviewers = [row for row in rows if row.metric != "mean_of_four"]
-    with pytest.raises(ConfigError, match="1 missing: paper_reviewer_matching"):
-        averages(no_reviewers)
-    one_metric = [row for row in rows if row.metric != "ndcg"]
-    with pytest.raises(ConfigError, match="8 missing: search, relish, scidocs_view:ndcg"):
-        averages(one_metric)
+def lacking(*words: str):
+    return lambda rows: [
+        row for row in rows if not {row.task.removeprefix("scirepeval/"), row.split, row.metric} & {*words}
+    ]
+
+
+def fos(**change):
+    """One of the rows of FoS is of another origin."""
+    return lambda rows: [
+        replace(row, **change) if (row.task, row.split) == ("scirepeval/fos", "10-shot") else row for row in rows
+    ]
+
+
+@pytest.mark.parametrize(("change", "how", "message"), [
+    (lacking("relish", "5-shot"), {}, r"no average of 27 units: 2 missing: fos \(5-shot\), relish"),
+    (lacking("test"), {"partial": True}, "27 missing"),
+    (lacking("mean_of_four"), {}, "1 missing: paper_reviewer_matching"),
+    (lacking("ndcg"), {}, "8 missing: search, relish, scidocs_view:ndcg"),
+    (lambda rows: rows, {"version": "v1"}, "no average of 28 units: 3 missing: feeds_1, feeds_m, feeds_title"),
+    (lambda rows: rows, {"version": "v3"}, "unknown version 'v3'"),
+    (lambda rows: rows, {"splits": ("in-trian",)}, "did you mean 'in-train'"),
+    (lambda rows: [*rows, rows[1]], {}, "scirepeval/fos, test, f1_macro is there twice"),
+    (fos(encoder="f"), {}, "2 encoders"),
+    (fos(protocol="sound"), {}, "2 protocols"),
+    (fos(source="real"), {}, "2 sources"),
+    (fos(kind="recorded"), {}, "2 kinds"),
+    (fos(seed=1), {}, "2 seeds"),
+    (fos(parameters={"papers": 300, "data_seed": 0}), {}, "2 sizes"),
+    (fos(parameters={"papers": 3000, "data_seed": 1}), {}, "2 literatures"),
+    (fos(parameters={"papers": 3000, "data_seed": 0, "intercept": False}), {}, "2 back ends"),
+    (fos(data_hash="other"), {}, "rows of scirepeval/fos are from different data"),
+    (fos(fingerprint="other"), {}, "rows of scirepeval/fos are from different vectors"),
+])  # fmt: skip
+def test_a_silent_subset_and_rows_of_different_origin_are_no_average(change, how, message):
+    rows = rows_of("v2", lambda unit, i: 10.0, parameters={"papers": 3000, "data_seed": 0})
+    with pytest.raises(ConfigError, match=message):
+        averages(change(rows), **how)
 
 
 def test_a_partial_average_says_what_it_lacks():
@@ -259,47 +267,12 @@ def test_some_splits_need_their_own_units_alone():
     rows = [row for row in rows_of("v1", lambda unit, i: 10.0) if "scidocs" in row.task]
     (found,) = averages(rows, "v1", splits=("scidocs",))
     assert (found.n, found.coverage) == (10, 1)
-    with pytest.raises(ConfigError, match="did you mean 'scidocs'"):
-        averages(rows, "v1", splits=("scidoc",))
-    with pytest.raises(ConfigError, match="no average of 28 units: 18 missing"):
-        averages(rows, "v1")
-    with pytest.raises(ConfigError, match="unknown version 'v3'"):
-        averages(rows, "v3")
 
 
 def test_rows_of_other_tasks_do_not_count():
     rows = rows_of("v2", lambda unit, i: 10.0)
     other = replace(rows[0], task="scirepeval/mdcr", value=90.0, protocol="sound")
     assert by_split(averages([*rows, other]))["all"].value == pytest.approx(10)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"encoder": "f"}, "2 encoders"),
-        ({"protocol": "sound"}, "2 protocols"),
-        ({"source": "real"}, "2 sources"),
-        ({"kind": "recorded"}, "2 kinds"),
-        ({"seed": 1}, "2 seeds"),
-        ({"parameters": {"papers": 300, "data_seed": 0}}, "2 sizes"),
-        ({"parameters": {"papers": 3000, "data_seed": 1}}, "2 literatures"),
-        ({"parameters": {"papers": 3000, "data_seed": 0, "intercept": False}}, "2 back ends"),
-        ({"data_hash": "other"}, "rows of scirepeval/fos are from different data"),
-        ({"fingerprint": "other"}, "rows of scirepeval/fos are from different vectors"),
-    ],
-)
-def test_rows_of_different_origin_are_never_mixed(change, message):
-    rows = rows_of("v2", lambda unit, i: 10.0, parameters={"papers": 3000, "data_seed": 0})
-    at = next(i for i, row in enumerate(rows) if row.task == "scirepeval/fos" and row.split == "10-shot")
-    rows[at] = replace(rows[at], **change)
-    with pytest.raises(ConfigError, match=message):
-        averages(rows)
-
-
-def test_a_row_twice_is_refused():
-    rows = rows_of("v2", lambda unit, i: 10.0)
-    with pytest.raises(ConfigError, match="scirepeval/fos, test, f1_macro is there twice"):
-        averages([*rows, *[row for row in rows if row.task == "scirepeval/fos"][:1]])
 
 
 def dropped(rows: list[Result]) -> list[Result]:
@@ -314,14 +287,6 @@ def test_dropped_papers_are_said():
     assert "lowest_coverage" not in found["in-train"].parameters
     part = [row for row in dropped(rows_of("v2", lambda u, i: 1.0)) if row.task != "scirepeval/drsm"]
     assert by_split(averages(part, partial=True))["all"].coverage == pytest.approx(0.9 * 26 / 27)
-
-
-def test_averages_with_papers_missing_are_not_paired():
-    rows = with_draws(dropped(rows_of("v2", lambda unit, i: 50.0, fingerprint="e")))
-    other = [replace(row, encoder="f", fingerprint="f") for row in rows]
-    with pytest.raises(ConfigError, match="papers were dropped"):
-        average_difference(averages(other), averages(rows))
-    assert average_difference(averages(other), averages(rows), "in-train").value == 0
 
 
 def test_an_average_knows_its_probes_back_end():
@@ -376,13 +341,6 @@ def test_rows_are_those_of_evaluate(home):
         assert {row.encoder for row in found} == {"vectors"}
 
 
-def test_only_what_is_missing_is_computed(home, evaluated):
-    scoring.score(small("proximity", "regression"), vectors())
-    evaluated.clear()
-    scoring.score(small("proximity", "regression", "classification"), vectors())
-    assert evaluated == ["small/classification"]
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -423,31 +381,6 @@ def test_other_vectors_or_other_code_are_computed_anew(home, evaluated, monkeypa
     assert len(evaluated) == 3
 
 
-def test_the_code_that_scores_is_in_the_key(tmp_path, monkeypatch):
-    import shutil
-
-    copy = tmp_path / "package"
-    copy.mkdir()
-    for name in results.code_of(score_cache.CODE):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(results.PACKAGE / name, copy / name)
-    monkeypatch.setattr(results, "PACKAGE", copy)
-    before = score_cache.code.__wrapped__()
-    assert before == score_cache.code.__wrapped__()
-    changed = copy / "evaluators" / "ranking.py"
-    changed.write_text(changed.read_text() + "# changed\n")
-    assert score_cache.code.__wrapped__() != before
-
-
-def test_the_recipe_is_in_the_key():
-    (task,) = small("proximity")
-    keys = [
-        score_cache.key_of(task, ["f", *recipe], Question())
-        for recipe in ([], [". ", "", "", ""], [". ", "query: ", "", ""])
-    ]
-    assert len({score_cache.path_of(key) for key in keys}) == 3
-
-
 def test_the_back_end_matters_to_probes_under_paper_alone():
     tasks = small()
     for protocol, differ in (("paper", {"small/classification", "small/regression"}), ("sound", set())):
@@ -476,7 +409,7 @@ def test_damage_is_never_trusted(home, evaluated):
     (path,) = (home / "scores").rglob("*.shard")
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
-    for at in [0, len(whole) - 1, *rng.integers(0, len(whole), 28)]:
+    for at in [0, len(whole) - 1, *rng.integers(0, len(whole), 10)]:
         broken = bytearray(whole)
         broken[at] ^= 1 << int(rng.integers(0, 8))
         path.write_bytes(bytes(broken))
@@ -544,14 +477,14 @@ class Ranker(System):
 
 def test_what_does_not_suit_is_left_out_and_said(home):
     ranker, seen = Ranker("ranker", "r"), []
-    outcome = scoring.attempt(small(), ranker, progress=lambda *at: seen.append(at))
-    assert {row.task for row in outcome.rows} == {"small/proximity"}
-    assert set(outcome.unsuited) == {f"small/{n}" for n in SMALL} - {"small/proximity"}
-    assert ranker.prepared == ["small/proximity"]  # encoded in one go, before anything is scored
-    assert seen == [("texts", 1, 2), ("small/proximity", 0, 1), ("", 1, 1)]
-    seen.clear()
-    scoring.attempt(small(), ranker, progress=lambda *at: seen.append(at))
-    assert seen == []  # everything was kept: nothing to wait for
+    first, again = [("texts", 1, 2), ("small/proximity", 0, 1), ("", 1, 1)], []
+    for wanted in (first, again):  # the second time everything is kept: nothing to wait for
+        outcome = scoring.attempt(small(), ranker, progress=lambda *at: seen.append(at))
+        assert {row.task for row in outcome.rows} == {"small/proximity"}
+        assert set(outcome.unsuited) == {f"small/{n}" for n in SMALL} - {"small/proximity"}
+        assert ranker.prepared == ["small/proximity"]  # encoded in one go, before anything is scored
+        assert seen == wanted
+        seen.clear()
     with pytest.raises(ConfigError, match="ranker cannot be scored on small/regression"):
         scoring.attempt(small("regression"), ranker)
 
@@ -645,10 +578,10 @@ def _score_in_a_process(home: str, log: str, start) -> None:
 
 
 def test_two_processes_share_the_work(home):
-    """Three start at once: each task is scored by one of them, all get all rows."""
+    """Both start at once: each task is scored by one of them, all get all rows."""
     context = multiprocessing.get_context("spawn")
-    start, log = context.Barrier(3), home / "log"
-    processes = [context.Process(target=_score_in_a_process, args=(str(home), str(log), start)) for _ in range(3)]
+    start, log = context.Barrier(2), home / "log"
+    processes = [context.Process(target=_score_in_a_process, args=(str(home), str(log), start)) for _ in range(2)]
     for process in processes:
         process.start()
     for process in processes:
@@ -724,6 +657,7 @@ def test_rows_are_kept_under_the_recipe_of_every_member_and_say_it():
     (task,) = small("proximity")
     keys = [tuple(words(*separators).key(task, "paper")) for separators in ((" ",), ("; ",), (" ", "; "), ("; ", " "))]
     assert len({key[1:] for key in keys}) == 4
+    assert len({score_cache.path_of(score_cache.key_of(task, ["f", *key[1:]], Question())) for key in keys}) == 4
     assert words(" ", "; ").reads["reads"] == Words("; ").recipe.reads  # of two members of one name
     assert words("; ").reads == {"reads": Words("; ").recipe.reads}
     assert [
@@ -731,20 +665,18 @@ def test_rows_are_kept_under_the_recipe_of_every_member_and_say_it():
     ] == 2 * [[given.content_hash(given.given(vectors()).on(task))]]
 
 
-def test_one_bad_text_costs_one_task(home):
+def test_one_bad_text_or_file_costs_one_task(home, tmp_path):
     good, bad = small("proximity", "groups")
     bad = replace(bad, texts=lambda: (paper._replace(title="unreadable") for paper in good.texts()))
-    outcome = scoring.attempt([bad, good], words())
-    assert {row.task for row in outcome.rows} == {good.name}
-    assert "no tokenizer" in str(outcome.failed[bad.name])
-
-
-def test_one_bad_file_costs_one_task(home, tmp_path):
     save(tmp_path / "CLF.npz", vectors())
     (tmp_path / "PRX.npz").write_bytes(b"no archive")
-    outcome = scoring.attempt(small("classification", "proximity"), tmp_path)
-    assert {row.task for row in outcome.rows} == {"small/classification"}
-    assert "PRX.npz: not a readable .npz" in str(outcome.failed["small/proximity"])
+    for tasks, system, said in (
+        ([bad, good], words(), "no tokenizer"),
+        (small("proximity", "classification"), tmp_path, "PRX.npz: not a readable .npz"),
+    ):
+        outcome = scoring.attempt(tasks, system)
+        assert {row.task for row in outcome.rows} == {tasks[1].name}
+        assert said in str(outcome.failed[tasks[0].name])
 
 
 def test_where_all_fail_there_are_no_others(home):
@@ -780,6 +712,10 @@ def test_a_folder_holds_a_file_a_task_or_a_format(home, tmp_path):
     for name, table, key in (("classification", clf, "p3"), ("proximity", prx, "p1"), ("groups", own, "p1"),
                              ("adhoc_search", qry, "q1"), ("adhoc_search", prx, "p1")):  # fmt: skip
         assert np.array_equal(found[f"small/{name}"][key], table[key]), name
+    both = found[
+        "small/adhoc_search"
+    ]  # a query that is a candidate too: the published code encodes its id once, as a query
+    assert np.array_equal(both["q1/q"], qry["q1"]) and np.array_equal(both["q1"], qry["q1"])
     (tmp_path / "groups.npz").write_bytes((tmp_path / "CLF.npz").read_bytes())
     assert np.array_equal(given.given(tmp_path).on(tasks["small/groups"])["p1"], own["p1"])
     (tmp_path / "small__groups.npz").unlink()
@@ -787,16 +723,6 @@ def test_a_folder_holds_a_file_a_task_or_a_format(home, tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match=r"no \.npz, \.parquet, \.jsonl in this folder"):
         given.given(tmp_path / "none")
-
-
-def test_a_query_that_is_a_candidate_too_has_both_vectors(tmp_path):
-    prx, qry = vectors(1), vectors(2)
-    save(tmp_path / "PRX.npz", prx)
-    save(tmp_path / "QRY.npz", qry)
-    (task,) = small("adhoc_search")
-    found = given.given(tmp_path).on(task)
-    assert np.array_equal(found["q1/q"], qry["q1"])
-    assert np.array_equal(found["q1"], qry["q1"])  # as the published code: a query's id is encoded once, as a query
 
 
 def test_coverage_counts_and_names():
@@ -819,7 +745,6 @@ def test_mentions_may_have_vectors_instead_of_papers():
 # ---- the suite on a small literature ----------------------------------------------------------------------------------
 
 PAPERS = 300
-STAND_IN = "words"
 
 
 def two_repeats(task: Task) -> Task:
@@ -838,9 +763,8 @@ def scored():
     tasks = [two_repeats(task) for task in loaded]
     found = {}
     with threadpool_limits(1):  # more threads than cores that are free make small probes slower, not faster
-        for name, protocol in itertools.product(("random", "oracle", "tfidf", "bm25", STAND_IN), ("paper", "sound")):
-            system = words() if name == STAND_IN else name
-            found[name, protocol] = scoring.attempt(tasks, system, papers=PAPERS, question=Question(protocol))
+        for name, protocol in itertools.product(("random", "oracle", "tfidf", "bm25"), ("paper", "sound")):
+            found[name, protocol] = scoring.attempt(tasks, name, papers=PAPERS, question=Question(protocol))
     return found
 
 
@@ -866,7 +790,7 @@ def test_every_task_runs_under_both_protocols(scored):
 def test_the_average_lies_between_floor_and_ceiling(scored, version):
     for protocol in ("paper", "sound"):
         values = {}
-        for name in ("random", "tfidf", STAND_IN, "oracle"):
+        for name in ("random", "tfidf", "oracle"):
             rows = scored[name, protocol].rows
             if protocol == "paper":
                 with pytest.raises(ConfigError, match=r"2 missing: biomimicry \(64-shot\), drsm \(64-shot, 24-shot\)"):
@@ -880,7 +804,6 @@ def test_the_average_lies_between_floor_and_ceiling(scored, version):
             assert found["all"].low < found["all"].value < found["all"].high
             values[name] = found["all"].value
         assert values["random"] + 5 < values["tfidf"] < values["oracle"] - 5, protocol
-        assert values["random"] < values[STAND_IN] < values["oracle"] - 5, protocol
 
 
 @pytest.mark.slow
@@ -895,30 +818,14 @@ def test_fos_is_one_unit_of_three_settings_and_s2and_one_of_one(scored):
 
 
 @pytest.mark.slow
-def test_bm25_has_an_average_of_its_ranking_tasks_alone(scored):
+def test_bm25_has_an_average_of_its_ranking_tasks_alone_and_beats_random_as_tfidf_does(scored):
     rows = scored["bm25", "paper"].rows
     with pytest.raises(ConfigError, match="mesh_descriptors, fos, cite_count"):
         averages(rows)
     found = by_split(averages(rows, partial=True))
     assert "CLF" not in found
     assert found["QRY"].coverage == 1
-    assert found["QRY"].value > by_split(averages(scored["random", "paper"].rows, partial=True))["QRY"].value
-
-
-@pytest.mark.slow
-def test_tfidf_beats_random_on_the_average_and_pairs_say_how_sure(scored):
-    found = average_difference(
-        *(averages(scored[name, "paper"].rows, partial=True) for name in ("tfidf", "random")), "PRX"
-    )
-    assert found.low > 0
-    assert found.p < 0.01
-
-
-def test_minilm_runs_and_is_kept(home, evaluated):
-    (task,) = small("proximity")  # twelve short papers: the stand-in has shown the rest
-    rows = scoring.score([task], "minilm")
-    assert evaluated == [task.name]
-    assert {row.encoder for row in rows} == {"minilm"}
-    evaluated.clear()
-    assert scoring.score([task], "minilm") == rows
-    assert evaluated == []
+    random, tfidf = (averages(scored[name, "paper"].rows, partial=True) for name in ("random", "tfidf"))
+    assert found["QRY"].value > by_split(random)["QRY"].value
+    gap = average_difference(tfidf, random, "PRX")
+    assert gap.low > 0 and gap.p < 0.01

@@ -17,6 +17,7 @@ from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
 from scirep_core.results.published import lookup
 
+FACETS = ("background", "method", "result")
 PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")
 
 
@@ -111,6 +112,7 @@ def test_ties_keep_gold_order(tiny):
         (lambda r: r.__setitem__(Query("1", "method"), []), "query 1_method: the ranking is empty"),
         (lambda r: r[Query("1", "method")].append("77"), "candidate '77' is not rated"),
         (lambda r: r[Query("1", "method")].append("2"), "candidate '2' is ranked twice"),
+        (lambda r: r.__setitem__(Query("9", "method"), ["1"]), "query 9_method is not rated"),
     ],
 )
 def test_wrong_rankings_are_named(tiny, change, message):
@@ -130,23 +132,14 @@ def test_left_out_candidate_is_a_warning_and_counts_as_published(tiny):
 
 
 def test_ranked_pool_files_are_read_by_order_and_distances_that_fall_are_reported(tiny, tmp_path):
-    for facet in ("background", "method", "result"):
-        entries = {
-            q.paper_id: [[c, 1.0 - i] for i, c in enumerate(tiny.candidates(q))]
-            for q in tiny.queries
-            if q.facet == facet
-        }
+    for facet in FACETS:
+        queries = [q for q in tiny.queries if q.facet == facet]
+        entries = {q.paper_id: [[c, 1.0 - i] for i, c in enumerate(tiny.candidates(q))] for q in queries}
         (tmp_path / f"mine-{facet}-ranked.json").write_text(json.dumps(entries))
     rankings, warnings = facets.read_rankings(tmp_path)
     assert rankings == gold_order(tiny)
     assert len(warnings) == 4
     assert "similarities" in warnings[0]
-    (tmp_path / "mine-method-ranked.json").write_text('{"1": [["2", "near"]]}')
-    with pytest.raises(DataError, match="query 1, entry 1: distance 'near' is no number"):
-        facets.read_rankings(tmp_path)
-    (tmp_path / "mine-method-ranked.json").write_text('{"1": [["2", NaN]]}')
-    with pytest.raises(DataError, match="NaN is not a JSON number"):
-        facets.read_rankings(tmp_path)
     (tmp_path / "mine-method-ranked.json").unlink()
     with pytest.raises(DataError, match=r"expected one file \*method\*.json, found none"):
         facets.read_rankings(tmp_path)
@@ -217,32 +210,27 @@ def test_ceiling_and_floor_are_scored_beside_the_systems_and_partial_rankings_by
     assert {row.protocol for row in differences} == {"paper"}
 
 
-def test_unknown_similarities_are_never_taken_for_another(tiny):
-    vectors = {p: np.ones(2) for p in tiny.papers}
-    for name in ("cos", "L2", "euclidean"):
-        with pytest.raises(ConfigError, match="unknown similarity"):
-            facets.rank_by_vectors(tiny, vectors, name)
-        with pytest.raises(ConfigError, match="unknown similarity"):
-            facets.similarities(np.ones(2), np.ones((1, 2)), name)
+@pytest.mark.parametrize("name", ["cos", "L2", "euclidean"])
+def test_unknown_similarities_are_never_taken_for_another(tiny, name):
+    with pytest.raises(ConfigError, match="unknown similarity"):
+        facets.rank_by_vectors(tiny, {p: np.ones(2) for p in tiny.papers}, name)
+    with pytest.raises(ConfigError, match="unknown similarity"):
+        facets.similarities(np.ones(2), np.ones((1, 2)), name)
 
 
-def test_rankings_of_unknown_queries_and_keys_twice_are_refused(tiny, tmp_path):
-    rankings = gold_order(tiny) | {Query("9", "method"): ["1"]}
-    with pytest.raises(DataError, match="query 9_method is not rated"):
-        facets.check(tiny, rankings)
-    for facet in ("background", "method", "result"):
-        (tmp_path / f"my-method-{facet}-ranked.json").write_text('{"1": ["2"], "1": ["3"]}')
-    with pytest.raises(DataError, match="key '1' is there twice"):
-        facets.read_rankings(tmp_path)
+WRONG_POOLS = ("[]", "null", '"x"', "[" * 100000, '{"1": null}', '{"1": [[]]}', '{"1": [[[]]]}', "\xff{")
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "null", '"x"', "[" * 100000, '{"1": null}', '{"1": [[]]}', '{"1": [[[]]]}', "\xff{"]
-)
-def test_ranked_pools_of_any_wrong_shape_are_one_line(tmp_path, content):
-    for facet in ("background", "method", "result"):
+@pytest.mark.parametrize(("content", "message"), [
+    *((content, "") for content in WRONG_POOLS),
+    ('{"1": [["2", "near"]]}', "query 1, entry 1: distance 'near' is no number"),
+    ('{"1": [["2", NaN]]}', "NaN is not a JSON number"),
+    ('{"1": ["2"], "1": ["3"]}', "key '1' is there twice"),
+])  # fmt: skip
+def test_ranked_pools_of_any_wrong_shape_are_one_line(tmp_path, content, message):
+    for facet in FACETS:
         (tmp_path / f"a-{facet}-ranked.json").write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError, match=r"a-background-ranked\.json") as caught:
+    with pytest.raises(DataError, match=rf"a-background-ranked\.json.*{message}") as caught:
         facets.read_rankings(tmp_path)
     assert len(str(caught.value).splitlines()) == 1
 

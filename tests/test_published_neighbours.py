@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 import pytest
@@ -18,6 +19,16 @@ SETS = tuple(dict.fromkeys(row for row, _ in lookup("TN-T2")))
 
 def values(exhibit: str) -> dict[tuple[str, str], float]:
     return {key: printed.number for key, printed in lookup(exhibit).items()}
+
+
+LOCK = {"TN-T3": "18c1942d7767", "TN-T4": "5b68e349de1a", "TN-T5": "fae851375612", "TN-T9": "b819d2a79619"}
+"""The cells as they were when each was held against the text, whose statements of them slips.toml decides (test_slips.py)."""
+
+
+@pytest.mark.parametrize("exhibit", LOCK)
+def test_cells_are_those_read_from_the_paper(exhibit):
+    text = "\n".join(f"{p.row}\t{p.column}\t{p.value}" for p in table(exhibit))
+    assert hashlib.sha256(text.encode()).hexdigest().startswith(LOCK[exhibit])
 
 
 # ---- Table 1 ---------------------------------------------------------------------------------------------------------
@@ -64,17 +75,6 @@ def test_retrieval_tables_are_complete_and_in_range(exhibit, parts):
             assert 0.01 * share - 0.0005 <= value <= share + 0.01 * (1 - share) + 0.0005, (row, column)
 
 
-def test_specter_is_best_everywhere_in_table_3_and_scibert_fails_task_ii():
-    found = values("TN-T3")
-    for row in SETS:
-        for task in ("Task I", "Task II"):
-            for metric in ("MRR", "T100"):
-                own = {model: found[row, f"{task}/{model}/{metric}"] for model in MODELS}
-                assert max(own, key=own.__getitem__) == "SPECTER"
-        assert found[row, "Task II/SPECTER/MRR"] < found[row, "Task I/SPECTER/MRR"]
-        assert found[row, "Task II/SciBERT/MRR"] == 0
-
-
 def test_what_task_ii_cannot_raise_and_yet_is_printed_higher_is_said():
     printed, found = lookup("TN-T3"), values("TN-T3")
     higher = {
@@ -86,70 +86,18 @@ def test_what_task_ii_cannot_raise_and_yet_is_printed_higher_is_said():
     assert higher == {key for key, one in printed.items() if "higher than in Task I" in one.note}
 
 
-def test_text_claims_about_oag_bert_and_specter_hold_in_table_3():
-    found = values("TN-T3")
-    oag = [found[row, "Task I/OAG-BERT/T100"] for row in SETS]
-    assert (max(oag), min(oag)) == (33.0, 25.1)
-    inverse = [1 / found[row, "Task I/OAG-BERT/MRR"] for row in SETS]
-    assert 5 < min(inverse) < max(inverse) < 7.5
-    assert all(1 / found[row, "Task I/SPECTER/MRR"] < 2 for row in SETS)
-    missed = {row for row in SETS if 100 - found[row, "Task I/SPECTER/T100"] > 7}
-    assert missed == {"Arxiv-MATH", "Arxiv-HEP", "ICLR"}
-
-
-def test_table_9_differs_from_table_3_by_little_under_l2_and_is_self_retrieval_for_specter():
-    three, nine = values("TN-T3"), values("TN-T9")
-    gaps = {
-        (row, model, metric): nine[row, f"L2/{model}/{metric}"] - three[row, f"Task I/{model}/{metric}"]
-        for row in SETS for model in MODELS for metric in ("MRR", "T100")
-    }  # fmt: skip
-    assert max(abs(gap) for (_, _, metric), gap in gaps.items() if metric == "MRR") == pytest.approx(0.024)
-    assert max(abs(gap) for (_, _, metric), gap in gaps.items() if metric == "T100") == pytest.approx(2.4)
-    assert gaps["Arxiv-MATH", "SPECTER", "MRR"] == pytest.approx(0.024)  # 0.596 -> 0.62
-    for row in SETS:
-        assert nine[row, "standardised/SciBERT/MRR"] > 4 * three[row, "Task I/SciBERT/MRR"]
-        assert nine[row, "standardised/OAG-BERT/MRR"] < three[row, "Task I/OAG-BERT/MRR"]
-        assert nine[row, "standardised/SPECTER/T100"] == 100
-        assert nine[row, "standardised/SPECTER/MRR"] == (0.99 if row == "ACL-ANTH" else 1)
-
-
 # ---- Tables 4 and 5 --------------------------------------------------------------------------------------------------
 
 
-def test_table_4_is_complete_and_bears_out_section_6_3():
-    found = values("TN-T4")
-    assert set(found) == {(s, f"{c}/{m}") for s in SETS for c in CATEGORIES for m in MODELS}
+def test_table_4_is_complete():
+    assert set(lookup("TN-T4")) == {(s, f"{c}/{m}") for s in SETS for c in CATEGORIES for m in MODELS}
     assert len(table("TN-T4")) == 7 * 5 * 3
-    for row in SETS:
-        specter = {c: found[row, f"{c}/SPECTER"] for c in CATEGORIES}
-        assert specter["LL-HS"] > specter["LO-HS"]
-        assert specter["LL-HS"] > specter["LL-PS"]
-        for category in CATEGORIES:
-            assert min(MODELS, key=lambda m: found[row, f"{category}/{m}"]) == "OAG-BERT"
-    ordered = [
-        (row, model) for row in SETS for model in MODELS
-        if found[row, f"LL-HS/{model}"] >= found[row, f"LO-HS/{model}"] > found[row, f"LL-PS/{model}"]
-        > found[row, f"LO-PS/{model}"] > found[row, f"LO-DS/{model}"]
-    ]  # fmt: skip
-    assert ordered == [("Arxiv-MATH", "SciBERT"), ("Arxiv-HEP", "SciBERT")]
 
 
-def test_table_5_marks_by_its_thresholds_what_section_6_3_describes():
+def test_table_5_prints_a_threshold_for_each_category():
     printed = lookup("TN-T5")
     assert len(printed) == 5 + 3 * 5
     assert [printed["Threshold", c].value for c in CATEGORIES] == ["> 75", "> 70", *["50 < AOP-20 < 70"] * 2, "< 20"]
-    rule = {
-        "LL-HS": lambda v: v > 75,
-        "LO-HS": lambda v: v > 70,
-        "LL-PS": lambda v: 50 < v < 70,
-        "LO-PS": lambda v: 50 < v < 70,
-        "LO-DS": lambda v: v < 20,
-    }
-    grey = {(m, c) for m in MODELS for c in CATEGORIES if rule[c](printed[m, c].number)}
-    assert grey == {
-        ("SciBERT", "LL-HS"), ("SciBERT", "LO-DS"), ("SPECTER", "LL-HS"), ("SPECTER", "LO-HS"), ("SPECTER", "LO-PS"),
-        ("OAG-BERT", "LO-DS"),
-    }  # fmt: skip
 
 
 def test_table_5_lies_near_the_means_of_table_4():
@@ -192,21 +140,9 @@ def test_examples_of_table_7_are_ours_but_for_those_whose_note_says_why():
         made = perturb("x", title, abstract, code)
         if not made.applies or getattr(made, column) != one.value:
             differ[code] = one.note
-    assert set(differ) == {
-        "T_ADelADJ",
-        "T_ADelNonNNs",
-        "TNNU_A",
-        "T_ADelADV",
-        "T_ADelNum",
-        "TDelADJ_A",
-        "TDelVB_A",
-        "TDelDT_A",
-    }
-    assert {code for code, note in differ.items() if note.startswith("slip: ")} == {
-        "T_ADelADJ",
-        "T_ADelNonNNs",
-        "TNNU_A",
-    }
+    slips = {"T_ADelADJ", "T_ADelNonNNs", "TNNU_A"}
+    assert set(differ) == slips | {"T_ADelADV", "T_ADelNum", "TDelADJ_A", "TDelVB_A", "TDelDT_A"}
+    assert {code for code, note in differ.items() if note.startswith("slip: ")} == slips
     assert all("printed unchanged" in note for code, note in differ.items() if not note.startswith("slip: "))
     assert not [p for p in table("TN-T7") if p.note.startswith("slip: ") and p.row not in differ]
 
@@ -234,14 +170,7 @@ def test_random_examples_of_table_7_obey_their_rule_as_far_as_their_note_says():
 def test_table_8_has_eight_facts_of_three_models():
     printed = lookup("TN-T8")
     assert len(printed) == 3 * 8
-    assert {m: printed[m, "Vocabulary Size"].number for m in MODELS} == {
-        "SciBERT": 30000,
-        "SPECTER": 30000,
-        "OAG-BERT": 44000,
-    }
+    assert [printed[m, "Vocabulary Size"].number for m in MODELS] == [30000, 30000, 44000]
     assert printed["SPECTER", "Initialization"].value == "SciBERT"
-    assert (
-        printed["SPECTER", "Vocabulary"].value
-        == printed["SciBERT", "Vocabulary"].value
-        != printed["OAG-BERT", "Vocabulary"].value
-    )
+    specter, scibert, oag = (printed[m, "Vocabulary"].value for m in ("SPECTER", "SciBERT", "OAG-BERT"))
+    assert specter == scibert != oag

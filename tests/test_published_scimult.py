@@ -82,11 +82,6 @@ def beaten(exhibit: str, variant: str, columns: Iterable[str]) -> list[bool]:
     return [found[variant, column] > best_baseline(exhibit, column) for column in columns]
 
 
-def ahead(exhibit: str, one: str, other: str, columns: Iterable[str]) -> list[str]:
-    found = values(exhibit)
-    return [column for column in columns if found[one, column] > found[other, column]]
-
-
 # ---- nothing missing, nothing out of place ---------------------------------------------------------------------------
 
 
@@ -192,17 +187,6 @@ def test_every_printed_average_is_the_plain_mean_of_its_cells_to_the_last_digit(
     assert count == 14 + 15 + 14 + 15 + 14 + 15
 
 
-def test_a_mean_over_data_sets_is_not_what_table_7_prints():
-    """Recommendation has three metrics, a relation two: in the printed mean it weighs 3 of 11, not 1 of 5."""
-    found = values("SM-T7")
-    other = {
-        row: rounded(mean(mean(found[row, column] for column in cells("SM-T7", name)) for name in SETS["SM-T7"]))
-        for row in (*SYSTEMS, *VARIANTS)
-    }
-    assert all(other[row] != str(found[row, "Average"]) for row in other)
-    assert (other["SciNCL"], other["SPECTER 2.0"], other[MHA]) == ("91.66", "91.42", "91.35")
-
-
 def test_quoted_numbers_of_scincl_give_the_scidocs_average_of_scirepeval_and_those_of_specter_do_not():
     """Ten numbers that SciMult quotes (two linear, eight reranking) against the average in SciRepEval's Table 2 (v1)."""
     four, seven, v1 = values("SM-T4"), values("SM-T7"), lookup("V1-T2")
@@ -303,31 +287,13 @@ def test_bold_cells_of_the_text_at_hand_are_the_best_of_their_column():
 
 
 # ---- what the text says of the tables --------------------------------------------------------------------------------
+# What it says of the locked cells alone is decided by the checks of slips.toml (test_slips.py).
 
 
-def test_c1_two_variants_beat_all_baselines_on_all_four_sets_and_one_is_best_across_domains():
-    told = lookup("SM-C1")
+def test_c1_two_variants_beat_all_baselines_on_all_four_sets():
     won = {variant: sum(all(beaten("SM-T3", variant, cells("SM-T3", name))) for name in FINE) for variant in VARIANTS}
     assert won == {VANILLA: 2, MHA: 4, FFN: 2, PREFIX: 2, INSTRUCTION: 4}
-    assert {row: p.number for (row, _), p in told.items()} == {v: n for v, n in won.items() if n == 4}
-    for exhibit in ("SM-T3", "SM-TA3"):
-        found = values(exhibit)
-        for column in cells(exhibit, *FINE[2:]):
-            assert max(VARIANTS, key=lambda v, c=column: found[v, c]) == MHA
-        assert {max(SYSTEMS, key=lambda s, c=c: found[s, c]) for c in cells(exhibit)} == {"SPECTER 2.0"}
-    without = {v: sum(all(beaten("SM-TA3", v, cells("SM-TA3", name))) for name in FINE) for v in VARIANTS}
-    assert without == {VANILLA: 4, MHA: 4, FFN: 3, PREFIX: 2, INSTRUCTION: 3}  # the pair of Table 3 is not that of A3
-
-
-def test_c3_variants_beat_specter_in_32_of_40_cells_and_rarely_scincl_and_specter_2():
-    columns = cells("SM-T7", *RELATIONS)
-    wins = {v: len(ahead("SM-T7", v, "SPECTER", columns)) for v in VARIANTS}
-    assert wins == {VANILLA: 8, MHA: 8, FFN: 6, PREFIX: 6, INSTRUCTION: 4}
-    assert sum(wins.values()) == 32
-    assert sum(len(ahead("SM-T7", v, "SciNCL", columns)) for v in VARIANTS) == 5
-    assert sum(len(ahead("SM-T7", v, "SPECTER 2.0", columns)) for v in VARIANTS) == 14
-    assert sum(sum(beaten("SM-T7", v, columns)) for v in VARIANTS) == 5
-    assert [v for v in VARIANTS if all(beaten("SM-T7", v, cells("SM-T7", "Recommendation")))] == [VANILLA, MHA]
+    assert {row: p.number for (row, _), p in lookup("SM-C1").items()} == {v: n for v, n in won.items() if n == 4}
 
 
 def test_c4_all_variants_but_one_beat_all_baselines_on_cross_domain_search_and_on_average():
@@ -346,85 +312,8 @@ def test_c4_all_variants_but_one_beat_all_baselines_on_cross_domain_search_and_o
     assert not any(beaten("SM-T8", v, ["SciRepEval-Search/nDCG@10"])[0] for v in VARIANTS)  # in-domain
 
 
-def test_c5_mha_experts_improve_every_average_but_not_most_cells_of_reranking_and_search():
-    nine = values("SM-T9")
-    better = {v: sum(nine[task, v.removeprefix("SciMult-")] > 0 for task in TASKS) for v in VARIANTS[1:]}
-    assert better == {MHA: 5, FFN: 2, PREFIX: 2, INSTRUCTION: 3}
-    up = {task: len(ahead(exhibit, MHA, VANILLA, cells(exhibit))) for task, exhibit in TASKS.items()}
-    assert list(up.values()) == [9, 4, 9, 3, 1]
-    assert ahead("SM-T8", MHA, VANILLA, cells("SM-T8")) == ["TREC-COVID in BEIR/nDCG@10"]
-    assert ahead("SM-T7", MHA, VANILLA, cells("SM-T7")) == ["Cite/MAP", "Cite/nDCG", "Recommendation/nDCG@10"]
-    for exhibit, dropped in (("SM-T8", "TREC-COVID in BEIR"), ("SM-T7", "Cite")):  # without one data set the sign turns
-        found, left = values(exhibit), [c for c in cells(exhibit) if not c.startswith(f"{dropped}/")]
-        assert mean(found[MHA, c] for c in left) < mean(found[VANILLA, c] for c in left)
-
-
-def test_c6_every_number_of_table_3_falls_without_name_matching_and_the_best_on_cs_changes():
-    three, without = values("SM-T3"), values("SM-TA3")
-    falls = {key: three[key] - without[key] for key in three}
-    assert len(falls) == 182
-    assert min(falls.values()) == Decimal("7.56")
-    assert set(without) - set(three) == {("BM25", column) for column in [*cells("SM-TA3"), "Average"]}
-    for column in cells("SM-T3", "CS-Conference"):
-        assert max(VARIANTS, key=lambda v, c=column: three[v, c]) == MHA
-        assert max(VARIANTS, key=lambda v, c=column: without[v, c]) == INSTRUCTION
-    assert sorted(VARIANTS, key=lambda v: without[v, "CS-Conference/R@20"])[:2] == [VANILLA, MHA]
-    assert all(all(beaten("SM-TA3", v, ["Average"])) for v in VARIANTS)
-
-
-def test_coarse_classification_is_won_on_average_through_the_bi_encoder_alone():
-    four = values("SM-T4")
-    assert all(all(beaten("SM-T4", v, ["Average"])) for v in VARIANTS)
-    linear = {row: mean(four[row, f"{name}/Linear"] for name in SETS["SM-T4"]) for row in (*SYSTEMS, *VARIANTS)}
-    assert max(linear, key=linear.__getitem__) == "SPECTER 2.0"
-    assert not any(any(beaten("SM-T4", v, [f"{name}/Linear" for name in SETS["SM-T4"]])) for v in VARIANTS)
-    single = [row for row in SYSTEMS if row != "SPECTER 2.0"]  # which is the one multi-task model among them
-    above = [(v, name) for v in VARIANTS for name in SETS["SM-T4"]
-             if four[v, f"{name}/Linear"] > max(four[row, f"{name}/Linear"] for row in single)]  # fmt: skip
-    assert len(above) == 6
-    assert [v for v in VARIANTS if not beaten("SM-T4", v, ["MeSH Diseases/BiEnc"])[0]] == [FFN, INSTRUCTION]
-
-
-def test_retrieval_is_won_in_44_of_45_cells():
-    lost = [(v, c) for v in VARIANTS for c in cells("SM-T5") if not beaten("SM-T5", v, [c])[0]]
-    assert lost == [(VANILLA, "Patient-to-Patient/R@20")]
-
-
-def test_hard_negatives_help_four_tasks_of_five_though_section_4_7_has_all_and_warm_up_all_five():
-    negatives, warm = values("SM-TA4"), values("SM-TA5")
-    with_, without = "Vanilla (w/ Hard Negative)", "Vanilla (w/o Hard Negative)"
-    assert [t for t in TASKS if negatives[t, with_] < negatives[t, without]] == ["Classification (Coarse)"]
-    printed = lookup("SM-TA4")["Classification (Coarse)", without]
-    assert "section 4.7" in printed.note
-    assert Decimal(printed.value) > max(p for (_, c), p in values("SM-T4").items() if c == "Average")
-    gains = [warm[t, "MHAExpert (w/ Warm-up)"] - warm[t, "MHAExpert (w/o Warm-up)"] for t in TASKS]
-    assert [str(gain) for gain in gains] == ["2.23", "0.20", "2.87", "0.36", "4.71"]
-
-
-def test_no_instruction_is_best_for_its_own_kind_of_link():
-    found = values("SM-TA6")
-    instructions = list(dict.fromkeys(column for _, column in found))
-    best = {row: max(instructions, key=lambda i, r=row: found[r, i]) for row in rows("SM-TA6")}
-    kind = dict(zip(rows("SM-TA6"), instructions, strict=True))
-    assert all(kind[row].split()[0] == row.split()[0] for row in kind)
-    assert not [row for row in best if best[row] == kind[row]]
-    pairs = [(row, a, b) for row in rows("SM-TA6") for a in instructions[:2] for b in instructions[2:]]
-    assert [p for p in pairs if found[p[0], p[1]] > found[p[0], p[2]]] == [
-        ("Cite Prediction", "Co-read Instruction", "Cite Instruction")
-    ]
-    for task, spread in zip(rows("SM-TA7"), ("0.40", "0.04"), strict=True):
-        three = [value for (row, _), value in values("SM-TA7").items() if row == task]
-        assert str(max(three) - min(three)) == spread
-
-
-def test_names_alone_of_mha_experts_beat_names_and_definitions_of_specter_2():
-    found = values("SM-TA8")
-    for column in cells("SM-T3", *FINE[:2]):
-        own, theirs = (
-            {k: found[f"{m} ({k})", column] for k in ("Name Only", "Name+Definition")} for m in (MHA, "SPECTER 2.0")
-        )
-        assert theirs["Name Only"] < theirs["Name+Definition"] < own["Name Only"] < own["Name+Definition"]
-        assert own["Name+Definition"] - own["Name Only"] > 2 * (theirs["Name+Definition"] - theirs["Name Only"])
+def test_what_contradicts_section_4_7_has_a_note_that_says_so():
+    assert "section 4.7" in lookup("SM-TA4")["Classification (Coarse)", "Vanilla (w/o Hard Negative)"].note
 
 
 def test_numbers_quoted_in_claims_fit_the_tables_of_sizes():
