@@ -449,7 +449,7 @@ def test_a_first_place_is_clear_where_its_paired_difference_is_above_0(page, mon
     lines = page("beyond/leaderboard")
     _, real = answers(lines)
     assert (
-        "In 11 of 16 recorded rankings" in real and "significantly in 7 of 11: " in real and real.endswith("open proof")
+        "In 11 of 24 recorded rankings" in real and "significantly in 7 of 11: " in real and real.endswith("open proof")
     )
     assert ", sample, +2.0 points (95 % interval 1.0 to 3.0)" in real
     assert "The first system leads significantly in 7 of 11 rankings of real papers" in lines

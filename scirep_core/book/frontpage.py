@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.book.explain import Origin
-from scirep_core.page.blocks import ANSWER, PAPER, badge
 from scirep_core.results import ROOT, Result, anchor, read_results, recorded
 from scirep_core.results.published import Printed, everything
 
@@ -91,6 +90,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     Args:
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
+    from scirep_core.page.blocks import ANSWER, PAPER, badge  # they draw, by libraries that the commands do without
+
     body: list[str] = []
     counts: dict[str, Counter[int]] = {"paper": Counter(), "real": Counter()}
     last = ""
