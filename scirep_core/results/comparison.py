@@ -11,6 +11,7 @@ tasks    Pearson correlation of two tasks over systems, tasks ordered by average
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -96,9 +97,15 @@ def anova_tukey(groups: Mapping[str, Sequence[float]], alpha: float = 0.05) -> T
             raise ConfigError(f"group {name!r} holds {group[~np.isfinite(group)][0]}, not a finite number")
     if all(np.ptp(group) == 0 for group in values.values()):
         raise ConfigError("no group varies over its seeds: there is no spread to test differences against")
+    return _tested(tuple((name, tuple(group.tolist())) for name, group in values.items()), alpha)
+
+
+@functools.lru_cache(maxsize=256)  # the studentised range takes a second a table, and a page asks for one table many times
+def _tested(groups: tuple[tuple[str, tuple[float, ...]], ...], alpha: float) -> Tukey:
     from statsmodels.stats.multicomp import pairwise_tukeyhsd  # 1 s to import
     from statsmodels.stats.oneway import anova_oneway
 
+    values = {name: np.asarray(group) for name, group in groups}
     names, flat = list(values), np.concatenate(list(values.values()))
     anova = anova_oneway(list(values.values()), use_var="equal")
     labels = np.repeat(np.arange(len(names)), [len(group) for group in values.values()])  # in the given order
