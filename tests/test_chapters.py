@@ -200,7 +200,7 @@ def test_the_explorer_answers_mouse_and_keyboard_without_a_kernel(built_book):
         first, shown = order(0), metrics()
         page.get_by_label("Ranking A").select_option("minilm_abstract")
         assert order(0) != first
-        page.get_by_label("Percent", exact=True).fill("50")
+        page.get_by_label("Papers", exact=True).fill("20")
         page.keyboard.press("Tab")
         assert metrics() != shown
 
