@@ -100,8 +100,9 @@ def anova_tukey(groups: Mapping[str, Sequence[float]], alpha: float = 0.05) -> T
     return _tested(tuple((name, tuple(group.tolist())) for name, group in values.items()), alpha)
 
 
-@functools.lru_cache(maxsize=256)  # the studentised range takes a second a table, and a page asks for one table many times
+@functools.lru_cache(maxsize=256)
 def _tested(groups: tuple[tuple[str, tuple[float, ...]], ...], alpha: float) -> Tukey:
+    # kept: the studentised range takes a second a table, and a page asks for one table many times
     from statsmodels.stats.multicomp import pairwise_tukeyhsd  # 1 s to import
     from statsmodels.stats.oneway import anova_oneway
 
