@@ -5,7 +5,7 @@
     read(folder, config)   the payload of a task folder; raises DataError naming file and line
     files(queries)         (name, rows) of a task folder's files, beside its papers
 
-A new type of task is a class here, a row of `TASK_TYPES` and one of `READERS`, and an evaluator.
+A new type of task is a class here, a name in `TaskType` (rows.py) and one of `READERS`, and an evaluator.
 """
 
 from __future__ import annotations
