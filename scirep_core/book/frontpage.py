@@ -107,10 +107,11 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         says = first_sentence(html.unescape(re.sub(r"<[^>]+>", "", lines["paper"]["text"])))
         cells = ""
         for role, line in zip(counts, judged, strict=True):
-            verdict, claim = line["verdict"], line["claim"] or (says if role == "paper" else "")
+            verdict = line["verdict"]
             if verdict is not None:
                 counts[role][verdict] += 1
-            cells += f'<td class="text">{"" if verdict is None else badge(verdict)} {html.escape(claim)}</td>'
+            shown = "" if verdict is None else badge(verdict, line["claim"])
+            cells += f'<td class="text">{html.escape(says) if role == "paper" else ""} {shown}</td>'
         body.append(f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th>{cells}</tr>')
     if not body:
         return ""
