@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import yaml
 
 from scirep_core import book
+from scirep_core.book.reference import api
 from scirep_core.kit.errors import DataError, ScirepError
 
 VENDOR = book.ROOT / "book" / "_vendor"
@@ -51,6 +54,20 @@ def write(folder: Path, name: str, notebook: dict[str, Any]) -> Path:
 def contents(site: Path) -> dict[str, str]:
     files = (p for p in site.rglob("*") if p.is_file())
     return {p.relative_to(site).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_names() -> Iterator[None]:
+    """The library's pages describe what hand-written pages name, and no more: they take most of a build's time."""
+    text = "".join(path.read_text() for path in (book.ROOT / "book").rglob("*.md") if "_run" not in path.parts)
+    named = re.findall(r"\{py:obj}`(?:[^`<]*<)?scirep_core\.([\w.]+)>?`", text)
+
+    def kept(room: api.Room) -> tuple[str, ...]:
+        return tuple(name for name in room.modules if any(f"{one}.".startswith(f"{name}.") for one in named))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "ROOMS", {slug: room._replace(modules=kept(room)) for slug, room in api.ROOMS.items()})
+        yield
 
 
 @pytest.fixture(scope="module")
