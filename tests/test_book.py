@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 import chromium
 import pytest
 import yaml
+from small_book import few_names
 
 from scirep_core import book
-from scirep_core.book.reference import api
 from scirep_core.kit.errors import DataError, ScirepError
 
 VENDOR = book.ROOT / "book" / "_vendor"
@@ -57,16 +56,8 @@ def contents(site: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_names() -> Iterator[None]:
-    """The library's pages describe what hand-written pages name, and no more: they take most of a build's time."""
-    text = "".join(path.read_text() for path in (book.ROOT / "book").rglob("*.md") if "_run" not in path.parts)
-    named = re.findall(r"\{py:obj}`(?:[^`<]*<)?scirep_core\.([\w.]+)>?`", text)
-
-    def kept(room: api.Room) -> tuple[str, ...]:
-        return tuple(name for name in room.modules if any(f"{one}.".startswith(f"{name}.") for one in named))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "ROOMS", {slug: room._replace(modules=kept(room)) for slug, room in api.ROOMS.items()})
+def quick() -> Iterator[None]:
+    with few_names():
         yield
 
 

@@ -19,6 +19,7 @@ import chromium
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from small_book import few_names
 
 from scirep_core import book
 from scirep_core.results import read_results, stored
@@ -90,7 +91,8 @@ def demonstration(folder: Path) -> Path:
     path = folder / "executed" / "csfcube" / "demonstration.ipynb"
     path.parent.mkdir(parents=True)
     nbformat.write(notebook, path)
-    return book.build(folder / "executed", folder / "html", progress=lambda line: None).parent
+    with few_names():
+        return book.build(folder / "executed", folder / "html", progress=lambda line: None).parent
 
 
 @pytest.fixture(scope="module", params=["book", "demonstration"])
