@@ -1,7 +1,7 @@
 """SIGKILL at any moment: the next run succeeds, and its output is that of a run nobody disturbed.
 
-Thirty seeded moments spread over a whole run, each on a folder that already holds an older version of the chapter. Odd
-trials kill the runner alone, even ones its whole process group (kernels have a session of their own and must follow).
+Seeded moments, six or thirty (`make faults`), spread over a whole run, each on a folder that already holds an older version
+of the chapter. Odd trials kill the runner alone, even ones its whole process group (kernels have a session of their own and must follow).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from toy_notebooks import PARAMETERS, ROWS, write
 
 from scirep_core.book.runner import Places, run_all
 
-TRIALS = 30
 FIGURE = "Path(os.environ['SCIREP_CHAPTER_DIR'], 'figure.svg').write_text('x' * 200_000)\nprint('seed', seed)"
 DRIVER = """
 import sys
@@ -73,9 +72,9 @@ def alive(runs: Path) -> list[int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("trials", [6, pytest.param(30, marks=pytest.mark.faults)])
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and process groups")
-def test_thirty_kills(root: Path) -> None:
+def test_kills_at_moments_spread_over_a_run(root: Path, trials: int) -> None:
     def trial(number: int, moment: float) -> tuple[int, str]:
         runs = root / f"runs-{number}"
         shutil.copytree(root / "older", runs)
@@ -116,11 +115,11 @@ def test_thirty_kills(root: Path) -> None:
 
     chance, states = random.Random(20), list[str]()
     with ThreadPoolExecutor(2) as pool:
-        for first in range(0, 3 * TRIALS, TRIALS):
-            moments = [whole * 1.1 * (n + chance.random()) / TRIALS for n in range(TRIALS)]
-            numbers = range(first, first + TRIALS)
-            states += [state for _, state in pool.map(trial, numbers, chance.sample(moments, TRIALS))]
-            if states.count("ran") >= TRIALS // 2:
+        for first in range(0, 3 * trials, trials):
+            moments = [whole * 1.1 * (n + chance.random()) / trials for n in range(trials)]
+            numbers = range(first, first + trials)
+            states += [state for _, state in pool.map(trial, numbers, chance.sample(moments, trials))]
+            if states.count("ran") >= trials // 2:
                 break
             whole /= 2  # the machine was busier while its work was timed: earlier kills fall into it
-    assert states.count("ran") >= TRIALS // 2, states  # the kills did fall into the work
+    assert states.count("ran") >= trials // 2, states  # the kills did fall into the work
