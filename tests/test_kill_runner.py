@@ -1,7 +1,8 @@
 """SIGKILL at any moment: the next run succeeds, and its output is that of a run nobody disturbed.
 
 Seeded moments, six or thirty (`make faults`), spread over a whole run, each on a folder that already holds an older version
-of the chapter. Odd trials kill the runner alone, even ones its whole process group (kernels have a session of their own and must follow).
+of the chapter. Odd trials kill the runner alone, even ones its whole process group (kernels have a session of their own and
+must follow).
 """
 
 from __future__ import annotations
