@@ -135,7 +135,7 @@ SYSTEMS: dict[str, Variant] = {
     "minilm_64": Variant("MiniLM", "MiniLM, 64 tokens", False, lambda s: _encoder(s, "minilm", max_length=64)),
     "minilm_32": Variant("MiniLM", "MiniLM, 32 tokens", False, lambda s: _encoder(s, "minilm", max_length=32)),
     "minilm_cls": Variant("MiniLM", "MiniLM, first token", False, lambda s: _encoder(s, "minilm@cls")),
-    MEAN: Variant("both", "mean of lsa_384 and MiniLM", True, lambda s: _both(s, lambda a, b: (a + b) / 2)),
+    MEAN: Variant("both", "mean of 384 latent dimensions and MiniLM", True, lambda s: _both(s, lambda a, b: (a + b) / 2)),
     JOINED: Variant("both", "concatenation of the two", True, lambda s: _both(s, lambda a, b: np.concatenate([a, b]))),
 }  # fmt: skip
 

@@ -46,7 +46,7 @@ RUN_IT = (
 )
 OWN = "our own"  # metadata.scirep.section of a chapter that belongs to no paper
 CODES = (
-    "In brackets: where in the paper, and the codes of the tables (T), figures (F) and claims (C) of it that the chapter takes "
+    "In brackets: the section of the paper, and our ids of its tables (T), figures (F) and claims (C) that the chapter takes "
     "up; {doc}`the coverage page </coverage>` says of each what became of it."
 )
 WIDGETS = "application/vnd.jupyter.widget-state+json"

@@ -116,9 +116,11 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     if not body:
         return ""
     found = {of: ", ".join(f"{count[way]} {words}" for way, words in _COUNTED.items()) for of, count in counts.items()}
-    head = ("question", "by the paper’s own numbers", "on real papers")
+    head = ("chapter", "claim, judged by the paper’s own numbers", "on real papers")
     return (
-        f"<p>The first claim of each chapter, and what became of it: {found['paper']} by the papers’ own numbers; {found['real']} "
+        "<p>The first claim of each chapter with two verdicts: does it follow from the numbers that the papers print, and does "
+        "it hold on real papers? An empty cell was not tested. "
+        f"Of these claims {found['paper']} by the papers’ own numbers; {found['real']} "
         f'on real papers.</p><div class="scirep-report">{_table("Claims and verdicts", head, "".join(body), texts=True)}</div>'
     )
 

@@ -95,7 +95,7 @@ def table(
         shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
                              [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
         opened, invented = (opened, shown) if folded else (shown, invented)
-    _show(chapter, opened, invented, summary, INVENTED)
+    _show(chapter, opened, invented, summary, f"The table of {INVENTED}")
 
 
 def _show(chapter: Page, opened: str, invented: str, summary: str, head: str) -> None:

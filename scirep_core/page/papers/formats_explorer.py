@@ -319,7 +319,7 @@ def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:
         parts.append(
             report.table(
                 ["Of a paper's ten nearest", *(f"{f}, {NAMES[f][0].lower()}" for f in formats), CHANCE], body,
-                f"{model.key}, live: means over {n} papers of the embedded literature, those trained on among them; {model.about}",
+                f"{model.key}, this build: means over {n} invented papers, some of them trained on; {model.about}",
                 [["", *["live"] * (len(formats) + 1)]] * len(body),
             )
         )  # fmt: skip
@@ -362,9 +362,9 @@ def judged(chapter: Chapter, model: Model, at: Mapping[tuple[str, str, str], Res
     counts = [f"{verdicts.count(how)} {how}" for how in ("ahead", "behind", "not settled")]
     return [
         report.table(
-            ["What a format was trained for", "format", "less the mean of the other formats", ""], body,
+            ["What a format was trained for", "format", "minus the mean of the other formats", "verdict"], body,
             f"{model.key}, live: paired over the same papers, 95 % bootstrap intervals over papers; one training",
             [["", "live", "live", ""]] * len(body),
         ),
-        f"<p>Of {len(body)} things that a format was trained for, under that format against the others: {', '.join(counts)}.</p>",
+        f"<p>Of {len(body)} properties that a format is trained for, under that format against others: {', '.join(counts)}.</p>",
     ]  # fmt: skip
