@@ -71,7 +71,13 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(
         folder,
         "csfcube/second",
-        chapter("Second", 2, shown, text("Text with {cite:t}`csfcube2021`: a quagga grazes `<b>here</b>` & there.")),
+        chapter(
+            "Second",
+            2,
+            text("**The question.** Where do zebras graze?"),
+            shown,
+            text("Text with {cite:t}`csfcube2021`: a quagga grazes `<b>here</b>` & there."),
+        ),
     )
     link = '<p>Take <a href="first.data/figures/f.csv" download>the data</a>.</p>'
     write(folder, "csfcube/first", chapter("First", 1, cell("n = 1", "parameters"), cell("go()", outputs=[html(link)])))
@@ -102,7 +108,8 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     pages = [entry["file"] for entry in toc["parts"][1]["chapters"]]
     assert pages == ["csfcube/index", "csfcube/first", "csfcube/second"]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
-    assert "{doc}`First </csfcube/first>` (section 3; " in landing and "% scirep" not in landing
+    assert "{doc}`First </csfcube/first>`<br><small>section 3; " in landing and "% scirep" not in landing
+    assert "{doc}`Second </csfcube/second>`: Where do zebras graze?<br>" in landing
     assert 'title="Table 1: ' in landing and landing.count(book.CODES) == 1, "codes are explained"
     assert not (tmp_path / "source" / "_run").exists()
 

@@ -45,8 +45,10 @@ RUN_IT = (
     "another value of a parameter below; or open it in JupyterLab and run all cells."
 )
 OWN = "our own"  # metadata.scirep.section of a chapter that belongs to no paper
+QUESTION = re.compile(r"^\*\*The question\.\*\* (.+)$", re.MULTILINE)
+"""What a chapter asks, in its opening paragraph."""
 CODES = (
-    "In brackets: the section of the paper, and our ids of its tables (T), figures (F) and claims (C) that the chapter takes "
+    "In small print: the section of the paper, and our ids of its tables (T), figures (F) and claims (C) that the chapter takes "
     "up; {doc}`the coverage page </coverage>` says of each what became of it."
 )
 WIDGETS = "application/vnd.jupyter.widget-state+json"
@@ -175,7 +177,7 @@ def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
 
 
 def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhibit], executed: Path) -> str:
-    """Replace the comment lines `% scirep: counts | report | parts | chapters PART | anatomy` of a hand-written page.
+    """Replace the comment lines `% scirep: counts | report | chapters PART | anatomy` of a hand-written page.
 
     A link to a chapter that is not in this build becomes its text. Raises DataError for any other such line.
     """
@@ -189,19 +191,14 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
                 for e in chapter.exhibits
             )
             where = "; ".join(x for x in (_place(chapter.section), links) if x)
-            lines.append(f"- {{doc}}`{chapter.title} </{chapter.page}>`" + (f" ({where})" if where else ""))
+            asks = QUESTION.search("\n\n".join("".join(cell["source"]) for cell in chapter.notebook["cells"]))
+            lines.append(f"- {{doc}}`{chapter.title} </{chapter.page}>`{f': {asks[1]}' if asks else ''}"
+                         + (f"<br><small>{where}</small>" if where else ""))  # fmt: skip
         legend = f"\n\n{CODES}" if any(c.exhibits for c in found if c.part == part) else ""
         return "\n".join(lines) + legend
 
-    def parts() -> str:
-        lines = ["## In this build", ""]
-        for part in dict.fromkeys(c.part for c in found):
-            links = (f"{{doc}}`{c.title} </{c.page}>`" for c in found if c.part == part)
-            lines.append(f"- **{PARTS[part]}**: " + ", ".join(links))
-        return "\n".join(lines) if found else ""
-
     made: dict[str, Callable[[str], str]] = {
-        "counts": lambda _: coverage.summary(rows), "parts": lambda _: parts(), "chapters": chapter_list,
+        "counts": lambda _: coverage.summary(rows), "chapters": chapter_list,
         "anatomy": lambda _: anatomy(executed),
         "report": lambda _: report_card(executed, ((PARTS[c.part], c.page, c.title) for c in found if c.part != "beyond")),
     }  # fmt: skip

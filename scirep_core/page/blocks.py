@@ -88,10 +88,14 @@ def table(
         if not body:
             continue
         names, of = (list(dict.fromkeys(keys)) for keys in zip(*there, strict=True))
-        heads, groups = [words[c] if len(of) == 1 else f"{words[c]}<br><small>{kind}</small>" for c, kind in there], []
+        run = {kind: ("recorded" if kind.endswith(RECORDED) else "this build") if folded else kind for kind in of}
+        heads, groups = (
+            [words[c] if len(of) == 1 else f"{words[c]}<br><small>{run[kind]}</small>" for c, kind in there],
+            [],
+        )
         if 1 < len(of) == len(there) / len(names):
-            heads, groups = [kind for _, kind in there], [words[c] for c in names]
-        text = f"{caption} ({of[0]})" if len(of) == 1 else caption
+            heads, groups = [run[kind] for _, kind in there], [words[c] for c in names]
+        text = f"{caption} ({of[0]})" if len(of) == 1 else f"{caption} ({INVENTED})" if folded else caption
         shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
                              [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
         opened, invented = (opened, shown) if folded else (shown, invented)
@@ -160,7 +164,7 @@ def forest(
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
-        of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts else ""
+        of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts > [1] else ""
         told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
         caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of}{dashed} {note}".strip()
         drawn = chapter.drawn(
@@ -221,10 +225,12 @@ def _forest(
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.6, len(lines) - 0.4)
-    figure.supxlabel(axis, fontsize="medium")
+    below = figure.supxlabel(axis, fontsize="medium")
     panels[0][0].set_yticks(range(len(lines)), [_plain(labels.get(line, line)) for line in reversed(lines)])
     if len(kinds) > 1:
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=len(kinds))
+    figure.draw_without_rendering()  # lays the panels out, which long names push to the right
+    below.set_x((panels[0][0].get_position().x0 + panels[0][-1].get_position().x1) / 2)
     return figure, pd.DataFrame(rows)
 
 
