@@ -427,7 +427,7 @@ def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(page, monkeypatch)
     assert "104 printed numbers" in paper and "65 are slips, 15 are omissions of" in paper and "23 are right" in paper
     assert "printed 23.18 , is 23.18" in real and real.endswith("holds proof") and "does not" not in real[-20:]
     assert any(line.endswith("cs-digit-lost, cs-bm25-tfidf, cs-specter-poor, cs-r-precision.") for line in lines)
-    assert not any(line.startswith(("A digit in the wrong place", "An R-Precision that is none")) for line in lines)
+    assert not any(line.startswith(("A digit in the wrong place", "R-Precision by another")) for line in lines)
 
 
 def test_a_first_place_is_clear_where_its_paired_difference_is_above_0(page, monkeypatch) -> None:
@@ -456,7 +456,7 @@ def test_a_first_place_is_clear_where_its_paired_difference_is_above_0(page, mon
     assert (
         "In 11 of 24 recorded rankings" in real and "significantly in 7 of 11: " in real and real.endswith("open proof")
     )
-    assert ", sample, +2.0 points (95 % interval 1.0 to 3.0)" in real
+    assert ", sample, +2.0 " in real and "95 % interval" not in real
     assert "The first system leads significantly in 7 of 11 rankings of real papers" in lines
     assert any("is first of our 9 systems, and the intervals of 8 others overlap its own" in line for line in lines)
 
@@ -676,7 +676,7 @@ def test_what_scimult_trains_on_is_said_as_the_print_and_the_recorded_rows_have_
     monkeypatch.setattr(results, "recorded", lambda *names: [replace(row, value=77.0) for row in before(*names)])
     lines = page("scimult/tasks", **PAGES["scimult/tasks"])
     paper, real = answers(lines)
-    assert "Table 2 lists them all. holds proof" in paper and "77 % have its name in title" in real
+    assert "lists them all. Table 2 is complete: holds proof" in paper and "77 % have its name in title" in real
     assert "Between 77 % and 77 % of real papers’ labels are named in the paper" in lines
     assert any(
         "they agree but for SciRepEval-Search, candidates per query, 10.00 and 9.80 there" in line for line in lines
@@ -706,7 +706,7 @@ def test_searches_are_said_as_the_print_and_the_recorded_rows_have_them(page, mo
     assert "By Table 8 this holds for Vanilla. does not hold" in paper  # SciNCL leads the others on NFCorpus
     assert "ahead of it on 100 real searches, +5.0" in real and real.endswith("does not hold proof")
     assert (
-        "SciMult’s variants that lead every baseline in print: 1 on all cross-domain sets, 1 on the in-domain one"
+        "In print, 1 of 5 SciMult variants lead every baseline on all cross-domain sets, 1 on the in-domain one"
         in lines
     )
     assert (

@@ -165,12 +165,12 @@ function render({ model, el }) {
       h("div", { class: "lbx-last" }, h("fieldset", { class: "lbx-kinds" }, h("legend", {}, "Kind"), Object.values(kinds).map((kind) => kind.node)),
         button("Clear all filters", () => choose({ ...START }), { class: "lbx-clear" }))),
     state, scroll, turns,
-    h("div", { class: "lbx-take" }, h("span", {}, "Take what is shown: "),
+    h("div", { class: "lbx-take" }, h("span", {}, "Download these rows: "),
       button("CSV", () => save("leaderboard.csv", toCsv(taken()), "text/csv"), { class: "lbx-csv" }),
       button("JSON", () => save("leaderboard.json", toJson(taken()), "application/json"), { class: "lbx-json" }),
       button("mteb result files", saveMteb, { class: "lbx-mteb" }),
       button("Copy the link", share, { class: "lbx-share" }), link, told),
-    h("p", { class: "lbx-help" }, "Ranks and orders by value stay within one task, metric, split, protocol, source and data: a line names them. " +
+    h("p", { class: "lbx-help" }, "Ranks and sorting by value stay within one task, metric, split, protocol, source and collection, named in the blue line. " +
       "Keys: / search, [ and ] previous and next page. The address bar keeps this view."));
 
   // ---- choices ---------------------------------------------------------------------------------------------------

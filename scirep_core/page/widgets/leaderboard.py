@@ -115,5 +115,5 @@ def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 
 def fallback(view: View, tables: Sequence[str]) -> str:
     """Return HTML tables of a few rankings as the twin without script; the widget folds it away when it starts."""
-    summary = f"{view['rows']:,} rows need a script to be searched; {len(tables)} rankings as plain tables"
+    summary = f"{len(tables)} rankings as plain tables (searching all {view['rows']:,} rows needs JavaScript)"
     return folded("lbx", view["key"], summary, tables)
