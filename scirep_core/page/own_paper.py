@@ -125,15 +125,21 @@ def look(model: View, papers: int, seed: int) -> Shown:
         texts.append((paper.title, paper.abstract))
     begin = (*(Example(paper.paper_id, paper.title, paper.abstract) for paper in examples), OURS)
     vectors = vectors_of(encoder, texts)
-    return Shown(
-        model,
-        encoder,
-        tuple(known),
-        tuple(texts),
-        begin,
-        vectors,
-        embedded_root(made["papers"], made["data_seed"]).name,
-    )
+    about = embedded_root(made["papers"], made["data_seed"]).name
+    shown = Shown(model, encoder, tuple(known), tuple(texts), begin, vectors, about)
+    same = in_all_lists(shown)
+    order = sorted(range(EXAMPLES), key=same.__getitem__)  # where the formats differ most, first
+    return shown._replace(examples=(*(begin[i] for i in order), OURS))
+
+
+def in_all_lists(shown: Shown) -> list[int]:
+    """Return of each example how many of its nearest papers are among the nearest under every format."""
+    own = vectors_of(shown.encoder, [(one.title, one.abstract) for one in shown.examples])
+    lists = [
+        nearest_places(own[form], whole_vectors(table).astype(float), NEAR).tolist()
+        for form, table in shown.vectors.items()
+    ]
+    return [len(set.intersection(*map(set, of))) for of in zip(*lists, strict=True)]
 
 
 def vectors_of(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> Vectors:
