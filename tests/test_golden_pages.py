@@ -209,7 +209,8 @@ def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> No
 def answers(lines: list[str]) -> tuple[str, str]:
     """Return the first two lines of the answer box: what the paper says, and what real papers say."""
     (pair,) = [both for both in itertools.pairwise(lines)
-               if both[0].startswith(("The paper says", "What it is")) and both[1].startswith("Real papers say")]  # fmt: skip
+               if both[0].startswith(("The paper says", "What it is", "What we checked"))
+               and both[1].startswith(("Real papers say", "On released data"))]  # fmt: skip
     return pair
 
 
