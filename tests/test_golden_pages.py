@@ -311,6 +311,8 @@ def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, m
             and row.encoder.startswith("minilm_sentences - minilm")
         ):
             return replace(row, value=4.0, low=3.0, high=5.0)
+        if row.metric == "Holm p of the difference of ndcg%20" and row.encoder.startswith("minilm_sentences - minilm"):
+            return replace(row, value=0.01)
         method = row.task == "csfcube/method" and row.metric == "ndcg%20" and row.encoder == "fabs_bm25"
         return replace(row, value=99.0, low=98.0, high=100.0) if method else row
 
@@ -482,15 +484,15 @@ def test_several_vectors_are_said_as_the_print_and_the_trainings_on_real_papers_
     trained(monkeypatch, "main", small.made("main", small.scattered(centres), range(seeds), variants=tuple(centres)))
     lines = page(name, **PAGES[name])
     paper, real = answers(lines)
-    assert "outside the range: Fusion (0.0 )" in paper and paper.endswith("by that much: does not hold proof")
+    assert "outside that range Fusion (0.0 )" in paper and paper.endswith("by that much: does not hold proof")
     (title,) = [
         line for line in lines if line.startswith("In print, MTL CTRL, Adapters and PALs are significantly ahead")
     ]
-    assert "MTL CTRL +3." in real or "MTL CTRL +2." in real
+    assert "control codes (MTL CTRL) +3." in real or "control codes (MTL CTRL) +2." in real
     assert ("One training each, so no test" in real) == (seeds == 1) and ("95 % interval" in real) == (seeds == 3)
-    assert title.endswith("on public papers 1 of 2 are" if seeds == 3 else "2 score higher")
+    assert title.endswith("on public papers 1 of 2 are" if seeds == 3 else "1 of 2 tried is ahead")
     assert real.endswith("several above one: open proof")
-    assert any("Each way" in line for line in lines) and not any("Not answered yet" in line for line in lines)
+    assert not any("Not answered yet" in line for line in lines)
 
 
 @pytest.mark.parametrize("exclude_self", [False, True])
@@ -549,7 +551,7 @@ def test_other_sizes_and_totals_would_be_said_otherwise(page, monkeypatch) -> No
     )  # fmt: skip
     lines = page("scirepeval/tasks", **PAGES["scirepeval/tasks"])
     _, real = answers(lines)
-    assert "30 of 30 sizes agree" in real and "Farthest off" not in real and real.endswith("holds proof")
+    assert "Of 30 sizes in Table 1, 30 agree" in real and "Farthest off" not in real and real.endswith("holds proof")
     assert any("so this does not fit. Together" in line for line in lines)
     assert not any("S2AND is printed" in line or "SciMult prints" in line for line in lines)
 
@@ -854,7 +856,7 @@ def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(page, m
     assert "wrong in 9 of 11 rows" in paper and paper.endswith("does not hold proof")
     assert "no group of tasks, behind on in-train classification and in-train proximity; no" in real
     assert "not significantly nearer to the citing paper" in real and real.endswith("does not hold proof")
-    assert any(line.startswith("Of Table 11, 2 of 11 in-train averages follow") for line in lines)
+    assert any("2 of 11 in-train averages follow" in line for line in lines)
 
     once = [row for row in rows if row.encoder.endswith("seed 0")]
     monkeypatch.setattr("scirep_core.page.study.recorded", lambda of, source="": [*once, *over_seeds(once)] * (
@@ -886,7 +888,7 @@ def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkey
         "significantly ahead of BM25 on none of the 7" in real
         and "with no significant difference on CACM links." in real
     )
-    assert any(line.startswith("Titles alone: 0 of 8 scores") for line in lines)
+    assert any(line.startswith("With titles alone 0 of 8 scores") for line in lines)
     assert any("In print, training on citations is worth -1.0 to" in line for line in lines)
     assert any("Trainings of this book do otherwise (5 percent" in line for line in lines)
     assert not any("Search gets better" in line for line in lines)
@@ -979,7 +981,7 @@ def test_codes_are_said_as_the_print_and_the_trainings_on_real_papers_have_them(
     trained(monkeypatch, "cross", small.coded(["MTL CTRL"], score, seeds, OPEN_TABLE_3))
     lines = page(name, **PAGES[name])
     paper, real = answers(lines)
-    assert "highest in 7 of 8 rows; on Citation count 60.0 under the code of classification" in paper
+    assert "in 7 of 8 rows; on Citation count the code of classification has 60.0" in paper
     assert paper.endswith("does not hold proof") and "on 5 of 8 tasks" in real
     assert ("One training, so no test" in real) == (seeds == 1) and ("95 % interval" in real) == (seeds == 3)
     assert real.endswith("own code ahead: open proof") and not any("Not answered yet" in line for line in lines)
