@@ -893,11 +893,12 @@ def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(page, monkey
     assert any("Trainings of this book do otherwise (5 percent" in line for line in lines)
     assert not any("Search gets better" in line for line in lines)
     assert any(
-        line.startswith("7 of 9 printed averages of baselines") and "SPECTER (V2-T2: 66.0" in line for line in lines
+        line.startswith("7 of 9 printed averages of baselines") and "SPECTER (Table 2 of the publication: 66.0" in line
+        for line in lines
     )
     changed(monkeypatch, lambda row: None)
     lines = page(name, **PAGES[name])
-    assert not any(line.startswith(("Real papers say", "Titles alone", "On real papers")) for line in lines)
+    assert not any(line.startswith(("Real papers say", "With titles alone", "On real papers")) for line in lines)
 
 
 def test_labels_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
