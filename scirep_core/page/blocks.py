@@ -301,7 +301,7 @@ class Mean(NamedTuple):
 
 def means(
     chapter: Page, exhibit: str, total: str, parts: Sequence[str] = (), across: str = "row",
-    named: Callable[[str], str] = "mean of the parts, {}".format,
+    named: Callable[[str], str] = "mean of the parts, {}".format, quiet: bool = False,
 ) -> list[Mean]:  # fmt: skip
     """Say which printed averages are the means of their printed parts, with those that are not in a folded table; return all.
 
@@ -310,6 +310,7 @@ def means(
         total: the row (`across` = "row") or column ("column") that holds the averages.
         parts: what is averaged; every other row or column where none is given.
         named: from a column or row to what its mean is called among the chapter's rows.
+        quiet: say nothing where all follow.
     """
     printed = {
         (p.row, p.column) if across == "row" else (p.column, p.row): p for p in lookup(exhibit).values() if p.value
@@ -323,6 +324,8 @@ def means(
         slack = 0.5 * (10.0 ** -printed[total, of].decimals + 10.0 ** -min(p.decimals for p in numbers))
         found.append(Mean(of, printed[total, of], made, slack))
     off = [one for one in found if not one.follows]
+    if quiet and not off:
+        return found
     chapter.say(
         "{{ (found|length - off|length)|of(found|length)|capitalize }} printed averages follow from their parts within rounding"
         "{% if off %}; not {{ off|map(attribute='of')|listed }}{% endif %}.",
