@@ -14,7 +14,9 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")  # a busy machine is no failure
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
-if "PYTEST_XDIST_WORKER" in os.environ:  # processes share the cores: threads of each would wait for one another, spinning
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # processes share the cores: threads of each would wait for one another, spinning
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
