@@ -128,7 +128,7 @@ def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
     figure, axes = report.subplots(figsize=(3, 2))
     axes.plot([1, 2], ["a", "b"], **report.MARKS["live"])
     frame = pd.DataFrame({"system": ["a", "<b>"], "value": [1.5, 2.0]})
-    chapter.figure("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"')
+    chapter.show(chapter.drawn("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"'))
     html = shown[-1]
     assert 'role="img"' in html
     assert "Two systems &amp; &quot;quotes&quot;" in html

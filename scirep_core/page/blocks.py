@@ -89,10 +89,8 @@ def table(
             continue
         names, of = (list(dict.fromkeys(keys)) for keys in zip(*there, strict=True))
         run = {kind: ("recorded" if kind.endswith(RECORDED) else "this build") if folded else kind for kind in of}
-        heads, groups = (
-            [words[c] if len(of) == 1 else f"{words[c]}<br><small>{run[kind]}</small>" for c, kind in there],
-            [],
-        )
+        heads = [words[c] if len(of) == 1 else f"{words[c]}<br><small>{run[kind]}</small>" for c, kind in there]
+        groups: list[str] = []
         if 1 < len(of) == len(there) / len(names):
             heads, groups = [run[kind] for _, kind in there], [words[c] for c in names]
         text = f"{caption} ({of[0]})" if len(of) == 1 else f"{caption} ({INVENTED})" if folded else caption

@@ -2,7 +2,7 @@
 
     chapter = start("csfcube/baselines", data=data, encoders=encoders, seed=seed)
     rows = chapter.record(evaluate(...))
-    chapter.figure("ndcg", figure, data=frame, caption="...", alt="...", rows=rows)
+    chapter.show(chapter.drawn("ndcg", figure, frame, "caption", "alternative text", "the conclusion"))
     chapter.finish()
 
 `start` checks the parameters again inside the kernel, so plain papermill and JupyterLab are as safe as the runner.
@@ -149,10 +149,6 @@ class Chapter:
     def note(self, text: str) -> None:
         """Display a call-out: what does not reproduce, a misprint, a warning."""
         self.show(f'<div class="scirep-note"><p>{text}</p></div>')
-
-    def figure(self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str) -> None:
-        """Display a figure with its data as CSV and table, how it was made, and the command to redo it."""
-        self.show(self.drawn(name, figure, data, caption, alt))
 
     def drawn(
         self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str, title: str = ""

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from scirep_core.bench.suites import SPECS
 from scirep_core.data import TASKS, load_task
-from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import away
 from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
@@ -67,9 +67,10 @@ def gather(chapter: Chapter, wanted: Sequence[str]) -> Gathered:
     tasks: dict[str, Task] = {}
     absent: dict[str, str] = {}
     for name in [*wanted, *(samples(wanted) if data == "real" else ())]:
-        if (
-            why := away(name) if data == "real" and name in TASKS else ""
-        ):  # samples and the open literature are small: fetched
+        why = (
+            away(name) if data == "real" and name in TASKS else ""
+        )  # what is small is fetched: samples, the open literature
+        if why:
             absent[name] = why
             continue
         try:
@@ -272,8 +273,8 @@ def draw_ranges(axes: Any, rows: Sequence[Result], name: str, colour: str) -> li
 
 def title(name: str) -> str:
     """Return the printed name of a task; of a sample the task's it is like, marked."""
-    if spec := TASKS.get(name) or OPEN.get(name):
-        return spec.title
+    if name in SPECS:
+        return SPECS[name].title
     return f"{TASKS[SAMPLES[name].like].title} (sample)" if name in SAMPLES else name.removeprefix(SAMPLE)
 
 

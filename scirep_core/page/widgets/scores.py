@@ -19,8 +19,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from scirep_core.bench.pairs import by_place, main_rows, plain
-from scirep_core.data.inventory import TASKS
-from scirep_core.data.open.tasks import OPEN
+from scirep_core.bench.suites import SPECS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import PROTOCOLS
@@ -164,7 +163,7 @@ def _lines(run: Run, systems: Sequence[str]) -> list[View]:
 
 def _line(run: str, row: Result) -> View:
     like = SAMPLES[row.task].like if row.task in SAMPLES else row.task
-    spec = TASKS.get(like) or OPEN.get(like)
+    spec = SPECS.get(like)
     title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
     return {
         "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
