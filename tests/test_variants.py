@@ -209,7 +209,9 @@ def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base:
 
     def worse(*given: Any) -> Any:
         look = real(*given)
-        return look._replace(losses=dict.fromkeys(look.losses, abs(next(number) - 2.0)))  # the second look of training is the best
+        return look._replace(
+            losses=dict.fromkeys(look.losses, abs(next(number) - 2.0))
+        )  # the second look of training is the best
 
     monkeypatch.setattr(loop, "look_at", worse)
     train = {"batch": 16, "warmup": 1, "validation_rows": 20, "patience": patience}
