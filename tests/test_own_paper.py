@@ -385,12 +385,12 @@ def saved(tmp_path_factory) -> Saved:
 
 
 @pytest.fixture(scope="module")
-def page(saved, tmp_path_factory):
+def page(saved, chromium, tmp_path_factory):
     """A page from disk, every other request blocked, in which `model` is the packed one."""
     folder = tmp_path_factory.mktemp("page")
     blank = '<!doctype html><meta charset="utf-8"><title>own encoder</title>'
     (folder / "index.html").write_text(blank, encoding="utf-8")
-    with chromium_.browser() as started, chromium_.tab(started, f"{folder.as_uri()}/") as tab:
+    with chromium_.tab(chromium, f"{folder.as_uri()}/") as tab:
         tab.page.goto(f"{folder.as_uri()}/index.html")
         tab.page.evaluate(
             """async ([source, packed]) => {
