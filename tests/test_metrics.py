@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.results.metrics import METRICS, examples, parse, score
+from scirep_core.results.metrics import METRICS, parse, score
 
 ratings = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -77,11 +77,6 @@ def test_wrong_names_are_refused(name):
 def test_ratings_that_are_no_list_of_whole_numbers_are_refused(ranked):
     with pytest.raises(ConfigError, match="list of whole numbers"):
         score("map", ranked)
-
-
-@pytest.mark.parametrize("name", examples())
-def test_an_empty_ranking_scores_0(name):
-    assert score(name, []) == 0
 
 
 def test_any_cut_off_is_known():

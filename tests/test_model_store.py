@@ -48,9 +48,9 @@ def tokens():
     return of_words({word: i for i, word in enumerate(VOCAB)})
 
 
-def model(kind="plain", seed=0, pooling="cls", **options):
+def model(kind="plain", seed=0, pooling="cls", spare=0, **options):
     torch.manual_seed(seed)
-    trunk = Trunk(SHAPE)
+    trunk = Trunk(replace(SHAPE, vocab_size=SHAPE.vocab_size + spare))
     told = conditioning(kind, trunk, FORMATS, **{**OPTIONS.get(kind, {}), **options})
     for parameter in (*trunk.parameters(), *told.parameters()):  # as after training: nothing is where it began
         torch.nn.init.normal_(parameter, std=0.2)
@@ -67,14 +67,20 @@ def vectors(model, tokens, texts=TEXTS, length=24):
 # ----------------------------------------------------------------------------------------------------------- round trip
 
 
-@pytest.mark.parametrize("kind", made_here())
-def test_every_kind_comes_back_as_it_was(tmp_path, kind):
-    first = model(kind)
+OTHER = {"kind": "bottleneck", "pooling": "mean", "reduction": 4, "leave_out": [0]}
+
+
+@pytest.mark.parametrize(
+    "given", [*({"kind": kind} for kind in made_here()), OTHER], ids=[*made_here(), "options and pooling"]
+)
+def test_every_kind_comes_back_as_it_was(tmp_path, given):
+    first, kind = model(**given), given["kind"]
     save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seed": 3, "steps": 10})
     saved = load_model(tmp_path / "m")
     assert saved.described[:8] == (
-        kind, FORMATS, first.conditioning.options, "cls", RECIPE, 24, False, {"seed": 3, "steps": 10}
+        kind, FORMATS, first.conditioning.options, first.pooling, RECIPE, 24, False, {"seed": 3, "steps": 10}
     )  # fmt: skip
+    assert given.keys() - {"kind", "pooling"} <= first.conditioning.options.keys()
     assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
     assert not saved.model.training
     before, after = first.state_dict(), saved.model.state_dict()
@@ -82,6 +88,13 @@ def test_every_kind_comes_back_as_it_was(tmp_path, kind):
     assert all(torch.equal(before[name], after[name]) for name in before)
     save_model(saved.model, saved.tokens, tmp_path / "again", RECIPE, 24, {"seed": 3, "steps": 10})
     assert describe(tmp_path / "again") == describe(tmp_path / "m")  # to the byte
+
+
+def test_codes_take_spare_rows_where_the_model_has_more_words_than_its_tokenizer(tmp_path):
+    first = model("control_codes", spare=9)
+    save_model(first, tokens(), tmp_path / "m", RECIPE, 24)
+    saved = load_model(tmp_path / "m")
+    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
 
 
 @pytest.mark.parametrize("kind", ["plain", "control_codes"])
@@ -105,23 +118,6 @@ def test_plain_transformers_reads_the_folder(tmp_path, kind):
 def test_a_code_written_in_a_text_is_letters_as_it_was_in_training(tmp_path):
     save_model(model("control_codes"), tokens(), tmp_path / "m", RECIPE, 24)
     assert load_model(tmp_path / "m").tokens.ids(TEXTS, 24) == tokens().ids(TEXTS, 24)
-
-
-def test_options_and_pooling_are_kept(tmp_path):
-    first = model("bottleneck", pooling="mean", reduction=4, leave_out=[0])
-    save_model(first, tokens(), tmp_path / "m", Recipe(". "), 20)
-    saved = load_model(tmp_path / "m")
-    assert saved.described.options == {"reduction": 4, "leave_out": [0]}
-    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
-
-
-def test_codes_take_spare_rows_where_the_model_has_more_words_than_its_tokenizer(tmp_path):
-    torch.manual_seed(0)
-    trunk = Trunk(replace(SHAPE, vocab_size=len(VOCAB) + 9))
-    first = Conditioned(trunk, conditioning("control_codes", trunk)).eval()
-    save_model(first, tokens(), tmp_path / "m", RECIPE, 24)
-    saved = load_model(tmp_path / "m")
-    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
 
 
 @pytest.mark.parametrize("kind", ["bottleneck", "fusion"])

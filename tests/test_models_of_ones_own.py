@@ -94,12 +94,6 @@ def test_a_function_an_object_and_a_mapping_have_the_same_rows():
         assert {row.encoder for row in evaluate(task, lengths)} == {"lengths"}
 
 
-def test_a_pair_scores_as_the_mapping_does():
-    task, table = SMALL["proximity"], vectors()
-    pair = (list(table), np.stack(list(table.values())))
-    assert values(score([task], pair)) == values(score([task], table)) == values(evaluate(task, pair))
-
-
 def test_the_text_is_minilms_or_the_models_own():
     task, mine = SMALL["proximity"], Mine()
     evaluate(task, mine)

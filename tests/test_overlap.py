@@ -46,10 +46,6 @@ def unit(query: Text | None, *positives: Text, negative: Text | None = None) -> 
     return Unit(query, (*((p, True) for p in positives), *(((negative, False),) if negative else ())))
 
 
-def counted(found) -> dict[str, tuple[int, int]]:
-    return {name: value[:2] for name, value in found._asdict().items() if isinstance(value, Share)}
-
-
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [("Pre-training  of BERTs: A Survey", "pretraining of berts — a survey.", True),
@@ -68,45 +64,44 @@ def test_short_titles_say_nothing():
     assert one(unit(None, Text("d"))).papers == Share(1, 4, ("d",))  # by id it can still be told
 
 
-def test_a_paper_is_seen_by_id_or_by_title():
+def test_shares_are_of_papers_queries_and_pairs():
     found = one(unit(Text("z", "swarms of SMALL robots"), Text("b"), negative=Text("zz", "Nothing of the kind here")))
-    assert counted(found) == {
+    shares = {name: value[:2] for name, value in found._asdict().items() if isinstance(value, Share)}
+    assert shares == {
         "papers": (2, 4), "by_id": (1, 4), "by_title": (1, 4), "queries": (1, 2), "asked": (1, 2),
         "both_seen": (1, 4), "trained_on": (1, 4), "as_positive": (1, 2), "other_title": (0, 4),
     }  # fmt: skip
     assert found.rows == 1
-    assert found.trained_on.first == ("a b",)
 
 
-def test_an_id_under_another_title_is_of_another_collection():
-    found = one(unit(Text("a", "Something else entirely, on bread"), Text("b", "Parsing with two stacks")))
-    assert found.papers.first == ("b",)
-    assert found.other_title.first == ("a",)
-    assert found.trained_on.seen == 0
+SEEN: dict[str, tuple[list[Unit], dict[str, tuple[str, ...]]]] = {
+    "by id or by title": (
+        [unit(Text("z", "swarms of SMALL robots"), Text("b"))], {"by_title": ("a",), "by_id": ("b",), "trained_on": ("a b",)}),
+    "an id under another title is of another collection": (
+        [unit(Text("a", "Something else entirely, on bread"), Text("b", "Parsing with two stacks"))],
+        {"papers": ("b",), "other_title": ("a",), "trained_on": ()}),
+    "both seen is not yet trained on": (
+        [unit(Text("a"), Text("x")), unit(Text("y"), Text("b"), negative=Text("c"))],
+        {"both_seen": ("a b", "a c"), "trained_on": ()}),
+    "a negative pair is trained on, but not as a positive": (
+        [unit(Text("b"), Text("x"), negative=Text("a"))], {"trained_on": ("a b",), "as_positive": ()}),
+    "direction does not matter": ([unit(Text("b"), Text("a"))], {"as_positive": ("a b",)}),
+    "what is not relevant is no positive": ([unit(Text("a"), Text("c"))], {"trained_on": ("a c",), "as_positive": ()}),
+    "a positive pair stays one when it is a negative elsewhere": (
+        [unit(Text("a"), Text("b")), unit(Text("a"), Text("x"), negative=Text("b"))], {"as_positive": ("a b",)}),
+    "a bare query is told by its text": (
+        [unit(Text("", " STACK "), Text("b"))], {"queries": ("q",), "asked": ("q",), "as_positive": ("q b",)}),
+    "ids of queries belong to no one": ([unit(Text("q"), Text("b"))], {"queries": ()}),
+}  # fmt: skip
+"""What is seen, by which rows of training."""
 
 
-def test_both_seen_is_not_yet_trained_on():
-    found = one(unit(Text("a"), Text("x")), unit(Text("y"), Text("b"), negative=Text("c")))
-    assert counted(found)["both_seen"] == (2, 4)
-    assert counted(found)["trained_on"] == (0, 4)
-
-
-def test_a_negative_pair_is_trained_on_but_not_as_a_positive_and_direction_does_not_matter():
-    found = counted(one(unit(Text("b"), Text("x"), negative=Text("a"))))
-    assert (found["trained_on"], found["as_positive"]) == ((1, 4), (0, 2))
-    assert one(unit(Text("b"), Text("a"))).as_positive.first == ("a b",)
-    irrelevant = one(unit(Text("a"), Text("c")))
-    assert (irrelevant.trained_on.seen, irrelevant.as_positive.seen) == (1, 0)
-
-
-def test_a_positive_pair_stays_one_when_it_is_a_negative_elsewhere():
-    assert one(unit(Text("a"), Text("b")), unit(Text("a"), Text("x"), negative=Text("b"))).as_positive.seen == 1
-
-
-def test_a_bare_query_is_told_by_its_text():
-    found = one(unit(Text("", " STACK "), Text("b")))
-    assert (found.queries.first, found.asked.first, found.as_positive.first) == (("q",), ("q",), ("q b",))
-    assert one(unit(Text("q"), Text("b"))).queries.seen == 0  # ids of queries belong to no one
+@pytest.mark.parametrize("case", SEEN)
+def test_what_is_seen_is_named(case):
+    units, expected = SEEN[case]
+    found = one(*units)
+    assert {name: getattr(found, name).first for name in expected} == expected
+    assert all(getattr(found, name).seen == len(first) for name, first in expected.items())
 
 
 def test_papers_of_equal_title_are_all_seen():

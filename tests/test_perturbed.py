@@ -1,16 +1,34 @@
-"""Rows of altered texts: values by code and category, intervals that draw papers, counts of queries."""
+"""Rows of altered texts: values by code, overlaps and similarities by plain loops, paired differences, agreement of tools."""
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy import stats
+from test_altered import PAPERS as ALTERED
+from test_altered import task
 
+from scirep_core.data.perturbations.altered import Made, alter
+from scirep_core.data.perturbations.changes import Text
+from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.data.task import Collection, Task
 from scirep_core.encoders.latent import Latent
-from scirep_core.evaluators import perturbed
+from scirep_core.evaluators import neighbourhoods, perturbed
+from scirep_core.evaluators.changed import tools as tools_
+from scirep_core.evaluators.neighbourhoods import overlaps, similarities, standardised
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
 from scirep_core.kit.errors import ConfigError
+from scirep_core.page.papers import neighbours
+from scirep_core.page.papers.neighbours import Subject
+from scirep_core.page.parameters import check
+from scirep_core.page.rows import way
+from scirep_core.results import Result
+from scirep_core.results.differences import against_of
 
 PAPERS = 40
 TASK = Task(
@@ -151,3 +169,217 @@ def test_a_latent_encoder_is_named_by_its_corpus():
 def test_texts_that_share_no_terms_have_no_latent_dimensions(corpus, terms):
     with pytest.raises(ConfigError, match=f"lsa: {terms} terms stand in two of {len(corpus)} different texts"):
         Latent("lsa", corpus).encode(["graphs"], "PRX")
+
+
+def drawn(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = (m.astype(float) / np.linalg.norm(m.astype(float), axis=1, keepdims=True) for m in (a, b))
+    return (a @ b.T).astype(np.float32)
+
+
+@pytest.fixture(params=[1 << 25, 700])
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(neighbourhoods, "CELLS", request.param)
+
+
+def test_the_overlap_is_that_of_two_lists(blocks):
+    pool, own = drawn(50), np.array([0, 4, 9, 20, 33])
+    altered = pool[own] + drawn(5, seed=3)
+    everything = np.concatenate([pool, altered])
+    chosen = np.array([0, 2, 4])
+    for exclude in (False, True):
+        expected = []
+        for at in chosen:
+            lists = []
+            for query, place in ((altered[at], 50 + at), (pool[own[at]], own[at])):
+                order = np.argsort(-cosines(query[None], everything)[0], kind="stable")
+                lists.append([text for text in order if not (exclude and text == place)][:10])
+            expected.append(len(set(lists[0]) & set(lists[1])) / 10)
+        assert overlaps(altered, pool, own, chosen, (10, 3))[10][exclude].tolist() == expected
+
+
+def test_an_unchanged_text_overlaps_wholly_and_at_most_nine_in_ten_without_itself():
+    pool = drawn(80, 16)
+    everyone = np.arange(80)
+    assert (overlaps(pool, pool, everyone, everyone, [10])[10].with_self == 1).all()
+    assert (overlaps(pool, pool, everyone, everyone, [10])[10].without_self == 0.9).all()
+
+
+def test_similarities_of_all_pairs_are_those_of_the_full_matrix(blocks):
+    vectors = drawn(70) + 0.5
+    table = cosines(vectors, vectors).astype(float)
+    pairs = table[np.triu_indices(70, 1)]
+    found = similarities(vectors)
+    assert found[:4] == pytest.approx((pairs.mean(), pairs.std(), pairs.min(), pairs.max()), abs=1e-6)
+    assert found.above == pytest.approx((pairs > pairs.mean()).mean())
+    assert found.skewness == pytest.approx(stats.skew(pairs), abs=1e-5)
+    np.fill_diagonal(table, np.nan)
+    assert found.means == pytest.approx(np.nanmean(table, axis=1), abs=1e-6)
+    assert found.aboves == pytest.approx(np.nansum(table > pairs.mean(), axis=1) / 69)
+
+
+def test_standardised_dimensions_have_mean_0_and_deviation_1_and_a_constant_one_is_0():
+    vectors = drawn(50) * 3 + 2
+    vectors[:, 2] = 7
+    found = standardised(vectors)
+    assert found.mean(axis=0) == pytest.approx(np.zeros(8), abs=1e-6)
+    assert found.std(axis=0) == pytest.approx([1, 1, 0, 1, 1, 1, 1, 1], abs=1e-6)
+    assert standardised(vectors[:5], vectors) == pytest.approx(found[:5])
+
+
+def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
+    monkeypatch.setattr(neighbourhoods, "CELLS", 1 << 20)
+    pool = drawn(12_000, 4)
+    tracemalloc.start()
+    similarities(pool)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20, "of 576 MB for the matrix"
+
+
+def row(
+    metric: str, split: str, value: float, low: float | None = None, high: float | None = None, **more: Any
+) -> Result:
+    known = {"task": "neighbours/acl_anth", "protocol": "paper", "n": 60, "encoder": "minilm", "source": "embedded",
+             "data_hash": "x", "seed": 0} | more  # fmt: skip
+    known.setdefault("against", against_of(known["encoder"], metric, split))
+    return Result(split=split, metric=metric, value=value, low=low, high=high, **known)
+
+
+@pytest.mark.parametrize(("shift", "side"), [(5.0, 1), (-5.0, -1), (0.0, 0)])
+def test_a_difference_is_paired_draw_by_draw(shift, side):
+    noise = np.random.default_rng(0).normal(0, 10, 1000)
+    own = np.random.default_rng(1).normal(0, 1, 1000)
+    first = row("nn1_ret", "A", 50.0, replicates=(50 + noise).astype(np.float32))
+    second = row("nn1_ret", "B", 50.0 - shift, replicates=(50 - shift + noise + own).astype(np.float32))
+    found = neighbours.difference(first, second, "B", split="A - B")[0]
+    assert found.value == shift and found.split == "A - B" and found.metric == "difference of nn1_ret"
+    assert found.low is not None and found.high is not None
+    assert way(found) == side
+    assert found.high - found.low < 5  # the shared noise of 40 points is gone
+    assert neighbours.difference(replace(first, replicates=None), second, "B") == []
+
+
+def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
+    whole = neighbours.edged(row("nn1_ret", "LL-HS", 100.0, 100.0, 100.0, n=300), 60)
+    assert whole.high == 100 and whole.low == pytest.approx(100 * 0.025 ** (1 / 60))
+    assert (whole.low / 100) ** 60 == pytest.approx(0.025)
+    none = neighbours.edged(row("aop@10", "TDelNN", 0.0, 0.0, 0.0, n=40), 60)
+    assert none.low == 0 and none.high == pytest.approx(100 - 100 * 0.025 ** (1 / 40))
+    for kept in (row("nn1_ret", "A", 100.0, 98.0, 100.0), row("difference of nn1_ret", "A - B", 0.0, 0.0, 0.0)):
+        assert neighbours.edged(kept, 60) == kept
+
+
+def test_a_category_of_similarities_has_an_interval_of_the_papers_its_codes_share():
+    task = Task(
+        "neighbours/x", "alternative_self", "PRX", ("mrr",), Collection(tuple(map(str, range(40)))), "folder", "h"
+    )
+    asked = Asked(task, {}, "paper", "error", (), "cosine", 0)
+    draw = np.random.default_rng(5)
+    first = draw.standard_normal((40, 8)) + 0.5
+    clouds = {
+        "T_ARot": Cloud(first, np.arange(40)),
+        "T_AShuff": Cloud(first + 0.01 * draw.standard_normal((40, 8)), np.arange(40)),
+    }
+    found = {(r.metric, r.split): r for r in perturbed.similarity(asked, clouds)}
+    one, both = found["inter_mean", "T_ARot"], found["inter_mean", "LL-PS"]
+    assert one.low is not None and one.high is not None and both.low is not None and both.high is not None
+    assert both.high - both.low == pytest.approx(one.high - one.low, rel=0.15)  # two nearly equal codes: no narrower
+    apart = neighbours.difference(one, found["inter_mean", "T_AShuff"], "T_AShuff")[0]
+    assert apart.high is not None and apart.low is not None
+    assert apart.high - apart.low < 0.1 * (one.high - one.low)  # paired
+
+
+def test_collections_may_be_none_named_and_encoders_may_not():
+    assert check("collections", "") == ""
+    assert check("exclude_self", True) is True
+    with pytest.raises(Exception, match="encoders"):
+        check("encoders", "")
+
+
+def tools(tags: dict[str, str], phrases: list[str], antonyms: dict[str, str], end: str = ".") -> Tools:
+    return Tools(
+        lambda text: [part.strip() + " " + end for part in text.split(end) if part.strip()], str.split,
+        lambda tokens: [tags.get(token, "X") for token in tokens], lambda tokens: [p for p in phrases if p in " ".join(tokens)],
+        antonyms.get, {"tags": "NLTK"},
+    )  # fmt: skip
+
+
+ONE = tools(
+    {"big": "ADJ", "model": "NOUN", "runs": "VERB", "old": "ADJ"},
+    ["big model", "old idea"],
+    {"big": "small", "old": "new"},
+)
+OTHER = tools({"big": "ADJ", "model": "VERB", "runs": "VERB"}, ["big model"], {"big": "little"})
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+
+
+def share(found: tools_.Compared, metric: str, split: str = "all") -> tuple[float, float]:
+    top, below = found.shares[metric, split]
+    return float(top.sum()), float(below.sum())
+
+
+def test_each_share_is_counted_on_the_references_tokens():
+    found = tools_.compare(["big model runs . old idea runs", "", "big model"], ONE, OTHER)
+    assert found.texts == 2, "an empty abstract is left out"
+    assert share(found, "same_sentences") == share(found, "same_tokens") == (2, 2)
+    # tokens: big model runs . old idea runs . | big model . : model (twice) and old have another tag
+    assert share(found, "same_tags") == (8, 11)
+    assert share(found, "precision", "VERB") == (2, 4) and share(found, "recall", "VERB") == (2, 2)
+    assert share(found, "precision", "NOUN") == (0, 0) and share(found, "recall", "NOUN") == (0, 2)
+    assert share(found, "phrase_precision") == (2, 2) and share(found, "phrase_recall") == (2, 3)
+    assert share(found, "phrase_f1") == (4, 5)
+    assert share(found, "same_antonyms") == (0, 3) and share(found, "opposites_found") == (2, 3)
+    split = tools_.compare(["big ; model"], ONE, replace(OTHER, sentences=lambda text: text.split(";")))
+    assert share(split, "same_sentences") == (0, 1)
+
+
+def test_words_in_common_counts_each_word_as_often_as_it_stands():
+    assert tools_.words_in_common(Text("a b", "c c"), Text("b", "c d")) == pytest.approx(2 * 2 / 7)
+    assert tools_.words_in_common(Text("", ""), Text("", "")) == 1
+    assert tools_.words_in_common(Text("a", ""), Text("", "")) == 0
+
+
+def test_by_code_identical_neighbours_are_shares_of_the_papers_with_any(monkeypatch):
+    def both(given, papers, seed, tools, progress):
+        made = alter(given, papers, seed=seed, tools="fallback")
+        if tools == "fallback":
+            return made
+        rotated = made.by_code["T_ARot"]
+        texts = (Text("another title", rotated.texts[0].abstract), *rotated.texts[1:])
+        by_code = made.by_code | {
+            "T_ARot": replace(rotated, texts=texts),
+            "T_ASortAsc": replace(made.by_code["T_ASortAsc"], ids=rotated.ids[1:], texts=rotated.texts[1:]),
+        }
+        return Made(by_code, made.tools)
+
+    monkeypatch.setattr(tools_, "alter", both)
+    monkeypatch.setattr(tools_, "reference", lambda: (find_tools("fallback"), ""))
+    one = Subject(task(), 0, 0, "fallback")
+    rows = {(r.metric, r.split): r for r in tools_.measure(one.asked(), one.chosen)}
+    papers = sum(bool(p.abstract) for p in ALTERED)
+    rotated, other = rows["identical", "T_ARot"], rows["identical", "T_ASortAsc"]
+    assert rotated.n == papers == 3 and rotated.value == pytest.approx(200 / 3)
+    assert other.n == 3 and other.note.endswith("1 with one tool alone")
+    assert rows["words_in_common", "T_ASortAsc"].n == 2
+    assert rows["identical", "T_ASortDesc"].value == 100 == rows["same_tags", "all"].value
+    assert all(r.encoder == "fallback" for r in rows.values())
+
+
+def test_a_large_collection_is_drawn_from():
+    many = Subject(task([replace_id(p, i) for i in range(300) for p in ALTERED]), 3, 0, "fallback")
+    chosen = tools_.drawn(many.chosen, many.seed)
+    assert len(chosen) == tools_.TEXTS == len(set(chosen)) and chosen == sorted(chosen, key=many.ids.index)
+    few = Subject(task(), 3, 2, "fallback")
+    assert tools_.drawn(few.chosen, few.seed) == few.chosen
+
+
+def replace_id(paper, at: int):
+    return paper._replace(paper_id=f"{paper.paper_id}{at}")

@@ -72,16 +72,21 @@ def wide(parts):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(("classes", "metric"), [(2, "f1"), (4, "f1_macro"), (None, "kendall_tau")])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_classes_are_a_grid_search_by_accuracy_on_unshuffled_folds(seed, classes, intercept):
-    parts = data(seed, classes=classes)
+def test_classes_and_targets_are_a_grid_search_on_unshuffled_folds(seed, classes, metric, intercept):
+    """By accuracy, and of targets (no classes) by R2."""
+    parts = data(seed, classes=classes) if classes else data(seed, kind="targets")
     x, y, x_test, y_test = wide(parts)
-    svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept)
-    grid = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy").fit(x, y)
-    metric = "f1" if classes == 2 else "f1_macro"
-    wanted = f1_score(y_test, grid.predict(x_test), average="binary" if classes == 2 else "macro")
-    row = scored(parts, metric, intercept=intercept)["test"]
+    if classes:
+        svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept)
+        grid = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy")
+        wanted = f1_score(y_test, grid.fit(x, y).predict(x_test), average="binary" if classes == 2 else "macro")
+    else:
+        svm = LinearSVR(random_state=42, fit_intercept=intercept)
+        grid = GridSearchCV(svm, {"C": np.logspace(-4, 2, 7)}, cv=KFold(3), scoring="r2")
+        wanted = kendalltau(y_test, grid.fit(x, y).predict(x_test)).statistic
+    row = scored(parts, metric, type_="classification" if classes else "regression", intercept=intercept)["test"]
     assert row.value == pytest.approx(100 * wanted, abs=1e-6)
     assert row.parameters == ({} if intercept else {"intercept": False})
 
@@ -179,17 +184,6 @@ def test_the_search_is_scikit_learns_whatever_fails(told):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_targets_are_a_grid_search_by_r2_on_unshuffled_folds(seed, intercept):
-    parts = data(seed, kind="targets")
-    x, y, x_test, y_test = wide(parts)
-    svm = LinearSVR(random_state=42, fit_intercept=intercept)
-    grid = GridSearchCV(svm, {"C": np.logspace(-4, 2, 7)}, cv=KFold(3), scoring="r2").fit(x, y)
-    row = scored(parts, "kendall_tau", type_="regression", intercept=intercept)["test"]
-    assert row.value == pytest.approx(100 * kendalltau(y_test, grid.predict(x_test)).statistic, abs=1e-6)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
 @given(seed=st.integers(0, 10_000), size=st.integers(6, 40), iterations=st.integers(1, 12))
 @settings(max_examples=6, deadline=None)
 def test_k_shot_trains_on_each_left_out_fold_with_c_1(seed, size, iterations, intercept):
@@ -252,15 +246,35 @@ def oracle(kind, scoring, folds, **more):
     return make_pipeline(StandardScaler(), grid)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+TAU = make_scorer(lambda a, b: kendalltau(a, b).statistic)
+SOUND = {
+    "two classes": ({"classes": 2}, "f1"),
+    "four classes": ({"classes": 4}, "f1_macro"),
+    "labels": ({"classes": 3, "kind": "labels"}, "f1_macro"),
+    "targets": ({"kind": "targets"}, "kendall_tau"),
+}
+
+
+@pytest.mark.parametrize("kind", SOUND)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sound_classes_are_a_pipeline_of_scikit_learns(seed, classes):
-    parts = data(seed, classes=classes)
+def test_sound_is_a_pipeline_of_scikit_learns(seed, kind):
+    """One of classes or targets, and one for each label."""
+    given, metric = SOUND[kind]
+    parts = data(seed, **given)
     x, y, x_test, y_test = wide(parts)
-    metric, average = ("f1", "binary") if classes == 2 else ("f1_macro", "macro")
-    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
-    wanted = f1_score(y_test, oracle(LinearSVC, metric, folds).fit(x, y).predict(x_test), average=average)
-    assert scored(parts, metric, "sound", seed=seed)["test"].value == pytest.approx(100 * wanted, abs=1e-6)
+    if metric == "kendall_tau":
+        folds = RepeatedKFold(n_splits=5, n_repeats=2, random_state=seed)
+        model = oracle(LinearSVR, TAU, folds, loss="squared_epsilon_insensitive", epsilon=0.1)
+        wanted = kendalltau(y_test, model.fit(x, (y - y.mean()) / y.std()).predict(x_test)).statistic
+    else:
+        folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
+        model = oracle(LinearSVC, "f1" if kind == "labels" else metric, folds)
+        columns = y.T if kind == "labels" else [y]
+        guess = np.stack([model.fit(x, column).predict(x_test) for column in columns], axis=1)
+        wanted = f1_score(y_test, np.squeeze(guess), average="binary" if metric == "f1" else "macro")
+    type_ = "regression" if metric == "kendall_tau" else "classification"
+    row = scored(parts, metric, "sound", type_=type_, seed=seed)["test"]
+    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
 
 
 def test_sound_chooses_by_the_tasks_own_metric_whatever_is_asked():
@@ -278,28 +292,6 @@ def test_sound_chooses_by_the_tasks_own_metric_whatever_is_asked():
         assert seen[0] == seen[1]
         used.append(seen[0])
     assert used[0] != used[1], "these data tell the two choices apart"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sound_labels_are_such_a_pipeline_each(seed):
-    parts = data(seed, kind="labels", classes=3)
-    x, y, x_test, y_test = wide(parts)
-    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
-    guess = [oracle(LinearSVC, "f1", folds).fit(x, y[:, label]).predict(x_test) for label in range(3)]
-    wanted = f1_score(y_test, np.stack(guess, axis=1), average="macro")
-    assert scored(parts, "f1_macro", "sound")["test"].value == pytest.approx(100 * wanted, abs=1e-6)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sound_targets_are_a_pipeline_of_scikit_learns(seed):
-    parts = data(seed, kind="targets")
-    x, y, x_test, y_test = wide(parts)
-    tau = make_scorer(lambda a, b: kendalltau(a, b).statistic)
-    folds = RepeatedKFold(n_splits=5, n_repeats=2, random_state=0)
-    model = oracle(LinearSVR, tau, folds, loss="squared_epsilon_insensitive", epsilon=0.1)
-    wanted = kendalltau(y_test, model.fit(x, (y - y.mean()) / y.std()).predict(x_test)).statistic
-    row = scored(parts, "kendall_tau", "sound", type_="regression")["test"]
-    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,4 +1,4 @@
-"""nDCG in every reading is what its definition says."""
+"""nDCG in every reading is what its definition says, and SciMult's line that comes from released ratings is the printed one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from scirep_core.data.manifests import fetch
+from scirep_core.data.readers.recommendation import STUDY, StudyRow
 from scirep_core.data.task import Pooled, Task
-from scirep_core.evaluators import retrieval
+from scirep_core.evaluators import retrieval, user_study
+from scirep_core.evaluators.user_study import Reading
 
 
 def scored(scores: list[float], grades: dict[str, int]) -> tuple[Task, dict[str, np.ndarray]]:
@@ -51,3 +54,65 @@ def test_each_reading_is_its_definition(reading, value):
     assert retrieval.readings(task, vectors, "ndcg@10")[reading].value == pytest.approx(100 * value)
     (plain,) = retrieval.evaluate(task, vectors)
     assert plain.value == pytest.approx(100 * (1 / np.log2(3) + 2 / np.log2(5)) / (2 + 1 / np.log2(3)))
+
+
+FILE = """PaperId\tRecommendedPaperId\tMethod\tStudyScore\tSimilarity
+1\ta\tContent\t5\t0.9
+1\tb\tContent\t2.5\t0.9
+1\tc\tContent\t1\t
+1\ta\tBehavior\t4\t0.9
+2\td\tContent\t3\t0.2
+2\te\tContent\t4\t0.7
+3\tf\tContent\t4\t
+4\tg\tContent\t\t0.8
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / STUDY
+    path.write_text(FILE)
+    return path
+
+
+def test_readings_differ_in_what_they_say(study):
+    queries = user_study.rated(study)
+    assert {key: len(rows) for key, rows in queries.items()} == {"1": 4, "2": 2, "3": 1}
+    first = user_study.values(queries, Reading())
+    assert set(first) == {"1", "2"}  # 3 has no similarity, 4 no rating
+    # ties go to the higher id: b (2.5 -> 3) before a (5)
+    assert first["1"][2] == pytest.approx((3 + 5 / np.log2(3)) / (5 + 3 / np.log2(3)))
+    in_file = user_study.values(queries, Reading(ties="file"))
+    assert in_file["1"][2] == pytest.approx(1)
+    down = user_study.values(queries, Reading(halves="down"))
+    assert down["1"][2] == pytest.approx((2 + 5 / np.log2(3)) / (5 + 2 / np.log2(3)))
+    second = user_study.values(queries, Reading(twice="last"))
+    assert second["1"][2] == pytest.approx((3 + 4 / np.log2(3)) / (4 + 3 / np.log2(3)))
+    steep = user_study.values(queries, Reading(gain="exponential"))
+    assert steep["1"][2] == pytest.approx((7 + 31 / np.log2(3)) / (31 + 7 / np.log2(3)))
+    assert set(user_study.values(queries, Reading(missing="last", every=True))) == {"1", "2", "3"}
+
+
+def test_the_first_reading_is_that_of_trec_eval():
+    rng = np.random.default_rng(0)
+    queries = {
+        f"q{i}": [
+            StudyRow(f"q{i}", f"{j:03}", "", float(rng.integers(1, 6)), float(round(rng.random(), 1)))
+            for j in range(14)
+        ]
+        for i in range(20)
+    }
+    found = user_study.values(queries, Reading())
+    qrels = {q: {r.cand_id: int(r.score or 0) for r in rows} for q, rows in queries.items()}
+    run = {q: {r.cand_id: float(r.similarity or 0) for r in rows} for q, rows in queries.items()}
+    known = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.5,10", "ndcg"}).evaluate(run)
+    for query, scores in found.items():
+        assert scores == pytest.approx([known[query][m] for m in ("ndcg_cut_5", "ndcg_cut_10", "ndcg")])
+
+
+def test_the_printed_line_comes_out_close_with_the_linear_gain(real_folder):
+    rows = user_study.measure(fetch("recommendation") / STUDY)
+    found = {row.metric: row.value for row in rows}
+    assert [round(found[f"{m}, as trec_eval"], 2) for m in user_study.METRICS] == [83.50, 87.38, 93.33]
+    assert found["ndcg@5, gain 2^grade - 1"] < 75
+    assert (found["rated queries"], found["queries with a similarity"]) == (147, 144)

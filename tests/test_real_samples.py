@@ -17,10 +17,11 @@ from small_files import MIRROR, mirrored, refused
 
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
-from scirep_core.data.readers import beir, neighbours, recommendation, s2and, samples_scimult
+from scirep_core.data.readers import beir, recommendation, samples_scimult
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
 from scirep_core.data.tables import json_lines, tsv
 from scirep_core.data.task import Collection, Judged, Labelled, Pooled, Signatures, Task, Triples
+from scirep_core.data.validate import counts
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import read_json, read_jsonl, read_object
 
@@ -96,50 +97,82 @@ def test_no_session_or_user_number_leaves_the_reader(tasks: dict[str, Task]) -> 
     assert not {str(paper.year) for paper in task.texts()} & {s for s in secret if len(s) > 4}
 
 
-# --- SciRepEval's training samples ------------------------------------------------------------------------------------
+# --- what each holds --------------------------------------------------------------------------------------------------
+
+HOLDS: dict[str, tuple[dict[str, int], str]] = {
+    "sample/fos": ({"train": 121, "test": 84, "papers": 205, "labels": 23}, "48 papers without an abstract"),
+    "sample/mesh_descriptors": ({"train": 130, "test": 76, "papers": 206, "labels": 30}, ""),
+    "sample/same_author": ({"queries": 40, "pairs": 376}, ""),
+    "sample/search": ({"queries": 100, "pairs": 1000}, ""),
+    "sample/cite_prediction": ({"train": 200, "queries": 200}, ""),
+    "sample/drsm": ({"train": 618, "test": 409, "papers": 1126 - 99, "labels": 17}, "99 papers without a category left out"),
+    "sample/peer_review_score": ({"train": 2098, "test": 1403, "papers": 3519 - 18}, "18 submissions without a score left out"),
+    "sample/cite_count": ({"train": 5825, "test": 3857, "papers": 9726 - 44}, "44 papers with unknown citation count"),
+    "sample/pub_year": ({"train": 5844, "test": 3882, "papers": 9726}, ""),
+    "sample/acl_anth": ({"papers": 9639}, ""),
+    "sample/iclr": ({"papers": 3519}, ""),
+    "sample/scifact": ({"queries": 265, "papers": 2101}, ""),
+    "sample/s2and": ({"clusters": 4, "signatures": 9}, "4 mentions belong to no known person"),
+}  # fmt: skip
+"""Sample -> its counts, and what its notes say of what was left out."""
+TARGETS: dict[str, dict[Any, int]] = {
+    "sample/fos": {1: 173, 2: 30, 3: 2},
+    "sample/same_author": {0: 196, 1: 180},
+    "sample/search": {0: 885, 1: 114, 2: 1},
+}
+"""Sample -> how many papers have so many fields, and pairs such a grade."""
 
 
 @needs_mirror
-def test_fields_of_study(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/fos"]
-    payload = task.payload
-    assert isinstance(payload, Labelled) and payload.multi_label and len(payload.label_names) == 23
-    labels = [e.label for rows in payload.splits.values() for e in rows]
-    assert all(isinstance(row, tuple) and len(row) == 23 for row in labels)
-    assert Counter(sum(row) for row in labels if isinstance(row, tuple)) == {1: 173, 2: 30, 3: 2}
-    assert sizes(task) == {"train": 121, "test": 84}
-    assert sum(not paper.abstract for paper in task.texts()) == 48 and "48 papers without an abstract" in task.notes
-    expect = load_manifest("scirepeval_sample")
-    assert expect.counts["fos"] == 205 and expect.expect["fos_without_abstract"] == 48
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_holds_what_its_description_states_and_says_what_it_left_out(
+    name: str, tasks: dict[str, Task]
+) -> None:
+    held, said = HOLDS[name]
+    assert counts(tasks[name]) == held and said in tasks[name].notes
 
 
 @needs_mirror
-def test_mesh_descriptors(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/mesh_descriptors"]
-    payload = task.payload
-    assert isinstance(payload, Labelled) and len(payload.label_names) == 30
-    assert sizes(task) == {"train": 130, "test": 76}
+@pytest.mark.parametrize("name", TARGETS)
+def test_fields_and_grades_are_as_many_as_stated(name: str, tasks: dict[str, Task]) -> None:
+    payload = tasks[name].payload
+    if isinstance(payload, Labelled):
+        found = Counter(sum(e.label) for rows in payload.splits.values() for e in rows if isinstance(e.label, tuple))
+    else:
+        found = Counter(row.score for row in judged(tasks[name]).rows)
+    assert found == TARGETS[name]
+
+
+@needs_mirror
+def test_manifests_state_what_is_counted() -> None:
+    sample, drsm = load_manifest("scirepeval_sample"), load_manifest("drsm").expect
+    assert (sample.counts["fos"], sample.expect["fos_without_abstract"], sample.counts["task_records"]) == (205, 48, 8)
+    assert (sample.counts["same_author_queries"], sample.expect["same_author_candidates"]) == (40, 376)
+    assert (drsm["papers"], drsm["without_category"], drsm["categories"]) == (1126, 99, 17)
+    records = read_json(fetch("scirepeval_sample") / "tasks_config.json")
+    assert len(records) == 8
+    assert {record["type"] for record in records} == {"classification", "regression", "ir", "triplet"}
+
+
+@needs_mirror
+def test_mesh_descriptors_keep_their_names(tasks: dict[str, Task]) -> None:
+    payload = tasks["sample/mesh_descriptors"].payload
+    assert isinstance(payload, Labelled)
     told = {str(r["corpus_id"]): r["descriptor"] for r in read_json(MIRROR / "scirepeval" / "mesh_small.json")}
     found = {e.paper_id: e.label for split in payload.splits.values() for e in split}
     assert {key: payload.label_names[label] for key, label in found.items() if isinstance(label, int)} == told
-    assert len(told) == 206 and len(set(found.values())) == 30
 
 
 @needs_mirror
-def test_same_author(tasks: dict[str, Task]) -> None:
-    """The description says ten candidates a query; the file has six to ten."""
+def test_same_author_has_six_to_ten_candidates_where_the_description_says_ten(tasks: dict[str, Task]) -> None:
     rows = judged(tasks["sample/same_author"]).rows
     per_query = Counter(row.query_id for row in rows)
-    assert len(per_query) == 40 and sum(per_query.values()) == 376 and set(per_query.values()) == {6, 7, 9, 10}
-    assert {row.score for row in rows} == {0, 1} and {row.query_id for row in rows if row.score} == set(per_query)
-    expect = load_manifest("scirepeval_sample")
-    assert (expect.counts["same_author_queries"], expect.expect["same_author_candidates"]) == (40, 376)
+    assert set(per_query.values()) == {6, 7, 9, 10} and {row.query_id for row in rows if row.score} == set(per_query)
 
 
 @needs_mirror
-def test_search(tasks: dict[str, Task]) -> None:
+def test_search_has_ten_candidates_with_venue_and_year(tasks: dict[str, Task]) -> None:
     task = tasks["sample/search"]
-    assert Counter(row.score for row in judged(task).rows) == {0: 885, 1: 114, 2: 1}
     assert set(Counter(row.query_id for row in judged(task).rows).values()) == {10}
     assert len(task.queries) == 100 and len(task.papers) == 1000 and judged(task).text_query
     assert sum(paper.year is None for paper in task.texts()) >= 2  # two years are empty texts
@@ -148,118 +181,56 @@ def test_search(tasks: dict[str, Task]) -> None:
 
 
 @needs_mirror
-def test_citation_triplets(tasks: dict[str, Task]) -> None:
+def test_citation_triplets_are_of_three_papers(tasks: dict[str, Task]) -> None:
     payload = tasks["sample/cite_prediction"].payload
-    assert isinstance(payload, Triples)
-    triples = list(payload.rows("train"))
-    assert len(triples) == 200 and all(len(set(triple)) == 3 for triple in triples)
+    assert isinstance(payload, Triples) and all(len(set(triple)) == 3 for triple in payload.rows("train"))
     refused(lambda: payload.rows("test"), "no split 'test'", error=ConfigError)
 
 
 @needs_mirror
-def test_upstream_task_records() -> None:
-    records = read_json(fetch("scirepeval_sample") / "tasks_config.json")
-    assert len(records) == 8 == load_manifest("scirepeval_sample").counts["task_records"]
-    assert {record["type"] for record in records} == {"classification", "regression", "ir", "triplet"}
-
-
-# --- DRSM, reviews, years ---------------------------------------------------------------------------------------------
-
-
-@needs_mirror
-def test_drsm(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/drsm"]
-    payload = task.payload
-    assert isinstance(payload, Labelled) and len(payload.label_names) == 17
+def test_drsm_keeps_rare_classes(tasks: dict[str, Task]) -> None:
+    payload = tasks["sample/drsm"].payload
+    assert isinstance(payload, Labelled)
     found: Counter[Any] = Counter(e.label for split in payload.splits.values() for e in split)
     by_name = {payload.label_names[label].partition(". ")[0]: count for label, count in found.items()}
     assert {k: by_name[k] for k in ("1.1", "2.1", "1.3", "3.4")} == {"1.1": 367, "2.1": 293, "1.3": 211, "3.4": 67}
-    assert sum(found.values()) == 1126 - 99 and "99 papers without a category left out" in task.notes
-    assert by_name["3.1"] == by_name["0.1"] == 1  # rare classes stay
-    expect = load_manifest("drsm").expect
-    assert (expect["papers"], expect["without_category"], expect["categories"]) == (1126, 99, 17)
+    assert by_name["3.1"] == by_name["0.1"] == 1
 
 
 @needs_mirror
-def test_review_scores(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/peer_review_score"]
-    assert isinstance(task.payload, Labelled) and sum(sizes(task).values()) == 3519 - 18
-    assert "18 submissions without a score left out" in task.notes
-    labels = [e.label for split in task.payload.splits.values() for e in split]
-    assert all(isinstance(label, float) and 1 <= label <= 10 for label in labels)
-
-
-@needs_mirror
-def test_citations_and_years(tasks: dict[str, Task]) -> None:
-    cites, years = tasks["sample/cite_count"], tasks["sample/pub_year"]
-    assert isinstance(cites.payload, Labelled) and isinstance(years.payload, Labelled)
-    assert sum(sizes(cites).values()) == 9726 - 44 and "44 papers with unknown citation count" in cites.notes
+def test_targets_are_the_files_numbers_and_stand_beside_no_text(tasks: dict[str, Task]) -> None:
+    labels = {name: {e.paper_id: e.label for split in tasks[f"sample/{name}"].payload.splits.values() for e in split}
+              for name in ("peer_review_score", "cite_count", "pub_year")}  # fmt: skip
+    assert all(isinstance(label, float) and 1 <= label <= 10 for label in labels["peer_review_score"].values())
     rows = {row["paper_id"]: row for _, row in json_lines(fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")}
-    for example in cites.payload.splits["test"]:
-        assert isinstance(example.label, float) and example.label >= 0
-        assert round(math.expm1(example.label), 6) == rows[example.paper_id]["gs_citation"]
-    found = [e.label for split in years.payload.splits.values() for e in split]
-    assert len(found) == 9726 and (min(found), max(found)) == (1987, 2024)
-    for task in (cites, years):  # the target must not stand beside the text
-        assert all(paper.year is None and not paper.venue for paper in task.texts())
+    for paper, label in labels["cite_count"].items():
+        assert isinstance(label, float) and label >= 0
+        assert round(math.expm1(label), 6) == rows[paper]["gs_citation"]
+    assert (min(labels["pub_year"].values()), max(labels["pub_year"].values())) == (1987, 2024)
+    for name in ("cite_count", "pub_year"):
+        assert all(paper.year is None and not paper.venue for paper in tasks[f"sample/{name}"].texts())
 
 
 @needs_mirror
-def test_collections_and_what_the_files_hold(tasks: dict[str, Task]) -> None:
-    assert len(tasks["sample/acl_anth"].papers) == 9639 and len(tasks["sample/iclr"].papers) == 3519
-    folder, counts = fetch("neighbours_sample"), load_manifest("neighbours_sample").counts
+def test_collections_and_what_the_files_hold() -> None:
+    folder, counted = fetch("neighbours_sample"), load_manifest("neighbours_sample").counts
     for name in ("acl_anth", "iclr_reviews", "colm_corl_reviews", "ml_year_citations"):
-        assert sum(1 for _ in json_lines(folder / f"{name}.jsonl.gz")) == counts[name]
-    assert len(read_object(folder / "antonyms_wordnet30.json")) == counts["antonyms"] == 10132
-    years = {paper.year for paper in neighbours.papers(folder / "acl_anth.jsonl.gz")}
-    assert (min(years), max(years)) == (2016, 2021)  # type: ignore[type-var]
-
-
-# --- claims, author names, and the samples around SciMult -------------------------------------------------------------
+        assert sum(1 for _ in json_lines(folder / f"{name}.jsonl.gz")) == counted[name]
+    assert len(read_object(folder / "antonyms_wordnet30.json")) == counted["antonyms"] == 10132
 
 
 @needs_mirror
-def test_scifact(tasks: dict[str, Task]) -> None:
+def test_scifact_is_the_judged_part_that_is_here(tasks: dict[str, Task]) -> None:
     task, folder = tasks["sample/scifact"], fetch("scifact_sample")
-    assert isinstance(task.payload, Pooled)
-    assert len(task.payload.relevant) == len(task.queries) == 265 and len(task.payload.pool) == 2101
-    for split, rows, queries in (("train", 919, 809), ("test", 339, 300)):
+    assert isinstance(task.payload, Pooled) and len(task.queries) == 265
+    for split, rows, queries, inside, kept in (("train", 919, 809, 236, 188), ("test", 339, 300, 96, 77)):
         found = [qrel for _, qrel in beir.qrels(folder / f"beir_qrels_{split}.tsv")]
         assert (len(found), len({qrel.query_id for qrel in found})) == (rows, queries)
-        inside = [qrel for qrel in found if qrel.cand_id in set(task.payload.pool)]
-        assert len(inside) == {"train": 236, "test": 96}[split]
-        kept = {qrel.query_id for qrel in found} & set(task.payload.relevant)
-        assert len(kept) == {"train": 188, "test": 77}[split]
+        assert sum(qrel.cand_id in set(task.payload.pool) for qrel in found) == inside
+        assert len({qrel.query_id for qrel in found} & set(task.payload.relevant)) == kept
     for split, count in (("train", 809), ("dev", 300), ("test", 300)):
         assert sum(1 for _ in read_jsonl(folder / f"claims_{split}.jsonl")) == count
     assert len(beir.read_queries(folder / "beir_queries.jsonl")) == 1109
-
-
-@needs_mirror
-def test_author_names(tasks: dict[str, Task]) -> None:
-    task = tasks["sample/s2and"]
-    assert isinstance(task.payload, Signatures)
-    assert len(task.payload.rows) == 9 and len({row.cluster for row in task.payload.rows} - {""}) == 3
-    unknown = sum(not row.cluster for row in task.payload.rows)
-    assert f"{unknown} mentions belong to no known person" in task.notes
-    assert len(task.papers) == 7
-    rows = s2and.read_signatures(fetch("s2and_sample") / "qian", "qian")
-    assert (len(rows), len({row.cluster for row in rows})) == (6542, 1188)
-
-
-@needs_mirror
-@pytest.mark.parametrize(("name", "qrels", "texts", "grades", "asked", "candidates"), [
-    ("nfcorpus_sample", "qrels_test.txt", ("queries.jsonl", 3237), {1: 11_758, 2: 576}, 323, None),
-    ("trec_covid_sample", "qrels_beir_test.txt", ("beir_queries.jsonl", 50), {0: 41_661, 1: 10_456, 2: 14_217}, 50, 35_479),
-])  # fmt: skip
-def test_graded_judgements_without_texts(
-    name: str, qrels: str, texts: tuple[str, int], grades: Any, asked: int, candidates: int | None
-) -> None:
-    folder = fetch(name)
-    found = [qrel for _, qrel in beir.qrels(folder / qrels)]
-    assert Counter(qrel.score for qrel in found) == grades and len({q.query_id for q in found}) == asked
-    assert candidates in (None, len({qrel.cand_id for qrel in found}))
-    assert len(beir.read_queries(folder / texts[0])) == texts[1]
 
 
 @needs_mirror
@@ -286,14 +257,14 @@ def test_the_user_study() -> None:
 
 @needs_mirror
 def test_mesh_and_what_no_task_is_made_of() -> None:
-    folder, counts = fetch("mesh"), load_manifest("mesh").counts
-    assert len(samples_scimult.mesh_terms(folder / "terms.tsv")) == counts["descriptors"] == 27_455
-    assert sum(1 for _ in tsv(folder / "tree_numbers.tsv", ("mesh_id",))) == counts["positions"] == 56_341
-    folder, counts = fetch("specter_sample"), load_manifest("specter_sample").counts
-    assert len(read_object(folder / "sample-metadata.json")) == counts["papers"] == 55
-    assert len(read_object(folder / "training_data.json")) == counts["queries"] == 20
+    folder, counted = fetch("mesh"), load_manifest("mesh").counts
+    assert len(samples_scimult.mesh_terms(folder / "terms.tsv")) == counted["descriptors"] == 27_455
+    assert sum(1 for _ in tsv(folder / "tree_numbers.tsv", ("mesh_id",))) == counted["positions"] == 56_341
+    folder, counted = fetch("specter_sample"), load_manifest("specter_sample").counts
+    assert len(read_object(folder / "sample-metadata.json")) == counted["papers"] == 55
+    assert len(read_object(folder / "training_data.json")) == counted["queries"] == 20
     for split in ("train", "val", "test"):
-        assert len((folder / f"training_{split}.txt").read_text().split()) == counts[split]
+        assert len((folder / f"training_{split}.txt").read_text().split()) == counted[split]
     with (fetch("drsm") / "qol_gold_2022_12_15.tsv").open(encoding="utf-8", newline="") as stream:
         labels = [row["Correct_Label"] for row in csv.DictReader(stream, delimiter="\t")]
     found = Counter(label.strip("'").partition(" - ")[0] for label in labels)

@@ -162,7 +162,7 @@ RANKED = [name.replace("@k", "@5") for name in ACCEPTED["proximity"]]
 
 @pytest.mark.parametrize("name", examples())
 def test_a_metric_of_nothing_relevant_is_zero(name: str) -> None:
-    assert score(name, [0, 0, 0]) == score(name, [0]) == 0
+    assert score(name, [0, 0, 0]) == score(name, [0]) == score(name, []) == 0
     assert parse(name)[0].name in name and parse(name)[0].text
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nltk import edit_distance
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.folder import read_folder, write_folder
@@ -109,19 +110,7 @@ def test_what_is_unknown_is_missing():
         Signature("1", "a", "x", "k"), Signature("2", "b", "x", "k")).items() if name != "middle_one_missing")  # fmt: skip
 
 
-def test_edit_distance_and_overlaps_by_brute_force():
-    def edits(a: str, b: str) -> int:
-        line = list(range(len(b) + 1))
-        for i, x in enumerate(a, start=1):
-            line = [i] + [0] * len(b) if not i else _row(line, x, b, i)
-        return line[-1]
-
-    def _row(line, x, b, i):
-        new = [i]
-        for j, y in enumerate(b, start=1):
-            new.append(min(line[j] + 1, new[-1] + 1, line[j - 1] + (x != y)))
-        return new
-
+def test_edit_distances_are_nltks_and_overlaps_those_of_sets():
     rng = np.random.default_rng(0)
     names = ["".join(rng.choice(list("abc"), int(rng.integers(1, 9)))) for _ in range(30)]
     rows = [Signature(str(k), str(k), "x", "k", "", " ".join(rng.choice(list("pqrstu") , 3)) if k % 4 else "", name)
@@ -130,7 +119,7 @@ def test_edit_distance_and_overlaps_by_brute_force():
     for (i, j), line in zip(combinations(range(30), 2), found, strict=True):
         got = dict(zip(NAMES, line, strict=False))
         a, b = names[i], names[j]
-        assert got["levenshtein"] == pytest.approx(edits(a, b) / max(len(a), len(b)))
+        assert got["levenshtein"] == pytest.approx(edit_distance(a, b) / max(len(a), len(b)))
         common = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
         assert got["prefix"] == pytest.approx(1 - common / min(len(a), len(b)))
         s, t = (set(rows[k].affiliation.split()) for k in (i, j))

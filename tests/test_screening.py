@@ -15,7 +15,6 @@ import pytest
 from tiny_models import bert, pipeline, roberta
 
 from scirep_core.bench.speed import race
-from scirep_core.cli import main
 from scirep_core.encoders import hub, load_encoder
 from scirep_core.encoders.conditioning import adapted
 from scirep_core.encoders.models import screening
@@ -239,34 +238,6 @@ def test_mutated_folders_run_nothing(valid, stranger, tmp_path, ran):
 def _objects(value: object) -> list[dict]:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [*([value] if isinstance(value, dict) else []), *(found for item in inside for found in _objects(item))]
-
-
-def test_the_command_line_refuses_in_one_line(valid, stranger, tmp_path, ran, capsys):
-    second = {"model_type": "stranger", "_name_or_path": str(stranger)}
-    attack = {"model_type": "lightglue", "trust_remote_code": True, "keypoint_detector_config": second}
-    folder = _hostile(valid, tmp_path / "model", "config.json", attack)
-    papers = tmp_path / "papers.jsonl"
-    papers.write_text('{"paper_id": "1", "title": "a", "abstract": "b"}\n')
-    for words in (
-        ["score", "scirepeval/relish", "--papers", "300", "--encoder", str(folder)],
-        [
-            "encode",
-            "--encoder",
-            str(folder),
-            "--format",
-            "PRX",
-            "--papers",
-            str(papers),
-            "--out",
-            str(tmp_path / "v.npz"),
-        ],
-        ["export", str(folder), "--to", str(tmp_path / "out")],
-    ):
-        with pytest.raises(SystemExit) as stop:
-            main(words)
-        assert stop.value.code == 2
-        assert "config.json: " in capsys.readouterr().err
-        assert not ran()
 
 
 def test_what_hubs_hold_is_read(valid, tmp_path):

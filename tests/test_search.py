@@ -1,4 +1,4 @@
-"""Exact search by blocks, against a full sort of exact scores."""
+"""Exact search by blocks against a full sort of exact scores: exact, in bounded memory, nearly all of it in single precision."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pytrec_eval
+from counted import peak
 
-from scirep_core.evaluators import pairs, search
+from scirep_core.data.task import Pooled, Task
+from scirep_core.evaluators import pairs, retrieval, search
 from scirep_core.evaluators.search import Pool
 from scirep_core.kit.errors import ConfigError
 
@@ -107,17 +110,41 @@ def test_a_text_that_is_no_candidate_is_never_found(blocks, similarity):
         Pool(pool, similarity).nearest(pool[:7], 40, own)
 
 
-def test_a_rank_counts_what_is_strictly_more_similar_and_at_worst_what_ties(blocks, similarity):
-    pool, own = doubled(45), np.array([3, 3, 50, 89, 0, 22])
-    queries = pool[own] + 0.8 * drawn(6, seed=1)
+def close(n: int, seed: int) -> np.ndarray:
+    """Texts so close together that single precision alone would rank them by its rounding."""
+    return drawn(1, 64).astype(np.float64) + 1e-6 * np.random.default_rng(seed).standard_normal((n, 64))
+
+
+NEAR_OWN = np.array([3, 3, 50, 89, 0, 22])
+WORLDS: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {
+    "near their own": (doubled(45), doubled(45)[NEAR_OWN] + 0.8 * drawn(6, seed=1), NEAR_OWN),
+    "their own, beside their doubles": (doubled(45), doubled(45), np.arange(90)),
+    "their own, longer and shorter": (doubled(45), doubled(45) * np.linspace(0.1, 9, 90, dtype=np.float32)[:, None], np.arange(90)),
+    "closer than single precision": (close(300, 3), close(20, 4), np.arange(20)),
+    "far away, where single precision ties": (drawn(60, 16), 1e6 * drawn(8, 16, 1), np.arange(8)),
+}  # fmt: skip
+"""Pool, queries, and the text of each query whose rank is asked for."""
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_ranks_and_nearest_are_those_of_a_full_sort(world, blocks, similarity):
+    """A rank counts what is strictly more similar, and at worst what ties; of equal texts the earlier comes first."""
+    pool, queries, own = WORLDS[world]
     scores = table(queries, pool, similarity)
+    mine = scores[np.arange(len(own)), own][:, None]
     best, worst = Pool(pool, similarity).ranks(queries, own)
-    assert best.tolist() == [1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)]
-    assert worst.tolist() == [(row >= row[at]).sum() for row, at in zip(scores, own, strict=True)]
-    double = (own + 45) % 90  # the double of each is no candidate
-    apart = Pool(pool, similarity).ranks(queries, own, double)
-    assert apart[0].tolist() == best.tolist()
-    assert apart[1].tolist() == [
+    assert best.tolist() == (1 + (scores > mine).sum(axis=1)).tolist()
+    assert worst.tolist() == (scores >= mine).sum(axis=1).tolist()
+    first = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    assert Pool(pool, similarity).nearest(queries, 5).tolist() == first.tolist()
+
+
+def test_a_text_that_is_no_candidate_ties_with_none(blocks, similarity):
+    pool, queries, own = WORLDS["near their own"]
+    scores, double = table(queries, pool, similarity), (own + 45) % 90  # the double of each is no candidate
+    best, worst = Pool(pool, similarity).ranks(queries, own, double)
+    assert best.tolist() == Pool(pool, similarity).ranks(queries, own)[0].tolist()
+    assert worst.tolist() == [
         (np.delete(row, other) >= row[at]).sum() for row, at, other in zip(scores, own, double, strict=True)
     ]
 
@@ -204,38 +231,6 @@ def test_beyond_a_million_texts_faiss_finds_the_same(module, similarity, monkeyp
     assert len(asked) == 6
 
 
-def test_a_text_finds_itself_first_even_beside_its_double(blocks):
-    pool = np.concatenate([drawn(60), drawn(60)])
-    assert (Pool(pool).ranks(pool, np.arange(120))[0] == 1).all()
-    scaled = pool * np.linspace(0.1, 9, 120)[:, None].astype(np.float32)
-    best, worst = Pool(pool).ranks(scaled, np.arange(120))
-    assert (best == 1).all() and (worst == 2).all()
-
-
-def test_l2_normalisation_leaves_every_rank_as_it_was():
-    pool, queries = drawn(200, 16), drawn(40, 16, 1)
-    own = np.arange(40)
-    shorter = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in (queries, pool)]
-    assert (Pool(pool).ranks(queries, own)[0] == Pool(shorter[1]).ranks(shorter[0], own)[0]).all()
-    assert (Pool(pool).nearest(queries, 10) == Pool(shorter[1]).nearest(shorter[0], 10)).all()
-
-
-def test_vectors_that_differ_by_less_than_single_precision_are_told_apart(similarity):
-    """All texts lie so close together that single precision alone would rank them by its rounding."""
-    base = drawn(1, 64).astype(np.float64)
-    pool = base + 1e-6 * np.random.default_rng(3).standard_normal((300, 64))
-    queries = base + 1e-6 * np.random.default_rng(4).standard_normal((20, 64))
-    scores = table(queries, pool, similarity)
-    assert (
-        Pool(pool, similarity).nearest(queries, 5).tolist()
-        == np.argsort(-scores, axis=1, kind="stable")[:, :5].tolist()
-    )
-    own = np.arange(20)
-    assert Pool(pool, similarity).ranks(queries, own)[0].tolist() == [
-        1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)
-    ]
-
-
 def test_a_text_that_is_left_out_does_not_hide_doubts_about_those_after_it(similarity):
     base, aside = drawn(2, 64).astype(np.float64)
     near = base + 0.3 * aside + 1e-6 * np.random.default_rng(3).standard_normal((300, 64))
@@ -246,17 +241,6 @@ def test_a_text_that_is_left_out_does_not_hide_doubts_about_those_after_it(simil
         assert Pool(pool, similarity).nearest(query, k, np.zeros(1, dtype=np.int64)).tolist() == [
             order[1 : k + 1].tolist()
         ]
-
-
-def test_distances_from_far_away_tie_where_single_precision_holds_them_equal():
-    pool, queries = drawn(60, 16), 1e6 * drawn(8, 16, 1)
-    scores, own = table(queries, pool, "l2"), np.arange(8)
-    assert any(len(np.unique(row)) < 60 for row in scores)
-    best, worst = Pool(pool, "l2").ranks(queries, own)
-    assert best.tolist() == [1 + (row > row[at]).sum() for row, at in zip(scores, own, strict=True)]
-    assert worst.tolist() == [(row >= row[at]).sum() for row, at in zip(scores, own, strict=True)]
-    order = np.argsort(-scores, axis=1, kind="stable")
-    assert Pool(pool, "l2").nearest(queries, 5).tolist() == order[:, :5].tolist()
 
 
 def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere(monkeypatch):
@@ -282,3 +266,94 @@ def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
 def test_an_unknown_similarity_is_named():
     with pytest.raises(ConfigError, match=r"unknown similarity 'cosinus'.*cosine"):
         Pool(drawn(3), "cosinus")
+
+
+TREC = {"recall@5": "recall_5", "recall@100": "recall_100", "mrr": "recip_rank", "map": "map", "p@10": "P_10",
+        "ndcg@10": "ndcg_cut_10", "ndcg": "ndcg"}  # fmt: skip
+
+
+def task(data: Pooled, similarity: str, *metrics: str) -> Task:
+    return Task("pool", "retrieval", "PRX", metrics, data, "embedded", "0" * 16, 1, similarity, tuple, {})
+
+
+def world(kind: str, keep_self: bool, seed: int = 0) -> tuple[Pooled, dict[str, np.ndarray]]:
+    """A pool of 130 with queries in and outside it, few and many judged papers, grades of 0 and below."""
+    rng = np.random.default_rng(seed)
+    pool, queries = [f"d{i}" for i in range(130)], [*(f"d{i}" for i in range(12)), *(f"q{i}" for i in range(12))]
+    size = len({*pool, *queries})
+    if kind == "random":
+        matrix = rng.standard_normal((size, 24)).astype(np.float32)
+    elif kind == "doubles":
+        matrix = rng.standard_normal((9, 24)).astype(np.float32)[rng.integers(0, 9, size)]
+    else:
+        matrix = rng.integers(-1, 2, (size, 3)).astype(np.float32)
+    relevant = {}
+    for i, query in enumerate(queries):
+        judged = rng.choice(pool, (1, 3, 20, 100)[i % 4], replace=False).tolist()
+        relevant[query] = {paper: int(rng.integers(-1, 4)) for paper in judged} | {judged[0]: 1}
+    return Pooled(relevant, tuple(pool), keep_self), dict(zip(dict.fromkeys([*pool, *queries]), matrix, strict=True))
+
+
+def by_sorting(data: Pooled, vectors: dict[str, np.ndarray], similarity: str) -> tuple[dict[str, float], int]:
+    """The published way: the whole pool sorted for each query; metrics by trec_eval; and how many queries have ties."""
+    run, tied = {}, 0
+    for query, grades in data.relevant.items():
+        there = [paper for paper in data.pool if paper in vectors and (data.keep_self or paper != query)]
+        scores = table(vectors[query][None], np.stack([vectors[paper] for paper in there]), similarity)[0]
+        order = np.argsort(-scores, kind="stable")
+        run[query] = {there[i]: -float(place) for place, i in enumerate(order)}
+        tied += any((scores == scores[there.index(paper)]).sum() > 1 for paper in grades if paper in there)
+    judged = {query: dict(grades) for query, grades in data.relevant.items()}
+    values = pytrec_eval.RelevanceEvaluator(judged, set(pytrec_eval.supported_measures)).evaluate(run)
+    return {name: 100 * float(np.mean([values[q][key] for q in judged])) for name, key in TREC.items()}, tied
+
+
+@pytest.mark.parametrize("cells", [1 << 25, 400])
+@pytest.mark.parametrize("similarity", ["dot", "cosine", "l2"])
+@pytest.mark.parametrize("kind", ["random", "doubles", "grid"])
+@pytest.mark.parametrize("keep_self", [True, False])
+def test_metrics_are_those_of_a_full_stable_sort(kind, similarity, keep_self, cells, monkeypatch):
+    monkeypatch.setattr(search, "CELLS", cells)
+    data, vectors = world(kind, keep_self)
+    for missing in ((), ("d3", "d50", "d77")):
+        for key in missing:
+            del vectors[key]
+        kept = Pooled({q: g for q, g in data.relevant.items() if q in vectors}, data.pool, keep_self)
+        wanted, tied = by_sorting(kept, vectors, similarity)
+        rows = retrieval.evaluate(task(data, similarity, *TREC), vectors, on_missing="drop" if missing else "error")
+        assert {row.metric: row.value for row in rows} == pytest.approx(wanted, rel=1e-12)
+        assert (f"{tied} queries whose" in rows[0].note) == bool(tied)
+
+
+def test_memory_is_the_vectors_and_one_block_of_scores(monkeypatch):
+    monkeypatch.setattr(search, "CELLS", 1 << 20)
+    rng = np.random.default_rng(0)
+    ids = [f"d{i}" for i in range(40_000)]
+    vectors = dict(zip(ids, rng.standard_normal((40_000, 32), dtype=np.float32), strict=True))
+    relevant = {query: {ids[7 * i]: 1} for i, query in enumerate(ids[:600])}
+    task_ = task(Pooled(relevant, tuple(ids)), "dot", "recall@20")
+    assert peak(lambda: retrieval.evaluate(task_, vectors)) < 32 << 20, "of 96 MB for all scores"
+
+
+def test_more_judged_papers_than_not_and_one_vector_for_all_are_no_trap(monkeypatch):
+    ids = [f"d{i}" for i in range(5000)]
+    vectors = dict.fromkeys(ids, np.full(64, 0.1, dtype=np.float32))
+    relevant = {query: dict.fromkeys(ids[-3000:], 1) for query in ids[:10]}
+    in_double = seen_in_double(monkeypatch)
+    (row,) = retrieval.evaluate(task(Pooled(relevant, tuple(ids)), "cosine", "mrr"), vectors)
+    assert row.value == pytest.approx(100 / 2001)
+    assert "10 queries whose" in row.note
+    assert sum(in_double) <= 10 * (5000 + 3000), "every paper once a query, and the judged ones once more"
+
+
+def test_a_query_of_20_000_papers_looks_at_few_in_double_precision(monkeypatch):
+    rng = np.random.default_rng(0)
+    ids = [f"d{i}" for i in range(20_000)]
+    vectors = dict(zip(ids, rng.standard_normal((len(ids), 256), dtype=np.float32), strict=True))
+    queries = 100
+    drawn = rng.integers(0, len(ids), (queries, 5))
+    relevant = {ids[i]: {ids[j]: 1 for j in row} for i, row in enumerate(drawn)}
+    data = task(Pooled(relevant, tuple(ids)), "dot", "recall@20", "recall@50", "recall@100")
+    in_double = seen_in_double(monkeypatch)
+    assert retrieval.evaluate(data, vectors)[0].n == queries
+    assert queries * 5 <= sum(in_double) <= queries * 5 * 20

@@ -332,11 +332,6 @@ def test_a_form_without_a_vector_finds_nothing():
     assert found["cosine with document vector", phrases.GARBLED].note == "no vector of documen vector"
 
 
-def test_shares_count_papers_in_any_order():
-    first, second = np.array([[0, 1, 2, 3], [0, 1, 2, 3]]), np.array([[3, 2, 8, 9], [0, 1, 2, 3]])
-    assert phrases.shared(first, second, np.array([False, True])).tolist() == [0.5, 0.0]
-
-
 def test_a_collection_without_such_phrases_has_the_strings_of_the_introduction():
     texts = texts_of(small(), drawn(8), drawn(8), Reader(hashed))
     assert {row.split for row in phrases.measure(texts, [])} == {phrases.GARBLED}

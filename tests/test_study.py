@@ -26,7 +26,6 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home
 from scirep_core.results import Result
-from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
 
 TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
@@ -384,17 +383,6 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
     fingerprints = {row.fingerprint for row in rows}
     assert fingerprints
     assert not [one for one in fingerprints if (home() / "vectors" / one).exists()]
-
-
-def test_two_models_are_paired_by_test_rows(base: str, tmp_path: Path):
-    tasks = study._tasks(replace(STUDIES["main"], tasks=TASKS[1]), TINY)
-    from scirep_core.bench import scoring
-
-    rows = []
-    for seed in (0, 1):
-        made = study.obtain("MTL CTRL", seed, TINY, base)
-        rows += scoring.score(tasks, study.as_system(f"MTL CTRL, seed {seed}", made))
-    assert paired_bootstrap(*rows).value == pytest.approx(rows[0].value - rows[1].value)
 
 
 @pytest.mark.skipif("SCIREP_DATA_MIRROR" not in os.environ, reason="SCIREP_DATA_MIRROR is not set: no real data here")

@@ -176,13 +176,6 @@ def test_order_and_packing_change_nothing():
             assert (again - first).abs().max() <= 1e-6
 
 
-def test_a_document_alone_has_the_states_it_has_among_others(tmp_path):
-    model, documents = plain(random_bert(tmp_path / "b")), draw(99)
-    together = ours(model, documents)
-    for document, state in zip(documents, together, strict=True):
-        assert (ours(model, [document])[0] - state).abs().max() <= 2e-6
-
-
 def test_documents_lie_by_route_then_length_each_once():
     documents = draw(50, (5, 3, 5, 1, 3, 3))
     batch = pack(documents, [1, 0, 0, 1, 0, 1])
