@@ -8,8 +8,7 @@ import pytest
 from small_files import MIRROR, jsonl, mirrored, refused
 from small_published import read, write_beir, write_study
 
-from scirep_core.data.readers import beir, recommendation
-from scirep_core.data.readers import samples_scimult as samples
+from scirep_core.data.readers import beir, recommendation, samples
 from scirep_core.data.task import Qrel
 
 needs_mirror = mirrored("scimult")

@@ -36,8 +36,8 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
             len(lines) - len(texts), "papers repeat another's title and abstract: only one of a pair can come first"
         ),
     )
-    found = Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes)
-    return as_task(spec, name, root, source, found, "cosine")
+    found = Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes, similarity="cosine")
+    return as_task(spec, name, root, source, found)
 
 
 def papers(path: Path) -> Iterator[Paper]:
