@@ -23,11 +23,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
 from scirep_core.data.manifests.files import (
@@ -45,6 +44,9 @@ from scirep_core.data.manifests.unpack import faults, file_state, unpack
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import home, sha256_file, write_json
+
+if TYPE_CHECKING:
+    from filelock import AcquireReturnProxy
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
@@ -249,21 +251,16 @@ def _within(file: ManifestFile, part: str) -> bool:
     return file.path == part or file.path.startswith(f"{part.rstrip('/')}/")
 
 
-@contextmanager
-def _lock(folder: Path, say: Progress) -> Iterator[None]:
+def _lock(folder: Path, say: Progress) -> AcquireReturnProxy:
     """Let one process at a time write into `folder`; a killed one lets go by itself."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder.parent / f".{folder.name}.lock")
     try:
-        lock.acquire(timeout=0)
+        return lock.acquire(timeout=0)
     except Timeout:
         say(f"{folder.name}: another process is fetching it; waiting")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        return lock.acquire()
 
 
 def _bring(

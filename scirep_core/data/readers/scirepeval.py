@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
+from scirep_core.data.rows import SPLITS
 from scirep_core.data.tables import Found, as_task
 from scirep_core.data.task import (  # fmt: skip
     Example,
@@ -127,7 +128,7 @@ def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelle
     seen: dict[str, tuple[str, hub.Found]] = {}
     splits: dict[str, tuple[Example, ...]] = {}
     files: list[Path] = []
-    for split in ("train", "validation", "test"):
+    for split in SPLITS:
         if split == "validation" and not hub.find(root, LABEL_COLLECTION, spec.config, split):
             continue
         paths = hub.files(root, LABEL_COLLECTION, spec.config, split)
