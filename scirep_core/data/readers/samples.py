@@ -29,11 +29,13 @@ from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers import beir, neighbours, s2and
+from scirep_core.data.rows import classes
 from scirep_core.data.tables import Found, Lines, as_task, counted, id_of, json_lines, text_of, to_id, tsv
 from scirep_core.data.task import (  # fmt: skip
     Collection,
     Example,
     Judged,
+    Label,
     Labelled,
     Pooled,
     Qrel,
@@ -120,34 +122,41 @@ def _paper(row: dict[str, Any], key: str, path: Path, line: int) -> Paper:
     return Paper(id_of(row, key, path, line), text_of(row, "title", path, line), text_of(row, "abstract", path, line))
 
 
-def _labelled(name: str, spec: TaskSpec, examples: Iterable[Example], names: tuple[str, ...] = ()) -> Labelled:
-    """Split by hash; no few-shot settings, for which these splits are too small."""
+def _labelled(
+    name: str, spec: TaskSpec, path: Path, rows: Iterable[tuple[int, Paper, Label | None]], names: tuple[str, ...] = ()
+) -> tuple[Labelled, list[Paper], int]:
+    """Return papers split by hash, the papers, and how many without a label were left out.
+
+    There are no few-shot settings, for which these splits are too small.
+    """
+    lines, papers = Lines(), list[Paper]()
     splits: dict[str, list[Example]] = {"train": [], "test": []}
-    for example in examples:
-        splits["train" if in_train(name, example.paper_id) else "test"].append(example)
-    return Labelled({split: tuple(rows) for split, rows in splits.items()}, spec.multi_label, (), names)
+    for line, paper, label in rows:
+        lines.add(paper.paper_id, path, line, "paper")
+        if label is not None:
+            papers.append(paper)
+            splits["train" if in_train(name, paper.paper_id) else "test"].append(Example(paper.paper_id, label))
+    payload = Labelled({split: tuple(found) for split, found in splits.items()}, spec.multi_label, (), names)
+    return payload, papers, len(lines) - len(papers)
 
 
 def _fos(name: str, spec: TaskSpec, folder: Path) -> Found:
     path, names = folder / "fos_small.json", _names(folder / "fos_labels.txt")
-    examples, papers = [], []
-    lines, bare = Lines(), 0
-    for item, row in _rows(path):
-        paper = _paper(row, "corpus_id", path, item)
-        lines.add(paper.paper_id, path, item, "paper")
-        labels, texts = field(row, "labels", list, path, item), field(row, "labels_text", list, path, item)
-        if not labels or not all(type(x) is int and 0 <= x < len(names) for x in labels):
-            raise DataError(path, item, f"labels {labels!r:.60} are not numbers from 0 to {len(names) - 1}")
-        if [names[x] for x in labels] != texts:
-            raise DataError(path, item, f"labels {labels!r:.60} are not those named, {texts!r:.80}")
-        examples.append(Example(paper.paper_id, tuple(int(x in labels) for x in range(len(names)))))
-        papers.append(paper)
-        bare += not paper.abstract
-    payload = _labelled(name, spec, examples, names)
-    trained = {x for e in payload.splits["train"] if isinstance(e.label, tuple) for x, y in enumerate(e.label) if y}
+
+    def rows() -> Iterator[tuple[int, Paper, Label]]:
+        for item, row in _rows(path):
+            labels, texts = field(row, "labels", list, path, item), field(row, "labels_text", list, path, item)
+            if not labels or not all(type(x) is int and 0 <= x < len(names) for x in labels):
+                raise DataError(path, item, f"labels {labels!r:.60} are not numbers from 0 to {len(names) - 1}")
+            if [names[x] for x in labels] != texts:
+                raise DataError(path, item, f"labels {labels!r:.60} are not those named, {texts!r:.80}")
+            yield item, _paper(row, "corpus_id", path, item), tuple(int(x in labels) for x in range(len(names)))
+
+    payload, papers, _ = _labelled(name, spec, path, rows(), names)
+    trained = {x for example in payload.splits["train"] for x in classes(example.label)}
     notes = (
         "split 60/40 by hash",
-        counted(bare, "papers without an abstract"),
+        counted(sum(not paper.abstract for paper in papers), "papers without an abstract"),
         counted(len(names) - len(trained), "of the fields never trained"),
     )
     return Found(payload, lambda: papers, (path, folder / "fos_labels.txt"), notes)
@@ -155,15 +164,15 @@ def _fos(name: str, spec: TaskSpec, folder: Path) -> Found:
 
 def _mesh(name: str, spec: TaskSpec, folder: Path) -> Found:
     path, names = folder / "mesh_small.json", _names(folder / "mesh_descriptors.txt")
-    examples, papers, lines = [], [], Lines()
-    for item, row in _rows(path):
-        paper, descriptor = _paper(row, "corpus_id", path, item), field(row, "descriptor", str, path, item)
-        lines.add(paper.paper_id, path, item, "paper")
-        if descriptor not in names:
-            raise DataError(path, item, f"descriptor {descriptor!r:.60} is unknown", nearest(descriptor, names))
-        examples.append(Example(paper.paper_id, names.index(descriptor)))
-        papers.append(paper)
-    payload = _labelled(name, spec, examples, names)
+
+    def rows() -> Iterator[tuple[int, Paper, Label]]:
+        for item, row in _rows(path):
+            descriptor = field(row, "descriptor", str, path, item)
+            if descriptor not in names:
+                raise DataError(path, item, f"descriptor {descriptor!r:.60} is unknown", nearest(descriptor, names))
+            yield item, _paper(row, "corpus_id", path, item), names.index(descriptor)
+
+    payload, papers, _ = _labelled(name, spec, path, rows(), names)
     notes = ("split 60/40 by hash", _unseen(payload, "descriptors"))
     return Found(payload, lambda: papers, (path, folder / "mesh_descriptors.txt"), notes)
 
@@ -257,19 +266,16 @@ _DRSM = ("ID_PAPER", "TITLE", "ABSTRACT", "PRIMARY_CATEGORY")
 def _drsm(name: str, spec: TaskSpec, folder: Path) -> Found:
     """PRIMARY_CATEGORY by name; the number of a class is its place among the sorted names."""
     path = folder / "initial_gold_standard_data_2022_01_03.tsv"
-    papers, classes, lines = [], dict[str, str](), Lines()
-    left_out = 0
-    for line, row in read_csv(path, _DRSM, "\t"):
-        key = to_id(row["ID_PAPER"], path, line)
-        lines.add(key, path, line, "paper")
-        if not row["PRIMARY_CATEGORY"].strip():
-            left_out += 1
-            continue
-        classes[key] = row["PRIMARY_CATEGORY"]
-        papers.append(Paper(key, row["TITLE"], row["ABSTRACT"]))
-    names = tuple(sorted(set(classes.values())))
-    payload = _labelled(name, spec, (Example(key, names.index(value)) for key, value in classes.items()), names)
-    rare = sum(count < 10 for count in Counter(classes.values()).values())
+    table = [*read_csv(path, _DRSM, "\t")]
+    sizes = Counter(row["PRIMARY_CATEGORY"] for _, row in table if row["PRIMARY_CATEGORY"].strip())
+    names = tuple(sorted(sizes))
+    rows = (
+        (line, Paper(to_id(row["ID_PAPER"], path, line), row["TITLE"], row["ABSTRACT"]),
+         names.index(row["PRIMARY_CATEGORY"]) if row["PRIMARY_CATEGORY"] in sizes else None)
+        for line, row in table
+    )  # fmt: skip
+    payload, papers, left_out = _labelled(name, spec, path, rows, names)
+    rare = sum(count < 10 for count in sizes.values())
     notes = ("split 60/40 by hash", counted(left_out, "papers without a category left out"),
              counted(rare, "classes have fewer than ten papers; all are kept"), _unseen(payload, "classes"))  # fmt: skip
     return Found(payload, lambda: papers, (path,), notes)
@@ -281,23 +287,13 @@ def _regression(
     """Return a reader of a regression sample: `target` gives None for a paper without one."""
 
     def read(name: str, spec: TaskSpec, folder: Path) -> Found:
-        path, examples, left_out, lines = folder / file, list[Example](), set[str](), Lines()
-        for line, row in json_lines(path):
-            key, label = id_of(row, "paper_id", path, line), target(row, path, line)
-            lines.add(key, path, line, "paper")
-            if label is None:
-                left_out.add(key)
-            else:
-                examples.append(Example(key, label))
-
-        def texts() -> Iterator[Paper]:
-            # title and abstract alone: year or venue beside them would give the target away
-            for paper in neighbours.papers(path):
-                if paper.paper_id not in left_out:
-                    yield Paper(paper.paper_id, paper.title, paper.abstract)
-
-        notes = (what, "split 60/40 by hash", counted(len(left_out), missing))
-        return Found(_labelled(name, spec, examples), texts, (path,), notes)
+        path = folder / file
+        # title and abstract alone: year or venue beside them would give the target away
+        rows = ((line, neighbours.paper_of(row, path, line)._replace(year=None, venue=""), target(row, path, line))
+                for line, row in json_lines(path))  # fmt: skip
+        payload, papers, left_out = _labelled(name, spec, path, rows)
+        notes = (what, "split 60/40 by hash", counted(left_out, missing))
+        return Found(payload, lambda: papers, (path,), notes)
 
     return read
 
