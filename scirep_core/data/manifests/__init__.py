@@ -24,9 +24,10 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
 from scirep_core.data.manifests.files import (
@@ -44,9 +45,6 @@ from scirep_core.data.manifests.unpack import faults, file_state, unpack
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import home, sha256_file, write_json
-
-if TYPE_CHECKING:
-    from filelock import AcquireReturnProxy
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
@@ -251,7 +249,7 @@ def _within(file: ManifestFile, part: str) -> bool:
     return file.path == part or file.path.startswith(f"{part.rstrip('/')}/")
 
 
-def _lock(folder: Path, say: Progress) -> AcquireReturnProxy:
+def _lock(folder: Path, say: Progress) -> AbstractContextManager[object]:
     """Let one process at a time write into `folder`; a killed one lets go by itself."""
     from filelock import FileLock, Timeout
 
