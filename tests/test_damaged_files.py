@@ -16,8 +16,7 @@ import pytest
 from small_files import at, refused, to_windows
 from small_published import COARSE, FINE, HEADER, LINKS, PLACES, PMC, ROWS, STUDY, cluster, mention, read, text
 
-from scirep_core.data.readers import mdcr, recommendation
-from scirep_core.data.readers import samples_scimult as samples
+from scirep_core.data.readers import mdcr, recommendation, samples
 
 FILES = [(name, file) for name, place in PLACES.items() for file in place.files]
 WHOLE = ("qian_signatures.json", "qian_clusters.json", "qian_papers.json", mdcr.BENCHMARK)

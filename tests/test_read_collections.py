@@ -26,8 +26,7 @@ from small_published import (
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.readers import beir, maple, mdcr, neighbours, recommendation, s2and, scimult
-from scirep_core.data.readers import samples_scimult as samples
+from scirep_core.data.readers import beir, maple, mdcr, neighbours, recommendation, s2and, samples, scimult
 from scirep_core.data.task import Byline, Collection, LabelText, Pooled, Qrel, Signature, Triple
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import Paper

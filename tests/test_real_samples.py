@@ -17,8 +17,8 @@ from small_files import MIRROR, mirrored, refused
 
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
-from scirep_core.data.readers import beir, recommendation, samples_scimult
-from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
+from scirep_core.data.readers import beir, recommendation
+from scirep_core.data.readers.samples import SAMPLES, in_train, mesh_terms, read_sample
 from scirep_core.data.tables import json_lines, tsv
 from scirep_core.data.task import Collection, Judged, Labelled, Pooled, Signatures, Task, Triples
 from scirep_core.data.validate import counts
@@ -258,7 +258,7 @@ def test_the_user_study() -> None:
 @needs_mirror
 def test_mesh_and_what_no_task_is_made_of() -> None:
     folder, counted = fetch("mesh"), load_manifest("mesh").counts
-    assert len(samples_scimult.mesh_terms(folder / "terms.tsv")) == counted["descriptors"] == 27_455
+    assert len(mesh_terms(folder / "terms.tsv")) == counted["descriptors"] == 27_455
     assert sum(1 for _ in tsv(folder / "tree_numbers.tsv", ("mesh_id",))) == counted["positions"] == 56_341
     folder, counted = fetch("specter_sample"), load_manifest("specter_sample").counts
     assert len(read_object(folder / "sample-metadata.json")) == counted["papers"] == 55

@@ -14,7 +14,7 @@ from typing import cast
 
 from scirep_core.data import load_task
 from scirep_core.data.manifests import fetch
-from scirep_core.data.readers import samples_scimult
+from scirep_core.data.readers.samples import mesh_terms
 from scirep_core.data.task import Labelled, LabelSpace, LabelText, Task
 from scirep_core.evaluators.labels import matcher
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
@@ -36,7 +36,7 @@ def mesh_labels() -> dict[str, LabelText]:
         if isinstance(error, DataError) and Path(error.path).exists():
             raise
         return {}
-    return {key: LabelText(key, name) for key, name in samples_scimult.mesh_terms(folder / "terms.tsv").items()}
+    return {key: LabelText(key, name) for key, name in mesh_terms(folder / "terms.tsv").items()}
 
 
 def label_space(

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from scirep_core.data import folder
+from scirep_core.data import folder, manifests
 from scirep_core.data.export import write_embedded
 from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.data.readers import beir, csfcube, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
@@ -89,10 +89,9 @@ def load_task(
     if name in TASKS:
         return _inventory_task(name, source, papers, seed)
     if name.startswith("sample/"):
-        from scirep_core.data.manifests import fetch
         from scirep_core.data.readers.samples import read_sample
 
-        return read_sample(name, fetch)
+        return read_sample(name, manifests.fetch)
     if name.startswith("open/") and not Path(name).is_dir():
         from scirep_core.data.open import tasks as open_tasks
 
@@ -118,9 +117,7 @@ def _unknown(name: str) -> UnknownName:
 
 
 def _further(name: str) -> Task:
-    from scirep_core.data.manifests import fetch
-
-    task = folder.read_folder(fetch(MORE[name].manifest) / MORE[name].folder)
+    task = folder.read_folder(manifests.fetch(MORE[name].manifest) / MORE[name].folder)
     if not isinstance(task, Task):
         raise ConfigError(f"{name}: faceted queries are CSFCube's alone")
     return replace(task, name=name, source="real")

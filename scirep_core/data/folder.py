@@ -19,14 +19,14 @@ for bare queries; `oracle.npz` where the truth is known. `task.json` is written 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from scirep_core.data import card as cards
 from scirep_core.data import task as schema
 from scirep_core.data.readers import csfcube
-from scirep_core.data.rows import Row, by_id, ids_in
+from scirep_core.data.rows import SPLITS, Row, by_id, ids_in
 from scirep_core.data.task import Payload, Task, TaskType
 from scirep_core.data.task_json import METRICS, PLAIN, TaskConfig, format_of, read_config
 from scirep_core.kit.errors import DataError
@@ -121,7 +121,7 @@ READERS: dict[TaskType, type[Payload]] = {
 def write_folder(task: Task, path: Path) -> None:
     """Write a task as a folder that `read_folder` reads back to the same judgements, texts and settings.
 
-    README.md names its splits (card.py). Other files of the folder stay; texts of papers that a label_ranking or
+    README.md names its splits. Other files of the folder stay; texts of papers that a label_ranking or
     alternative_self task does not ask for are left out. Raises CacheError where it cannot be written.
     """
     (path / "task.json").unlink(missing_ok=True)  # unfinished until the new one is there
@@ -129,8 +129,8 @@ def write_folder(task: Task, path: Path) -> None:
     if task.oracle is not None:
         write_bytes(path / "oracle.npz", task.oracle.read_bytes())
     config = _config_of(task)
-    if not cards.is_own(path / cards.CARD):
-        write_text(path / cards.CARD, cards.card(config, written))
+    if not _is_own(path / "README.md"):
+        write_text(path / "README.md", _card(config, written))
     write_json(path / "task.json", config)
 
 
@@ -187,3 +187,52 @@ def _files(task: Task) -> Iterator[tuple[str, Iterable[Row]]]:
     if task.queries and not isinstance(data, schema.Pooled):
         yield "queries.jsonl", queries
     yield from data.files(task.queries)
+
+
+# --------------------------------------------------------------------------------------------------------- README.md
+
+WRITTEN = "<!-- written by scirep_core: remove this line to keep a text of your own -->"
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether a card is a user's own, which is not replaced."""
+    return path.is_file() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _configs(files: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the configurations of a folder's files, the judgements first.
+
+    Files of splits are one configuration, `examples`; any other file is its own, called after it, as is its split: of
+    judgements `test`. (BEIR's mirrors name theirs so.)
+    """
+    stems = {name.removesuffix(".jsonl"): name for name in files if name.endswith(".jsonl")}
+    split = [{"split": stem, "path": stems[stem]} for stem in SPLITS if stem in stems]
+    found: list[dict[str, Any]] = [{"config_name": "examples", "data_files": split}] if split else []
+    rest = [stem for stem in stems if stem not in SPLITS]
+    for stem in sorted(rest, key=lambda stem: not stem.startswith("qrels")):
+        name = "test" if stem.startswith("qrels") else stem
+        found.append({"config_name": stem, "data_files": [{"split": name, "path": stems[stem]}]})
+    return [one | ({"default": True} if at == 0 else {}) for at, one in enumerate(found)]
+
+
+def _card(config: Row, files: Mapping[str, int]) -> str:
+    """Return the text of README.md, its head the `configs` by which `datasets.load_dataset` finds the splits.
+
+    Args:
+        config: the task.json.
+        files: each with its number of rows.
+    """
+    import yaml  # here: a machine that only trains has none
+
+    head = {"pretty_name": config["name"], "tags": ["scientific-documents", config["type"].replace("_", "-")],
+            "configs": _configs(files)}  # fmt: skip
+    first = head["configs"][0]["config_name"]
+    return "\n".join([
+        "---", yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(), "---", WRITTEN, "", f"# {config['name']}", "",
+        f"A task of type {config['type'].replace('_', ' ')}, measured by {', '.join(config['metrics'])}.", "",
+        "| file | rows |", "|---|---|", *(f"| {name} | {rows:,} |" for name, rows in files.items()), "",
+        "```python", "import datasets, scirep_core", "",
+        f'rows = datasets.load_dataset("FOLDER", "{first}")',
+        'scores = scirep_core.score("FOLDER", "minilm")', "```", "",
+        *([str(config["notes"]), ""] if config.get("notes") else []),
+    ])  # fmt: skip

@@ -49,7 +49,6 @@ class TaskSpec(NamedTuple):
     few_shot: tuple[FewShot, ...] = ()
     multi_label: bool = False
     text_query: bool = False
-    keep_self: bool = True
     version: int = 1
 
 
@@ -199,9 +198,9 @@ SCIMULT: dict[str, TaskSpec] = {
     "scimult/ppr": _scimult("PMC-Patients (PPR, zero-shot)", "retrieval", _RECALLS, "links/ppr",
                             {"queries": 100_327, "papers": 155_151}, "SM-TA2,SM-T5"),
     "scimult/pmc_par": _scimult("PMC-Patients (PAR, supervised)", "retrieval", "mrr p@10 ndcg@10 recall@1000",
-                                "pmc/PAR", {"queries": 5_959, "papers": 1_413_087}, "SM-TA2,SM-T6", keep_self=False),
+                                "pmc/PAR", {"queries": 5_959, "papers": 1_413_087}, "SM-TA2,SM-T6"),
     "scimult/pmc_ppr": _scimult("PMC-Patients (PPR, supervised)", "retrieval", "mrr p@10 ndcg@10 recall@1000",
-                                "pmc/PPR", {"queries": 2_812, "papers": 155_151}, "SM-TA2,SM-T6", keep_self=False),
+                                "pmc/PPR", {"queries": 2_812, "papers": 155_151}, "SM-TA2,SM-T6"),
     **{f"scimult/{relation}": TaskSpec("scimult", title, "PRX", "proximity", ("map", "ndcg"), "scirepeval",
                                        config, "scirepeval", ("SM-TA2", "SM-T7"), "", expect)
        for relation, title, config, expect in (

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -291,8 +291,7 @@ class _Index:
                 if self.keys[-1]:
                     self.titles.setdefault(self.keys[-1], []).append(place)
             self.pairs |= {(here[q], here[c]): relevant for q, c, relevant in task.pairs}
-        size = len(self.names)
-        self.by_id, self.by_title, self.asked, self.other = (bytearray(size) for _ in range(4))
+        self.by_id, self.by_title, self.asked, self.other = set[int](), set[int](), set[int](), set[int]()
         self.trained: dict[tuple[int, int], bool] = {}
 
     def match(self, text: Text) -> set[int]:
@@ -301,16 +300,12 @@ class _Index:
         named = set(self.titles.get(key, ())) if key else set()
         if text.title and len(text.title) < 200:
             named |= {p for p in self.titles.get(text.title.casefold().strip(), ()) if self._bare(p)}
-        same = set()
+        same, other = set[int](), set[int]()
         for place in self.ids.get(text.id, ()) if text.id else ():
-            if key and self.keys[place] and key != self.keys[place]:
-                self.other[place] = 1
-            else:
-                same.add(place)
-        for place in named:
-            self.by_title[place] = 1
-        for place in same:
-            self.by_id[place] = 1
+            (other if key and self.keys[place] and key != self.keys[place] else same).add(place)
+        self.by_title |= named
+        self.by_id |= same
+        self.other |= other
         return named | same
 
     def _bare(self, place: int) -> bool:
@@ -320,8 +315,7 @@ class _Index:
     def see(self, unit: Unit) -> None:
         """Mark what one training row shows."""
         queries = self.match(unit.query) if unit.query else set()
-        for place in queries:
-            self.asked[place] = 1
+        self.asked |= queries
         for text, positive in unit.others:
             for cand in self.match(text):
                 for query in queries:
@@ -358,13 +352,12 @@ def overlap(
 
 def _report(index: _Index, number: int, train: str, rows: int, examples: int) -> Overlap:
     task, at = index.tasks[number], index.at[number]
+    seen = index.by_id | index.by_title
 
-    def share(keys: Iterable[str], marked: Callable[[int], object], of: int) -> Share:
-        found = [key for key in keys if marked(at[key])]
-        return Share(len(found), of, tuple(found[:examples]))
-
-    def seen(place: int) -> int:
-        return index.by_id[place] | index.by_title[place]
+    def share(keys: Iterable[str], marked: Container[int]) -> Share:
+        of = [*keys]
+        found = [key for key in of if at[key] in marked]
+        return Share(len(found), len(of), tuple(found[:examples]))
 
     def pairs(chosen: Iterable[tuple[str, str, bool]], of: int) -> Share:
         found = [f"{query} {cand}" for query, cand, _ in chosen]
@@ -374,14 +367,12 @@ def _report(index: _Index, number: int, train: str, rows: int, examples: int) ->
     relevant = [pair for pair in task.pairs if pair[2]]
     trained = [p for p in task.pairs if (at[p[0]], at[p[1]]) in index.trained]
     positive = [p for p in relevant if index.trained.get((at[p[0]], at[p[1]]))]
-    total = len(task.titles)
     return Overlap(
-        train, task.name, rows, share(task.titles, seen, total), share(task.titles, index.by_id.__getitem__, total),
-        share(task.titles, index.by_title.__getitem__, total), share(asked, seen, len(asked)),
-        share(asked, index.asked.__getitem__, len(asked)),
-        pairs((p for p in task.pairs if seen(at[p[0]]) and seen(at[p[1]])), len(task.pairs)),
+        train, task.name, rows, share(task.titles, seen), share(task.titles, index.by_id),
+        share(task.titles, index.by_title), share(asked, seen), share(asked, index.asked),
+        pairs((p for p in task.pairs if at[p[0]] in seen and at[p[1]] in seen), len(task.pairs)),
         pairs(trained, len(task.pairs)), pairs(positive, len(relevant)),
-        share(task.titles, index.other.__getitem__, total), sum(not index.keys[at[key]] for key in task.titles),
+        share(task.titles, index.other), sum(not index.keys[at[key]] for key in task.titles),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scirep_core.data.rows import (
+    SPLITS,
     Byline,
     Example,
     FewShot,
@@ -85,7 +86,7 @@ class Labelled:
     def read(cls, folder: Path, config: TaskConfig) -> Labelled:
         splits: dict[str, tuple[Example, ...]] = {}
         width: int | None = len(config.label_names) or None
-        for split in ("train", "validation", "test"):
+        for split in SPLITS:
             path, rows = folder / f"{split}.jsonl", []
             if split == "validation" and not path.is_file():
                 continue
@@ -353,7 +354,7 @@ class Triples:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Triples:
-        splits = tuple(s for s in ("train", "validation", "test") if s == "train" or (folder / f"{s}.jsonl").is_file())
+        splits = tuple(s for s in SPLITS if s == "train" or (folder / f"{s}.jsonl").is_file())
 
         def rows(split: str) -> Iterator[Triple]:
             path = folder / f"{split}.jsonl"

@@ -18,6 +18,7 @@ TaskType = Literal[
     "author_disambiguation", "alternative_self", "triplets",
 ]  # fmt: skip
 TASK_TYPES: tuple[TaskType, ...] = get_args(TaskType)
+SPLITS = ("train", "validation", "test")
 Row = dict[str, Any]
 Label = int | float | tuple[int, ...]
 """A class, a target, or a multi-hot row."""

@@ -15,28 +15,32 @@ from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.task import Payload, Task
+from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, field, raw_lines, read_jsonl
 from scirep_core.kit.store import sampled_hash, stable_hash
 
 
 class Found(NamedTuple):
-    """What a reader found: payload, how to stream the texts, bare queries, the files read, what one should know."""
+    """What a reader found: payload, how to stream the texts, the files read, what one should know, and as `Task` has them."""
 
     payload: Payload
     texts: Callable[[], Iterable[Paper]]
     files: Sequence[Path]
     notes: Sequence[str] = ()
     queries: Mapping[str, str] = {}
+    similarity: str = "l2"
+    fields: tuple[str, ...] = FIELDS
 
 
-def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found, similarity: str = "dot") -> Task:
-    """Return the task of an inventory row; SciMult's scripts compare by inner product, hence the default."""
+def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found) -> Task:
+    """Return the task of an inventory row. Held-out tasks are related to training tasks by the latents of invented data alone."""
     assert spec.type != "facets"
     return Task(
         name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), spec.version,
-        similarity, found.texts, found.queries, oracle_of(root, name), spec.relation,
-        "; ".join(note for note in found.notes if note),
+        found.similarity, found.texts, found.queries, oracle_of(root, name),
+        related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
+        notes="; ".join(note for note in found.notes if note), fields=found.fields,
     )  # fmt: skip
 
 

@@ -104,11 +104,8 @@ def _coverage(task: Task) -> Iterator[Finding]:
 def _splits(task: Task) -> Iterator[Finding]:
     data = task.payload
     if isinstance(data, schema.Labelled):
-        places: dict[str, set[str]] = defaultdict(set)
-        for split, rows in data.splits.items():
-            for row in rows:
-                places[row.paper_id].add(split)
-        twice = sorted(key for key, splits in places.items() if len(splits) > 1)
+        places = Counter(key for rows in data.splits.values() for key in {row.paper_id for row in rows})
+        twice = sorted(key for key, splits in places.items() if splits > 1)
         yield from _finding(task, "splits", "papers in two splits", twice)
     if isinstance(data, schema.Judged):
         own = sorted({row.query_id for row in data.rows if row.query_id == row.cand_id})
@@ -131,15 +128,13 @@ def _unseen(task: Task) -> Iterator[Finding]:
 def _relevance(task: Task) -> Iterator[Finding]:
     data = task.payload
     if isinstance(data, schema.Judged):
-        best: dict[str, int] = {}
-        worst: dict[str, int] = {}
+        grades: dict[str, set[int]] = defaultdict(set)
         for row in data.rows:
-            best[row.query_id] = max(best.get(row.query_id, row.score), row.score)
-            worst[row.query_id] = min(worst.get(row.query_id, row.score), row.score)
-        yield from _finding(task, "relevance", "queries without a relevant candidate",
-                            sorted(q for q, v in best.items() if v <= 0))  # fmt: skip
-        yield from _finding(task, "relevance", "queries whose candidates are all equally relevant",
-                            sorted(q for q, v in best.items() if v > 0 and v == worst[q]))  # fmt: skip
+            grades[row.query_id].add(row.score)
+        none = sorted(query for query, found in grades.items() if max(found) <= 0)
+        equal = sorted(query for query, found in grades.items() if max(found) > 0 and len(found) == 1)
+        yield from _finding(task, "relevance", "queries without a relevant candidate", none)
+        yield from _finding(task, "relevance", "queries whose candidates are all equally relevant", equal)
     if isinstance(data, schema.Pooled):
         none = sorted(q for q, grades in data.relevant.items() if not any(g > 0 for g in grades.values()))
         yield from _finding(task, "relevance", "queries without a relevant paper", none)

@@ -28,7 +28,7 @@ ROOMS: dict[str, Room] = {
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
         ("data", "data.task", "data.payloads", "data.folder", "data.readers.beir", "data.readers.csfcube",
-         "data.readers.maple_pairs", "data.readers.recommendation", "data.readers.samples", "data.readers.samples_scimult",
+         "data.readers.maple_pairs", "data.readers.recommendation", "data.readers.samples",
          "data.readers.scirepeval",
          "data.validate", "data.inventory", "data.manifests", "data.sources", "kit.records", "kit.formats", "kit.errors",
          "kit.store"),

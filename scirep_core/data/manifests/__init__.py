@@ -10,9 +10,12 @@ So whatever kills it, no wrong file has a final name, and the next run goes on w
 already there are read and checked again before they are trusted. Nothing but https is spoken, no redirect leaves the
 host, and nothing longer than its manifest says is stored. `SCIREP_MANIFESTS=DIR` replaces the folder of manifests.
 
-Two kinds of collection promise less, and say so: of files that nobody here could download the content is taken on
-first sight and checked from then on (`firstsight`); `gated` ones are never downloaded, only taken from a mirror or
-from where the reader put them.
+Two kinds of collection promise less, and say so. `gated` ones are never downloaded, only taken from a mirror or from where
+the reader put them. Of files that nobody here could download when the manifest was written it states no SHA-256: what comes
+is trusted on first sight, recorded in `.seen.json` before it gets its name, and must never change from then on. That finds
+damage and silent replacement, not a source that was wrong from the start.
+
+    {path: {"sha256": ..., "bytes": ..., "from": address or mirror file}}
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
 from scirep_core.data.manifests.files import (
@@ -38,17 +41,17 @@ from scirep_core.data.manifests.files import (
     raw_manifest,
     running_numbers,
 )
-from scirep_core.data.manifests.firstsight import SEEN, Sight, Unseen, obtain_unseen, read_seen, remember
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
-from scirep_core.kit.store import home
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest
+from scirep_core.kit.records import field, read_object
+from scirep_core.kit.store import home, sha256_file, write_json
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
     "load_manifest", "local_folder", "manifest_folder", "mirrored", "missing", "running_numbers",
     "verify",
 ]  # fmt: skip
-_INCOMING = ".incoming"
+_INCOMING, _SEEN = ".incoming", ".seen.json"
 _NAMED = 5  # files an error lists
 _UNKNOWN = "unknown"  # there, but not yet written down: a file put in place by hand
 
@@ -75,8 +78,13 @@ def missing(name: str, parts: Sequence[str] = ()) -> list[ManifestFile]:
 
 def mirrored(manifest: Manifest) -> Path | None:
     """Return the folder of a collection in the mirror, there or not; None without a mirror."""
-    mirror = os.environ.get("SCIREP_DATA_MIRROR")
-    return Path(mirror).expanduser() / manifest.mirror if mirror else None
+    mirror = _mirror()
+    return mirror / manifest.mirror if mirror else None
+
+
+def _mirror() -> Path | None:
+    chosen = os.environ.get("SCIREP_DATA_MIRROR")
+    return Path(chosen).expanduser() if chosen else None
 
 
 def verify(name: str) -> list[tuple[str, str]]:
@@ -116,7 +124,7 @@ def catalogue() -> list[dict[str, Any]]:
 
 def _states(manifest: Manifest, folder: Path, files: Sequence[ManifestFile] | None = None) -> list[tuple[str, str]]:
     rows = []
-    seen = read_seen(folder) if manifest.unseen else {}
+    seen = _read_seen(folder)
     for file in manifest.files if files is None else files:
         path, known = folder / file.path, _known(file, seen)
         if known is None:
@@ -130,11 +138,49 @@ def _states(manifest: Manifest, folder: Path, files: Sequence[ManifestFile] | No
     return rows
 
 
-def _known(file: ManifestFile, seen: dict[str, Sight]) -> tuple[str, int] | None:
+def _known(file: ManifestFile, seen: dict[str, _Sight]) -> tuple[str, int] | None:
     """Return (SHA-256, bytes) as published, else as first seen, else None."""
     if file.sha256 is not None and file.bytes is not None:
         return file.sha256, file.bytes
     return seen[file.path][:2] if file.path in seen else None
+
+
+class _Sight(NamedTuple):
+    """What a file was when it was first seen."""
+
+    sha256: str
+    bytes: int
+    source: str
+
+
+def _read_seen(folder: Path) -> dict[str, _Sight]:
+    """Return what was recorded in a collection's folder, {} where nothing was. Raises DataError for a damaged record."""
+    path = folder / _SEEN
+    seen = {}
+    for name, row in read_object(path).items() if path.exists() else ():
+        if not isinstance(row, dict):
+            raise DataError(path, None, f"entry {name!r:.80} is no object", "Delete the file; get the collection again")
+        values = (field(row, key, kind, path, None) for key, kind in (("sha256", str), ("bytes", int), ("from", str)))
+        seen[name] = _Sight(*values)
+    return seen
+
+
+def _remember(folder: Path, name: str, path: Path, source: str) -> bool:
+    """Record the content of `path` as what <folder>/<name> is from now on; return whether it is new.
+
+    Raises DataError where another content was recorded before: a file that changes has no claim to be the published one.
+    """
+    seen = _read_seen(folder)
+    digest, size = sha256_file(path), path.stat().st_size
+    new = name not in seen
+    if not new and seen[name].sha256 != digest:
+        reason = f"{name} from {source} has sha256 {digest}, but had {seen[name].sha256} when it was first seen"
+        remedy = "The source was changed since, or one of the two is damaged: compare, and delete the entry to take the new one"
+        raise DataError(folder / _SEEN, None, reason, remedy)
+    seen[name] = _Sight(digest, size, source)
+    rows = {key: {"sha256": one.sha256, "bytes": one.bytes, "from": one.source} for key, one in seen.items()}
+    write_json(folder / _SEEN, rows)
+    return new
 
 
 # --- fetching ---------------------------------------------------------------------------------------------------------
@@ -203,21 +249,16 @@ def _within(file: ManifestFile, part: str) -> bool:
     return file.path == part or file.path.startswith(f"{part.rstrip('/')}/")
 
 
-@contextmanager
-def _lock(folder: Path, say: Progress) -> Iterator[None]:
+def _lock(folder: Path, say: Progress) -> AbstractContextManager[object]:
     """Let one process at a time write into `folder`; a killed one lets go by itself."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder.parent / f".{folder.name}.lock")
     try:
-        lock.acquire(timeout=0)
+        return lock.acquire(timeout=0)
     except Timeout:
         say(f"{folder.name}: another process is fetching it; waiting")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        return lock.acquire()
 
 
 def _bring(
@@ -226,8 +267,7 @@ def _bring(
     say = progress or (lambda event: None)
     before = dict(_states(manifest, folder, files))  # again: another process may have been at work while we waited
     wanted = [file for file in files if before[file.path] != "ok"]
-    chosen = os.environ.get("SCIREP_DATA_MIRROR")
-    mirror = Path(chosen).expanduser() if chosen else None
+    mirror = _mirror()
     if wanted:
         if mirror and not mirror.is_dir():
             raise ConfigError(f"SCIREP_DATA_MIRROR={mirror}: no such folder. Correct it, or unset it to download")
@@ -249,27 +289,24 @@ def _bring(
     for number, file in enumerate(wanted, start=1):
         path, state, place = folder / file.path, before[file.path], f"{manifest.mirror}/{file.path}"
         copy = mirror / place if mirror else None
-        if file.sha256 is not None and file.bytes is not None:
-            request = Wanted(place, manifest.url_of(file), file.bytes, file.sha256)
-            staged = obtain(request, incoming, copy, say, connect)
-        elif state == _UNKNOWN:
+        if state == _UNKNOWN:
             staged, source = path, "put in place by hand"
         else:
-            unseen = Unseen(place, manifest.url_of(file), manifest.redirects)
-            staged = obtain_unseen(unseen, incoming, copy, say, connect)
-            source = f"mirror:{place}" if copy and copy.is_file() else unseen.url
+            request = Wanted(place, manifest.url_of(file), file.bytes, file.sha256, manifest.redirects)
+            staged = obtain(request, incoming, copy, say, connect)
+            source = f"mirror:{place}" if copy and copy.is_file() else request.url
         if file.sha256 is None:
-            new += file.path not in read_seen(folder)
-            remember(folder, file.path, staged, source)
+            new += _remember(folder, file.path, staged, source)
         size = staged.stat().st_size
         path.parent.mkdir(parents=True, exist_ok=True)
         staged.replace(path)
         repaired = "" if state in ("missing", _UNKNOWN) else f", was {state}: replaced"
         say(f"{number}/{len(wanted)} {manifest.name}/{file.path} ({readable(size)}{repaired})")
     if new:
-        _warn(f"{manifest.name}: the content of {new} files was not known beforehand. What came is written down in "
-              f"{folder / SEEN} and checked from now on; nobody here has compared it with the original", progress)  # fmt: skip
-    seen = read_seen(folder) if manifest.unseen else {}
+        warn = progress or partial(print, file=sys.stderr)
+        warn(f"{manifest.name}: the content of {new} files was not known beforehand. What came is written down in "
+             f"{folder / _SEEN} and checked from now on; nobody here has compared it with the original")  # fmt: skip
+    seen = _read_seen(folder)
     for file in files:
         known = _known(file, seen)
         if file.unpack and known and faults(folder / file.unpacked, known[0]):
@@ -287,10 +324,3 @@ def _by_hand(manifest: Manifest, wanted: list[ManifestFile], folder: Path, mirro
             f"{manifest.name} cannot be downloaded: {manifest.gated} Place {', '.join(missing[:_NAMED])}{more} in "
             f"{folder}, or in DIR/{manifest.mirror} with SCIREP_DATA_MIRROR=DIR, and run again"
         )
-
-
-def _warn(line: str, progress: Progress | None) -> None:
-    if progress:
-        progress(line)
-    else:
-        print(line, file=sys.stderr)

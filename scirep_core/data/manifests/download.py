@@ -6,6 +6,10 @@ The bytes gather in `<sha256>.part`, which a killed or broken run leaves behind 
 
 Only https, only the host that was asked (redirects: also hosts the manifest names), never more bytes than expected; the
 checksum is compared again as the bytes lie on the disk, before the file gets its name. (pooch neither resumes nor bounds.)
+
+Of a file that nobody here has ever had only the length can be checked that the server announces. It is resumed within a run,
+where the server vouches (If-Range with its ETag) that it is the same file; a new run starts over. A web page in place of a
+file is refused.
 """
 
 from __future__ import annotations
@@ -13,15 +17,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from scirep_core import __version__
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.store import sha256_file
+from scirep_core.kit.store import sha256_bytes, sha256_file
 
 Progress = Callable[[str], None]
 """Receives one line of text per event; the command line prints it to stderr."""
@@ -35,12 +38,20 @@ _REPORT = 1 << 26  # a line of progress every 64 MiB
 
 
 class Wanted(NamedTuple):
-    """A file to get: label (<collection>/<path>, also its place in a mirror), address, bytes, SHA-256."""
+    """A file to get.
+
+    Attributes:
+        label: <collection>/<path>, also its place in a mirror.
+        url: its address.
+        size, sha256: None of a file that nobody here has ever had.
+        redirects: domains that the source may send us on to.
+    """
 
     label: str
     url: str
-    size: int
-    sha256: str
+    size: int | None = None
+    sha256: str | None = None
+    redirects: tuple[str, ...] = ()
 
 
 def readable(size: int) -> str:
@@ -56,21 +67,25 @@ def readable(size: int) -> str:
 
 
 def obtain(file: Wanted, incoming: Path, copy: Path | None, say: Progress, connect: Callable[[], Any]) -> Path:
-    """Return `incoming`/<sha256>, whole and right, from the mirror's `copy` where that exists, else over https.
+    """Return a file of `incoming`, whole and right, from the mirror's `copy` where that exists, else over https.
 
     `connect` gives the `requests.Session` and is called only when the network is needed. Raises DataError for wrong
-    content or an unreachable source, OSError when the disk cannot take it.
+    content, what cannot be a whole file, or an unreachable source, OSError when the disk cannot take it.
     """
     incoming.mkdir(parents=True, exist_ok=True)
-    part, done = incoming / f"{file.sha256}.part", incoming / file.sha256
-    if not done.is_file() or sha256_file(done) != file.sha256:
-        if copy is not None and copy.is_file():
-            _from_mirror(file, part, copy)
-        else:
-            _from_network(file, part, say, connect())
-        if sha256_file(part) != file.sha256:
-            raise DataError(done, None, f"{file.label} changed while it was stored", "Run again")
-        part.replace(done)
+    name = file.sha256 or sha256_bytes(file.label.encode())
+    part, done = incoming / f"{name}.part", incoming / name
+    if file.sha256 is None:
+        part.unlink(missing_ok=True)  # nothing vouches that what a killed run left is of the same file
+    elif done.is_file() and sha256_file(done) == file.sha256:
+        return done
+    if copy is not None and copy.is_file():
+        _from_mirror(file, part, copy)
+    else:
+        _from_network(file, part, say, connect())
+    if file.sha256 is not None and sha256_file(part) != file.sha256:
+        raise DataError(done, None, f"{file.label} changed while it was stored", "Run again")
+    part.replace(done)
     return done
 
 
@@ -80,7 +95,7 @@ def _from_mirror(file: Wanted, part: Path, copy: Path) -> None:
         found = sha256_file(copy)
     except OSError as error:
         raise DataError(copy, None, f"the mirror's file cannot be read ({error.strerror})", remedy) from error
-    if found != file.sha256:
+    if file.sha256 not in (None, found):
         raise DataError(copy, None, f"the mirror's file is altered: sha256 {found}, expected {file.sha256}", remedy)
     with copy.open("rb") as source, part.open("wb") as stream:
         shutil.copyfileobj(source, stream)
@@ -88,28 +103,33 @@ def _from_mirror(file: Wanted, part: Path, copy: Path) -> None:
 
 
 def _from_network(file: Wanted, part: Path, say: Progress, session: Any) -> None:
-    """Complete `part` in at most TRIES attempts; on return its checksum is right."""
+    """Complete `part` in at most TRIES attempts; on return its checksum is right, or its length where no checksum is known."""
     import requests
 
-    reason = ""
+    host, size, reason, etag = urlsplit(file.url).hostname, file.size, "", ""
     for attempt in range(TRIES):
         if attempt:
             say(f"{file.label}: {reason}; trying again")
             time.sleep(PAUSE * 2 ** (attempt - 1))
-        if _have(part) > file.size:
-            part.unlink()
+        if size is None or _have(part) > size or (file.sha256 is None and not etag):
+            part.unlink(missing_ok=True)
         resumed = _have(part) > 0
         try:
-            reason = _stream(file, part, say, session) if _have(part) < file.size else ""
+            if _have(part) != size:
+                with _ask(file, _have(part), etag, session) as answer:
+                    reason = _refused(file, part, size, answer)
+                    if not reason and file.sha256 is None and not _have(part):
+                        size, etag = _announced(file, answer.headers)
+                    reason = reason or _store(file, part, size or 0, answer, say)
         except (requests.ConnectTimeout, requests.ReadTimeout):
-            reason = f"no answer in time from {urlsplit(file.url).hostname}"
+            reason = f"no answer in time from {host}"
         except requests.ConnectionError:
-            reason = f"no connection to {urlsplit(file.url).hostname}"
+            reason = f"no connection to {host}"
         except (requests.RequestException, ConnectionError, TimeoutError) as error:
             reason = f"the connection broke ({type(error).__name__})"
-        if _have(part) == file.size:
+        if _have(part) == size:
             found = sha256_file(part)
-            if found == file.sha256:
+            if file.sha256 in (None, found):
                 return
             part.unlink()
             reason = f"wrong content: sha256 {found}, expected {file.sha256}"
@@ -118,42 +138,57 @@ def _from_network(file: Wanted, part: Path, say: Progress, session: Any) -> None
     raise _failure(file, reason)
 
 
-def _stream(file: Wanted, part: Path, say: Progress, session: Any) -> str:
-    """Make one request and append what comes to `part`; return what went wrong, or ""."""
+def _refused(file: Wanted, part: Path, size: int | None, answer: Any) -> str:
+    """Return what is wrong with an answer's head, or ""; a part that it does not go on from is removed."""
+    status, said, have = answer.status_code, answer.headers, _have(part)
+    if have and status in (206, 416):
+        rest = f"bytes {have}-{(size or 0) - 1}/{size}"
+        if status == 206 and said.get("Content-Range") == rest and not said.get("Content-Encoding"):
+            return ""
+        part.unlink()
+        return "the server cannot resume"
+    if status == 200:
+        part.unlink(missing_ok=True)  # it ignores Range and sends all
+        return ""
+    if status not in _TEMPORARY:
+        raise _failure(file, f"the server answered HTTP {status}")
+    return f"the server answered HTTP {status}"
+
+
+def _announced(file: Wanted, headers: Mapping[str, str]) -> tuple[int, str]:
+    """Return the length of a file as the server announces it, and the ETag by which it vouches for its bytes ("" for none)."""
+    if headers.get("Content-Encoding", "identity") != "identity":
+        raise _failure(file, "the server sends the file encoded, so that its length cannot be checked")
+    if headers.get("Content-Type", "").startswith("text/html") and not file.url.endswith((".html", ".htm")):
+        raise _failure(file, "the server sends a web page in place of the file; it may want a login")
+    length, etag = headers.get("Content-Length", ""), headers.get("ETag", "")
+    if not length.isdecimal() or int(length) == 0:
+        raise _failure(file, "the server does not say how long the file is, or that it is empty")
+    return int(length), "" if etag.startswith("W/") else etag  # a weak one does not promise equal bytes
+
+
+def _store(file: Wanted, part: Path, size: int, answer: Any, say: Progress) -> str:
+    """Append what comes to `part`; return what went wrong, or ""."""
     have = _have(part)
-    headers = {"Range": f"bytes={have}-"} if have else {}
-    with ask(file.url, headers, session, partial(_failure, file)) as answer:
-        status, said = answer.status_code, answer.headers
-        if have and (status == 416 or status == 206):
-            rest = f"bytes {have}-{file.size - 1}/{file.size}"
-            if status == 416 or said.get("Content-Range") != rest or said.get("Content-Encoding"):
+    with part.open("ab") as stream:
+        for block in answer.iter_content(_BLOCK):
+            if have + len(block) > size:
                 part.unlink()
-                return "the server cannot resume"
-        elif status != 200:
-            if status not in _TEMPORARY:
-                raise _failure(file, f"the server answered HTTP {status}")
-            return f"the server answered HTTP {status}"
-        else:
-            have = 0  # it ignores Range and sends all
-        with part.open("ab" if have else "wb") as stream:
-            for block in answer.iter_content(_BLOCK):
-                if have + len(block) > file.size:
-                    part.unlink()
-                    raise _failure(file, f"the server sends more than the {file.size} bytes expected")
-                stream.write(block)
-                if have // _REPORT < (have := have + len(block)) // _REPORT:
-                    say(f"{file.label}: {readable(have)} of {readable(file.size)}")
-            _sync(stream)
-    return "" if have == file.size else f"the server ended after {have} of {file.size} bytes"
+                raise _failure(file, f"the server sends more than the {size} bytes expected")
+            stream.write(block)
+            if have // _REPORT < (have := have + len(block)) // _REPORT:
+                say(f"{file.label}: {readable(have)} of {readable(size)}")
+        _sync(stream)
+    return "" if have == size else f"the server ended after {have} of {size} bytes"
 
 
-def ask(
-    url: str, headers: dict[str, str], session: Any, failure: Callable[[str], DataError], domains: Sequence[str] = ()
-) -> Any:
-    """Return the streamed answer to a GET; redirects are followed over https, within the host and `domains` alone."""
-    own = urlsplit(url).netloc
+def _ask(file: Wanted, have: int, etag: str, session: Any) -> Any:
+    """Return the streamed answer to a GET of what is missing; redirects stay on https, and within the host and `file.redirects`."""
+    url, own = file.url, urlsplit(file.url).netloc
     # identity: a range of a compressed stream would not continue ours
-    headers = {"Accept-Encoding": "identity", "User-Agent": f"scirep-book/{__version__}", **headers}
+    headers = {"Accept-Encoding": "identity", "User-Agent": f"scirep-book/{__version__}"}
+    if have:
+        headers |= {"Range": f"bytes={have}-"} | ({"If-Range": etag} if etag else {})
     for _ in range(REDIRECTS):
         answer = session.get(url, headers=headers, stream=True, timeout=TIMEOUT, allow_redirects=False)
         if not answer.is_redirect:
@@ -161,18 +196,18 @@ def ask(
         answer.close()
         url = urljoin(url, answer.headers["Location"])
         host = urlsplit(url).netloc
-        allowed = host == own or any(host == name or host.endswith(f".{name}") for name in domains)
+        allowed = host == own or any(host == name or host.endswith(f".{name}") for name in file.redirects)
         if urlsplit(url).scheme != "https" or not allowed:
-            raise failure(
-                f"the server redirects to {url!r:.100}, not https or a host the manifest does not name: refused"
-            )
-    raise failure(f"the server redirects more than {REDIRECTS} times")
+            reason = f"the server redirects to {url!r:.100}, not https or a host the manifest does not name: refused"
+            raise _failure(file, reason)
+    raise _failure(file, f"the server redirects more than {REDIRECTS} times")
 
 
 def _failure(file: Wanted, reason: str) -> DataError:
-    remedy = "Connect to the network and run again (a download resumes), or set SCIREP_DATA_MIRROR=DIR"
-    what = f"cannot get {file.label} ({readable(file.size)}): {reason}"
-    return DataError(file.url, None, what, f"{remedy} with the file at DIR/{file.label}")
+    size = f" ({readable(file.size)})" if file.size else ""
+    again = "run again (a download resumes)" if file.sha256 else "run again"
+    remedy = f"Connect to the network and {again}, or set SCIREP_DATA_MIRROR=DIR with the file at DIR/{file.label}"
+    return DataError(file.url, None, f"cannot get {file.label}{size}: {reason}", remedy)
 
 
 def _have(part: Path) -> int:

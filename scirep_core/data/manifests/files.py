@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 from urllib.parse import quote
@@ -46,13 +46,6 @@ _DOMAIN = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 _REVISION = re.compile(r"[0-9a-f]{40}|refs/convert/parquet")  # a hub's commit, or the branch its converter writes
 _RAW = "https://raw.githubusercontent.com/{source}"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_FILE_KEYS = ("path", "source", "sha256", "bytes", "unpack")
-_LICENCE_KEYS = ("spdx", "url", "notice")
-_KEYS = (
-    "name", "title", "paper", "homepage", "repository", "commit", "revision", "url", "redirects", "mirror", "verified",
-    "needed_for", "licence", "counts", "expect", "gated", "raw", "authors",
-    "files",
-)  # fmt: skip
 Verified = Literal["full", "sample", "no"]
 
 
@@ -150,7 +143,7 @@ def load_manifest(name: str) -> Manifest:
         raise ConfigError(f"no data collection {name!r}: {nearest(name, names)}")
     path = manifest_folder() / f"{name}.yaml"
     data, lines = read_yaml(path)
-    _only(data, _KEYS, path, 1)
+    _only(data, Manifest, path, 1)
 
     def top(key: str, kind: type = str, default: Any = None) -> Any:
         if default is not None and key not in data:
@@ -193,8 +186,8 @@ def load_manifest(name: str) -> Manifest:
         if not _PATH.fullmatch(place) and key in data:
             raise DataError(path, lines[(key,)], f"{key} {place!r:.100} is not a plain relative path")
     licence = top("licence", dict)
-    _only(licence, _LICENCE_KEYS, path, lines[("licence",)])
-    terms = {k: checked(licence, k, str, path, lines.get(("licence", k), lines[("licence",)])) for k in _LICENCE_KEYS}
+    _only(licence, Licence, path, lines[("licence",)])
+    terms = {k: checked(licence, k, str, path, lines.get(("licence", k), lines[("licence",)])) for k in _keys(Licence)}
     https(terms["url"], "licence", "url")
     expect, counts = top("expect", dict, {}), dict(top("counts", dict, {}))
     for key in expect:
@@ -265,16 +258,20 @@ def running_numbers(manifest: Manifest) -> list[int]:
     return [whole(row["number"], "number", path, line) for line, row in read_csv(path, ("number",))]
 
 
-def _only(row: Mapping[Any, Any], keys: Iterable[str], path: Path, line: int) -> None:
+def _keys(kind: type) -> list[str]:
+    return [key.name for key in fields(kind) if key.name != "counts_source"]  # that one stands in `counts`
+
+
+def _only(row: Mapping[Any, Any], kind: type, path: Path, line: int) -> None:
     for key in row:
-        if key not in keys:
-            raise DataError(path, line, f"unknown key {key!r:.60}", nearest(str(key), keys))
+        if key not in _keys(kind):
+            raise DataError(path, line, f"unknown key {key!r:.60}", nearest(str(key), _keys(kind)))
 
 
 def _file(row: Any, may_be_unseen: bool, path: Path, line: int) -> ManifestFile:
     if not isinstance(row, dict):
         raise DataError(path, line, f"a file must be given by keys and values, found {row!r:.60}")
-    _only(row, _FILE_KEYS, path, line)
+    _only(row, ManifestFile, path, line)
     local = checked(row, "path", str, path, line)
     source = checked(row, "source", str, path, line) if "source" in row else local
     archive = checked(row, "unpack", bool, path, line) if "unpack" in row else False

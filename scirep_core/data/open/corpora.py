@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from scirep_core.data import manifests
 from scirep_core.data.open import folder
 from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import letters, title_key
@@ -99,9 +100,7 @@ def records(corpus: str) -> Mapping[str, Record]:
 
 def _read(corpus: str) -> Iterator[Record]:
     if corpus == "ml":
-        from scirep_core.data.manifests import fetch
-
-        return _papers(corpus, fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")
+        return _papers(corpus, manifests.fetch("neighbours_sample") / "ml_year_citations.jsonl.gz")
     if corpus == "scifact":
         return _papers(corpus, folder("scifact_corpus") / "corpus.jsonl.gz", "doc_id", prefix="scifact:")
     if corpus in CLASSIC:
@@ -148,17 +147,13 @@ def held_out_papers() -> Iterator[Paper]:
 
 def sample(name: str) -> Task:
     """Return a real sample as a task."""
-    from scirep_core.data.manifests import fetch
-
-    return read_sample(f"sample/{name}", fetch)
+    return read_sample(f"sample/{name}", manifests.fetch)
 
 
 @functools.cache
 def faceted() -> csfcube.FacetCollection:
     """Return CSFCube's test collection."""
-    from scirep_core.data.manifests import fetch
-
-    return csfcube.read(fetch("csfcube"), "real")
+    return csfcube.read(manifests.fetch("csfcube"), "real")
 
 
 def of_part(corpus: str, part: Part) -> dict[str, Record]:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from scirep_core.data.open import folder, pairs
 from scirep_core.data.open.corpora import Record, faceted, links, of_part, part_of, records, sample, texts, tsv
 from scirep_core.data.open.pairs import drawn
-from scirep_core.data.open.training import Labels, Made, labelled, pooled
+from scirep_core.data.open.training import Labels, Made, judged, labelled, pooled, tested_phrases
 from scirep_core.data.task import (
     Collection,
     Example,
@@ -177,17 +177,16 @@ def cacm_links() -> Made:
     """Return CACM's citation links, which have no direction, in its test part, against random negatives."""
     papers = of_part("cacm", "test")
     related = pairs.joined(links(folder("classic_ir") / "cacm_links.tsv.gz", papers))
-    rows = tuple(pairs.qrels("open/cacm_links", related, list(papers)))
-    return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "cacm"))
+    return judged([*pairs.qrels("open/cacm_links", related, list(papers))], "cacm")
 
 
 def synergy_reviews() -> Made:
     """Return SYNERGY's citations in the test part, as in `open/cite`, against papers that the same review's search gave."""
     papers = of_part("synergy", "test")
     review = {key: record.row["reviews"][0] for key, record in papers.items()}
-    rows = tuple(pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review,
-                             near=pairs.linked("synergy", papers)))  # fmt: skip
-    return Made(Judged(rows), texts((key for row in rows for key in row[:2]), "synergy"))
+    rows = pairs.qrels("open/synergy_reviews", pairs.cited("synergy", papers), list(papers), strata=review,
+                       near=pairs.linked("synergy", papers))  # fmt: skip
+    return judged([*rows], "synergy")
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -205,10 +204,7 @@ def cranfield() -> Made:
 
 def phrases() -> Made:
     """Return VIS phrases that no paper of train or dev bears."""
-    known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
-    asked = pairs.phrases("test")
-    unseen = {key: relevant for key, relevant in asked.relevant.items() if key not in known}
-    return pooled([asked._replace(relevant=unseen)], {"vis": of_part("vis", "test")})
+    return pooled([tested_phrases(known=False)], {"vis": of_part("vis", "test")})
 
 
 def reviews() -> Made:

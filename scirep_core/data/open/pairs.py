@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from scirep_core.data import manifests
 from scirep_core.data.open import corpora, folder
 from scirep_core.data.open.corpora import CLASSIC, Part, Record, links, of_part, records, tsv
 from scirep_core.data.task import Qrel, Triple
@@ -127,12 +128,10 @@ def phrases(part: Part) -> Searches:
 
 def claims() -> Searches:
     """Return SciFact's dev claims, by the abstracts they cite."""
-    from scirep_core.data.manifests import fetch
-
     texts: dict[str, str] = {}
     found: dict[str, dict[str, int]] = {}
     there = records("scifact")
-    for _, row in read_jsonl(fetch("scifact_sample") / "claims_dev.jsonl"):
+    for _, row in read_jsonl(manifests.fetch("scifact_sample") / "claims_dev.jsonl"):
         if docs := {doc: 1 for one in row["cited_doc_ids"] if (doc := f"scifact:{one}") in there}:
             texts[f"claim:{row['id']}"], found[f"claim:{row['id']}"] = row["claim"], docs
     return Searches("scifact", texts, found)

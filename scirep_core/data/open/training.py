@@ -24,11 +24,13 @@ from typing import Any, NamedTuple
 from scirep_core.data.open import pairs
 from scirep_core.data.open.corpora import Part, Record, of_part, records, texts
 from scirep_core.data.open.pairs import LINKED, Related, Searches
-from scirep_core.data.task import Example, Judged, Label, Labelled, Payload, Pooled, Triple, Triples
+from scirep_core.data.task import Example, Judged, Label, Labelled, Payload, Pooled, Qrel, Triple, Triples
 from scirep_core.kit.records import Paper
 
 SPLITS: dict[str, Part] = {"train": "train", "validation": "dev", "test": "test"}
 """Split of a task -> part of the papers."""
+TRAINING: dict[str, Part] = {"train": "train", "validation": "dev"}
+"""Of a task that trains alone."""
 
 
 class Made(NamedTuple):
@@ -92,13 +94,18 @@ def proximity(name: str, relation: Relation, near: Relation) -> Made:
     """Return ranking with random negatives, none of them `near`, on the test parts, a group a corpus."""
     rows = [row for corpus in LINKED for papers in (of_part(corpus, "test"),)
             for row in pairs.qrels(name, relation(corpus, papers), list(papers), corpus, near=near(corpus, papers))]  # fmt: skip
-    return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), *LINKED))
+    return judged(rows, *LINKED)
+
+
+def judged(rows: Sequence[Qrel], *corpora: str) -> Made:
+    """Return judged pairs of papers of corpora."""
+    return Made(Judged(tuple(rows)), texts((key for row in rows for key in row[:2]), *corpora))
 
 
 def triplets(name: str, of: Callable[[str, Part], Iterable[Triple]]) -> Made:
     """Return triplets of train and dev, corpus by corpus."""
     rows = {split: [row for corpus in LINKED for row in of(corpus, part)]
-            for split, part in SPLITS.items() if part != "test"}  # fmt: skip
+            for split, part in TRAINING.items()}  # fmt: skip
     return _triples(rows, texts((key for of_one in rows.values() for row in of_one for key in row), *LINKED))
 
 
@@ -171,8 +178,8 @@ def label_triplets(name: str, corpus: str, labels: Labels) -> Made:
     """
     rows: dict[str, list[Triple]] = {}
     texts_of: dict[str, Paper] = {}
-    for split, part in (("train", "train"), ("validation", "dev")):
-        papers: Mapping[str, Record] = of_part(corpus, part)  # type: ignore[arg-type]
+    for split, part in TRAINING.items():
+        papers = of_part(corpus, part)
         own = {key: [f"label:{label}" for label in labels(record)] for key, record in papers.items()}
         near = [pairs.linked(corpus, papers), pairs.coauthored(corpus, papers)] if corpus in LINKED else []
         hard = {key: {label for of in near for other in of.get(key, ()) for label in own[other]} for key in own}
@@ -197,10 +204,10 @@ def search_triplets() -> Made:
     """Return triplets of queries: a relevant paper and a random one of the same collection."""
     rows: dict[str, list[Triple]] = {}
     queries: dict[str, str] = {}
-    for split, part in (("train", "train"), ("validation", "dev")):
+    for split, part in TRAINING.items():
         rows[split] = []
-        for one in searches(part):  # type: ignore[arg-type]
-            pool = list(of_part(one.corpus, part))  # type: ignore[arg-type]
+        for one in searches(part):
+            pool = list(of_part(one.corpus, part))
             made = [*pairs.triples("open/search", one.relevant, pool)]
             rows[split] += made
             queries |= {row.query: one.texts[row.query] for row in made}
@@ -209,12 +216,15 @@ def search_triplets() -> Made:
 
 def search() -> Made:
     """Return retrieval on the test part: the phrases that training has too, and the questions of CACM and CISI."""
-    known = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
-    phrases, *questions = searches("test")
-    seen = {key: relevant for key, relevant in phrases.relevant.items() if key in known}
-    return pooled(
-        [phrases._replace(relevant=seen), *questions], {c: of_part(c, "test") for c in ("vis", "cacm", "cisi")}
-    )
+    _, *questions = searches("test")
+    return pooled([tested_phrases(known=True), *questions], {corpus: of_part(corpus, "test") for corpus in ASKED})
+
+
+def tested_phrases(known: bool) -> Searches:
+    """Return the phrases of the test part that papers of train or dev bear, or those that none of them does."""
+    trained = pairs.phrases("train").texts.keys() | pairs.phrases("dev").texts.keys()
+    asked = pairs.phrases("test")
+    return asked._replace(relevant={key: of for key, of in asked.relevant.items() if (key in trained) == known})
 
 
 def pooled(asked: Sequence[Searches], pools: Mapping[str, Mapping[str, Record]]) -> Made:

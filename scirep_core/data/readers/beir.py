@@ -48,7 +48,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         folder = folder / spec.config
     corpus = folder / "corpus.jsonl"
     found = collection(corpus if corpus.is_file() else None, folder / "queries.jsonl", judgement_files(folder))
-    return as_task(spec, name, root, source, found)
+    return as_task(spec, name, root, source, found._replace(similarity="dot"))
 
 
 def judgement_files(folder: Path) -> tuple[Path, ...]:

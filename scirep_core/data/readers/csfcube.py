@@ -42,7 +42,6 @@ class QueryInfo:
 
     year: int
     title: str
-    paper_type: str
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ def _query_info(path: Path, known: set[Query]) -> dict[Query, QueryInfo]:
         query = Query(row["pid"], row["facet"])
         if query not in known:
             raise DataError(path, line, f"{query.query_id} is rated nowhere")
-        info[query] = QueryInfo(whole(row["year"], "year", path, line), row["title"], row.get("paper type", ""))
+        info[query] = QueryInfo(whole(row["year"], "year", path, line), row["title"])
     return info
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import data_hash, oracle_of
+from scirep_core.data.tables import Found, as_task
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import Paper
@@ -49,19 +49,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     texts = [data] if data.is_file() else []
     if texts:
         hub.check(texts, _COLUMNS)
-    return Task(
-        name=name,
-        type="proximity",
-        format=spec.format,
-        metrics=spec.metrics,
-        payload=Judged(rows),
-        source=source,
-        data_hash=data_hash(root, [path, *texts]),
-        version=spec.version,
-        texts=partial(_texts, texts),
-        oracle=oracle_of(root, name),
-        related=spec.relation if source == "embedded" else "",
-    )
+    return as_task(spec, name, root, source, Found(Judged(rows), partial(_texts, texts), [path, *texts]))
 
 
 def _rows(path: Path) -> Iterator[Qrel]:

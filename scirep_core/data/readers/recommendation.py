@@ -49,7 +49,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     folder = root / spec.manifest
     path = first_of(folder / STUDY, folder / RELEASED, root / "scimult" / RELEASED)
     found = _released(path) if path.name != STUDY else _study(path)
-    return as_task(spec, name, root, source, found)
+    return as_task(spec, name, root, source, found._replace(similarity="dot"))
 
 
 def rows(path: Path) -> Iterator[tuple[int, StudyRow]]:

@@ -32,7 +32,7 @@ from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import data_hash, oracle_of
+from scirep_core.data.tables import Found, as_task
 from scirep_core.data.task import Byline, Signature, Signatures, Task
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, field
@@ -72,20 +72,8 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
             count = len({row.paper_id for row in found})
             notes.append(f"{collection}: no papers file, so no text for its {count} papers")
         read_files += [_need(folder / collection, part) for part in ("signatures", "clusters")]
-    return Task(
-        name=name,
-        type="author_disambiguation",
-        format=spec.format,
-        metrics=spec.metrics,
-        payload=Signatures(tuple(rows), bylines),
-        source=source,
-        data_hash=data_hash(root, [*read_files, *papers]),
-        version=spec.version,
-        texts=partial(read_texts, papers, frozenset(bylines)),
-        oracle=oracle_of(root, name),
-        related=spec.relation if source == "embedded" else "",
-        notes="; ".join(notes),
-    )
+    payload, streamed = Signatures(tuple(rows), bylines), partial(read_texts, papers, frozenset(bylines))
+    return as_task(spec, name, root, source, Found(payload, streamed, [*read_files, *papers], notes))
 
 
 def mini(rows: Sequence[Signature], blocks: int = MOST_BLOCKS, signatures: int = MOST_SIGNATURES) -> list[Signature]:

@@ -16,26 +16,28 @@ our own, the same on every machine and for every order of the file:
     a paper trains if the first 8 hexadecimal digits of SHA-256("<task>\\n<paper id>"), as a number modulo 10, are < 6
 
 What is left out (papers without a class, without a score) is counted in `Task.notes`. Session and user numbers of
-search sessions are never read.
+search sessions are never read. `mesh_terms` reads the names of MeSH, a real label space.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.readers import neighbours, s2and, samples_scimult
-from scirep_core.data.tables import Lines, counted, data_hash, id_of, json_lines, text_of, to_id
+from scirep_core.data.readers import beir, neighbours, s2and
+from scirep_core.data.rows import classes
+from scirep_core.data.tables import Found, Lines, as_task, counted, id_of, json_lines, text_of, to_id, tsv
 from scirep_core.data.task import (  # fmt: skip
     Collection,
     Example,
     Judged,
+    Label,
     Labelled,
+    Pooled,
     Qrel,
     Signatures,
     Task,
@@ -59,7 +61,7 @@ class Sample(NamedTuple):
 
     manifest: str
     like: str
-    read: Callable[[str, TaskSpec, Path], Task]
+    read: Callable[[str, TaskSpec, Path], Found]
     about: str
 
 
@@ -75,7 +77,9 @@ def read_sample(name: str, folder_of: FolderOf) -> Task:
     if name not in SAMPLES:
         raise ConfigError(f"unknown sample {name!r}; {nearest(name, SAMPLES)}")
     sample = SAMPLES[name]
-    return sample.read(name, TASKS[sample.like], folder_of(sample.manifest))
+    spec, folder = TASKS[sample.like]._replace(relation=""), folder_of(sample.manifest)
+    found = sample.read(name, spec, folder)
+    return as_task(spec, name, folder, "real", found._replace(notes=(_ALONE, *found.notes)))
 
 
 def in_train(name: str, paper_id: str) -> bool:
@@ -85,26 +89,6 @@ def in_train(name: str, paper_id: str) -> bool:
     5968
     """
     return int(sha256_bytes(f"{name}\n{paper_id}".encode())[:8], 16) % 10 < TRAIN_TENTHS
-
-
-def _task(
-    name: str, spec: TaskSpec, payload: Any, folder: Path, files: Sequence[Path], texts: Callable[[], Iterable[Paper]],
-    notes: Sequence[str], similarity: str = "l2", queries: Mapping[str, str] | None = None,
-) -> Task:  # fmt: skip
-    assert spec.type != "facets"
-    return Task(
-        name=name,
-        type=spec.type,
-        format=spec.format,
-        metrics=spec.metrics,
-        payload=payload,
-        source="real",
-        data_hash=data_hash(folder, files),
-        similarity=similarity,
-        texts=texts,
-        queries=queries or {},
-        notes="; ".join(note for note in (_ALONE, *notes) if note),
-    )
 
 
 # --- SciRepEval's training samples ------------------------------------------------------------------------------------
@@ -138,54 +122,59 @@ def _paper(row: dict[str, Any], key: str, path: Path, line: int) -> Paper:
     return Paper(id_of(row, key, path, line), text_of(row, "title", path, line), text_of(row, "abstract", path, line))
 
 
-def _labelled(name: str, spec: TaskSpec, examples: Iterable[Example], names: tuple[str, ...] = ()) -> Labelled:
-    """Split by hash; no few-shot settings, for which these splits are too small."""
+def _labelled(
+    name: str, spec: TaskSpec, path: Path, rows: Iterable[tuple[int, Paper, Label | None]], names: tuple[str, ...] = ()
+) -> tuple[Labelled, list[Paper], int]:
+    """Return papers split by hash, the papers, and how many without a label were left out.
+
+    There are no few-shot settings, for which these splits are too small.
+    """
+    lines, papers = Lines(), list[Paper]()
     splits: dict[str, list[Example]] = {"train": [], "test": []}
-    for example in examples:
-        splits["train" if in_train(name, example.paper_id) else "test"].append(example)
-    return Labelled({split: tuple(rows) for split, rows in splits.items()}, spec.multi_label, (), names)
+    for line, paper, label in rows:
+        lines.add(paper.paper_id, path, line, "paper")
+        if label is not None:
+            papers.append(paper)
+            splits["train" if in_train(name, paper.paper_id) else "test"].append(Example(paper.paper_id, label))
+    payload = Labelled({split: tuple(found) for split, found in splits.items()}, spec.multi_label, (), names)
+    return payload, papers, len(lines) - len(papers)
 
 
-def _fos(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _fos(name: str, spec: TaskSpec, folder: Path) -> Found:
     path, names = folder / "fos_small.json", _names(folder / "fos_labels.txt")
-    examples, papers = [], []
-    lines, bare = Lines(), 0
-    for item, row in _rows(path):
-        paper = _paper(row, "corpus_id", path, item)
-        lines.add(paper.paper_id, path, item, "paper")
-        labels, texts = field(row, "labels", list, path, item), field(row, "labels_text", list, path, item)
-        if not labels or not all(type(x) is int and 0 <= x < len(names) for x in labels):
-            raise DataError(path, item, f"labels {labels!r:.60} are not numbers from 0 to {len(names) - 1}")
-        if [names[x] for x in labels] != texts:
-            raise DataError(path, item, f"labels {labels!r:.60} are not those named, {texts!r:.80}")
-        examples.append(Example(paper.paper_id, tuple(int(x in labels) for x in range(len(names)))))
-        papers.append(paper)
-        bare += not paper.abstract
-    payload = _labelled(name, spec, examples, names)
-    trained = {x for e in payload.splits["train"] if isinstance(e.label, tuple) for x, y in enumerate(e.label) if y}
+
+    def rows() -> Iterator[tuple[int, Paper, Label]]:
+        for item, row in _rows(path):
+            labels, texts = field(row, "labels", list, path, item), field(row, "labels_text", list, path, item)
+            if not labels or not all(type(x) is int and 0 <= x < len(names) for x in labels):
+                raise DataError(path, item, f"labels {labels!r:.60} are not numbers from 0 to {len(names) - 1}")
+            if [names[x] for x in labels] != texts:
+                raise DataError(path, item, f"labels {labels!r:.60} are not those named, {texts!r:.80}")
+            yield item, _paper(row, "corpus_id", path, item), tuple(int(x in labels) for x in range(len(names)))
+
+    payload, papers, _ = _labelled(name, spec, path, rows(), names)
+    trained = {x for example in payload.splits["train"] for x in classes(example.label)}
     notes = (
         "split 60/40 by hash",
-        counted(bare, "papers without an abstract"),
+        counted(sum(not paper.abstract for paper in papers), "papers without an abstract"),
         counted(len(names) - len(trained), "of the fields never trained"),
     )
-    return _task(name, spec, payload, folder, (path, folder / "fos_labels.txt"), lambda: papers, notes)
+    return Found(payload, lambda: papers, (path, folder / "fos_labels.txt"), notes)
 
 
-def _mesh(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _mesh(name: str, spec: TaskSpec, folder: Path) -> Found:
     path, names = folder / "mesh_small.json", _names(folder / "mesh_descriptors.txt")
-    examples, papers, lines = [], [], Lines()
-    for item, row in _rows(path):
-        paper, descriptor = _paper(row, "corpus_id", path, item), field(row, "descriptor", str, path, item)
-        lines.add(paper.paper_id, path, item, "paper")
-        if descriptor not in names:
-            raise DataError(path, item, f"descriptor {descriptor!r:.60} is unknown", nearest(descriptor, names))
-        examples.append(Example(paper.paper_id, names.index(descriptor)))
-        papers.append(paper)
-    payload = _labelled(name, spec, examples, names)
-    files = (path, folder / "mesh_descriptors.txt")
-    return _task(
-        name, spec, payload, folder, files, lambda: papers, ("split 60/40 by hash", _unseen(payload, "descriptors"))
-    )
+
+    def rows() -> Iterator[tuple[int, Paper, Label]]:
+        for item, row in _rows(path):
+            descriptor = field(row, "descriptor", str, path, item)
+            if descriptor not in names:
+                raise DataError(path, item, f"descriptor {descriptor!r:.60} is unknown", nearest(descriptor, names))
+            yield item, _paper(row, "corpus_id", path, item), names.index(descriptor)
+
+    payload, papers, _ = _labelled(name, spec, path, rows(), names)
+    notes = ("split 60/40 by hash", _unseen(payload, "descriptors"))
+    return Found(payload, lambda: papers, (path, folder / "mesh_descriptors.txt"), notes)
 
 
 def _unseen(payload: Labelled, what: str) -> str:
@@ -211,7 +200,7 @@ def _gather(papers: dict[str, Paper], paper: Paper, path: Path, item: int) -> No
         raise DataError(path, item, f"paper {paper.paper_id} has another text further up")
 
 
-def _same_author(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _same_author(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "s2and_small.json"
     rows, papers, lines = [], dict[str, Paper](), Lines()
     for item, row in _rows(path):
@@ -222,12 +211,10 @@ def _same_author(name: str, spec: TaskSpec, folder: Path) -> Task:
             paper = _paper(one, "corpus_id", path, item)
             _gather(papers, paper, path, item)
             rows.append(Qrel(query.paper_id, paper.paper_id, score))
-    return _task(
-        name, spec, Judged(tuple(rows)), folder, (path,), papers.values, ("training queries, used for testing",)
-    )
+    return Found(Judged(tuple(rows)), papers.values, (path,), ("training queries, used for testing",))
 
 
-def _search(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _search(name: str, spec: TaskSpec, folder: Path) -> Found:
     """Of a session only query, candidates and clicks are read: `session_id` and `user_id` go nowhere."""
     path = folder / "search_small.jsonl"
     rows, papers, queries = [], dict[str, Paper](), dict[str, str]()
@@ -245,11 +232,12 @@ def _search(name: str, spec: TaskSpec, folder: Path) -> Task:
             _gather(papers, paper, path, line)
             rows.append(Qrel(key, paper.paper_id, score))
     notes = ("training queries, used for testing; grades are clicks",)
-    task = _task(name, spec, Judged(tuple(rows), True), folder, (path,), papers.values, notes, queries=queries)
-    return replace(task, fields=("title", "abstract", "venue", "year"))
+    return Found(
+        Judged(tuple(rows), True), papers.values, (path,), notes, queries, fields=("title", "abstract", "venue", "year")
+    )
 
 
-def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "specter_small.json"
     triples, papers, bare = [], dict[str, Paper](), 0
     for item, row in _rows(path):
@@ -267,7 +255,7 @@ def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Task:
         return iter(triples)
 
     notes = (counted(bare, "of the texts are titles without an abstract"),)
-    return _task(name, spec, Triples(rows), folder, (path,), papers.values, notes)
+    return Found(Triples(rows), papers.values, (path,), notes)
 
 
 # --- DRSM, reviews, years, citations ----------------------------------------------------------------------------------
@@ -275,50 +263,37 @@ def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Task:
 _DRSM = ("ID_PAPER", "TITLE", "ABSTRACT", "PRIMARY_CATEGORY")
 
 
-def _drsm(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _drsm(name: str, spec: TaskSpec, folder: Path) -> Found:
     """PRIMARY_CATEGORY by name; the number of a class is its place among the sorted names."""
     path = folder / "initial_gold_standard_data_2022_01_03.tsv"
-    papers, classes, lines = [], dict[str, str](), Lines()
-    left_out = 0
-    for line, row in read_csv(path, _DRSM, "\t"):
-        key = to_id(row["ID_PAPER"], path, line)
-        lines.add(key, path, line, "paper")
-        if not row["PRIMARY_CATEGORY"].strip():
-            left_out += 1
-            continue
-        classes[key] = row["PRIMARY_CATEGORY"]
-        papers.append(Paper(key, row["TITLE"], row["ABSTRACT"]))
-    names = tuple(sorted(set(classes.values())))
-    payload = _labelled(name, spec, (Example(key, names.index(value)) for key, value in classes.items()), names)
-    rare = sum(count < 10 for count in Counter(classes.values()).values())
+    table = [*read_csv(path, _DRSM, "\t")]
+    sizes = Counter(row["PRIMARY_CATEGORY"] for _, row in table if row["PRIMARY_CATEGORY"].strip())
+    names = tuple(sorted(sizes))
+    rows = (
+        (line, Paper(to_id(row["ID_PAPER"], path, line), row["TITLE"], row["ABSTRACT"]),
+         names.index(row["PRIMARY_CATEGORY"]) if row["PRIMARY_CATEGORY"] in sizes else None)
+        for line, row in table
+    )  # fmt: skip
+    payload, papers, left_out = _labelled(name, spec, path, rows, names)
+    rare = sum(count < 10 for count in sizes.values())
     notes = ("split 60/40 by hash", counted(left_out, "papers without a category left out"),
              counted(rare, "classes have fewer than ten papers; all are kept"), _unseen(payload, "classes"))  # fmt: skip
-    return _task(name, spec, payload, folder, (path,), lambda: papers, notes)
+    return Found(payload, lambda: papers, (path,), notes)
 
 
 def _regression(
     target: Callable[[dict[str, Any], Path, int], float | None], file: str, missing: str, what: str
-) -> Callable[[str, TaskSpec, Path], Task]:
+) -> Callable[[str, TaskSpec, Path], Found]:
     """Return a reader of a regression sample: `target` gives None for a paper without one."""
 
-    def read(name: str, spec: TaskSpec, folder: Path) -> Task:
-        path, examples, left_out, lines = folder / file, list[Example](), set[str](), Lines()
-        for line, row in json_lines(path):
-            key, label = id_of(row, "paper_id", path, line), target(row, path, line)
-            lines.add(key, path, line, "paper")
-            if label is None:
-                left_out.add(key)
-            else:
-                examples.append(Example(key, label))
-
-        def texts() -> Iterator[Paper]:
-            # title and abstract alone: year or venue beside them would give the target away
-            for paper in neighbours.papers(path):
-                if paper.paper_id not in left_out:
-                    yield Paper(paper.paper_id, paper.title, paper.abstract)
-
-        notes = (what, "split 60/40 by hash", counted(len(left_out), missing))
-        return _task(name, spec, _labelled(name, spec, examples), folder, (path,), texts, notes)
+    def read(name: str, spec: TaskSpec, folder: Path) -> Found:
+        path = folder / file
+        # title and abstract alone: year or venue beside them would give the target away
+        rows = ((line, neighbours.paper_of(row, path, line)._replace(year=None, venue=""), target(row, path, line))
+                for line, row in json_lines(path))  # fmt: skip
+        payload, papers, left_out = _labelled(name, spec, path, rows)
+        notes = (what, "split 60/40 by hash", counted(left_out, missing))
+        return Found(payload, lambda: papers, (path,), notes)
 
     return read
 
@@ -344,27 +319,63 @@ def _year(row: dict[str, Any], path: Path, line: int) -> float | None:
 # --- plain collections, claims, author names --------------------------------------------------------------------------
 
 
-def _collection(file: str) -> Callable[[str, TaskSpec, Path], Task]:
-    def read(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _collection(file: str) -> Callable[[str, TaskSpec, Path], Found]:
+    def read(name: str, spec: TaskSpec, folder: Path) -> Found:
         path = folder / file
         lines = Lines()
         for line, paper in neighbours.numbered(path):
             lines.add(paper.paper_id, path, line, "paper")
         papers = spec.expect["papers"]
         notes = (f"{len(lines):,} papers; the published collection has {papers:,}",)
-        return _task(
-            name, spec, Collection(tuple(lines)), folder, (path,), lambda: neighbours.papers(path), notes, "cosine"
-        )
+        return Found(Collection(tuple(lines)), lambda: neighbours.papers(path), (path,), notes, similarity="cosine")
 
     return read
 
 
-def _scifact(name: str, spec: TaskSpec, folder: Path) -> Task:
-    task = samples_scimult.scifact_subset(folder)
-    return replace(task, name=name, metrics=spec.metrics, notes=f"{_ALONE}; {task.notes}")
+def _scifact(name: str, spec: TaskSpec, folder: Path) -> Found:
+    """The claims all of whose relevant documents are at hand, among the abstracts at hand, which have no titles."""
+    corpus, asked = folder / "abstracts_subset.jsonl", folder / "beir_queries.jsonl"
+    judgements = tuple(folder / f"beir_qrels_{split}.tsv" for split in ("train", "test"))
+    texts, (relevant, places) = beir.read_queries(asked), beir.judged(judgements)
+    for (query, _), (path, line) in places.items():
+        if query not in texts:
+            raise DataError(path, line, f"query {query} is not in {asked.name}", "Fetch both files of one version")
+    pool = tuple(paper.paper_id for paper in _abstracts(corpus))
+    there = set(pool)
+    kept = {query: grades for query, grades in relevant.items() if grades.keys() <= there}
+    if not kept:
+        raise DataError(corpus, None, "no claim has all its documents here", "Fetch the files of one version")
+    left_out = counted(len(relevant) - len(kept), "claims with a relevant abstract that is not here left out")
+    return Found(
+        Pooled(kept, pool, text_query=True), lambda: _abstracts(corpus), (corpus, asked, *judgements),
+        ("a subset: titles are missing", left_out), {query: texts[query] for query in kept}, "dot",
+    )  # fmt: skip
 
 
-def _s2and(name: str, spec: TaskSpec, folder: Path) -> Task:
+def _abstracts(path: Path) -> Iterator[Paper]:
+    lines = Lines()
+    for line, row in json_lines(path):
+        key, text = id_of(row, "doc_id", path, line), field(row, "text", str, path, line)
+        lines.add(key, path, line, "document")
+        yield Paper(key, "", text)
+
+
+def mesh_terms(path: Path) -> dict[str, str]:
+    """Return MeSH id -> name of `terms.tsv`, 27,455 descriptors without definitions.
+
+    Raises DataError for a short row, an id twice, an empty name.
+    """
+    lines, terms = Lines(), {}
+    for line, row in tsv(path, ("mesh_id", "mesh_name")):
+        key = to_id(row["mesh_id"], path, line)
+        lines.add(key, path, line, "descriptor")
+        if not row["mesh_name"].strip():
+            raise DataError(path, line, f"descriptor {key} has no name")
+        terms[key] = row["mesh_name"]
+    return terms
+
+
+def _s2and(name: str, spec: TaskSpec, folder: Path) -> Found:
     block = folder / "dummy"
     files = [block / f"{part}.json" for part in ("signatures", "clusters", "papers")]
     rows = s2and.read_signatures(block, "dummy")
@@ -372,7 +383,7 @@ def _s2and(name: str, spec: TaskSpec, folder: Path) -> Task:
     unknown = counted(sum(not row.cluster for row in rows), "mentions belong to no known person: not scored")
     notes = ("the repository's test block: for trying, not for measuring", unknown)
     payload = Signatures(tuple(rows), bylines)
-    return _task(name, spec, payload, folder, files, lambda: s2and.read_texts([files[2]], frozenset(bylines)), notes)
+    return Found(payload, lambda: s2and.read_texts([files[2]], frozenset(bylines)), files, notes)
 
 
 _REVIEWS, _YEARS = "iclr_reviews.jsonl.gz", "ml_year_citations.jsonl.gz"

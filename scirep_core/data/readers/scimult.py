@@ -53,7 +53,8 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     kind, _, part = spec.config.partition("/")
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r} of {name}; {nearest(kind, KINDS)}")
-    return as_task(spec, name, root, source, KINDS[kind](folder_of(root, spec.manifest), part))
+    found = KINDS[kind](folder_of(root, spec.manifest), part)
+    return as_task(spec, name, root, source, found._replace(similarity="dot"))
 
 
 def read_labels(path: Path) -> dict[str, LabelText]:

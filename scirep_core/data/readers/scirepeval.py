@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
-from scirep_core.data.tables import data_hash, oracle_of
+from scirep_core.data.rows import SPLITS
+from scirep_core.data.tables import Found, as_task
 from scirep_core.data.task import (  # fmt: skip
     Example,
     Judged,
@@ -36,6 +37,7 @@ from scirep_core.data.task import (  # fmt: skip
     Triple,
     Triples,
 )
+from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import Paper, field
 
@@ -95,24 +97,14 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         hub.check(split, _columns(spec))
     queries = _queries(texts["evaluation"]) if spec.text_query and texts else {}
     payload, files = _READERS[spec.type](spec, root, queries)
-    read_files = tuple(dict.fromkeys((*files, *(path for split in texts.values() for path in split))))
-    return Task(
-        name=name,
-        type=spec.type,  # type: ignore[arg-type]  # `facets` has no reader above
-        format=spec.format,
-        metrics=spec.metrics,
-        payload=payload,
-        source=source,
-        data_hash=data_hash(root, read_files),
-        version=spec.version,
+    found = Found(
+        payload, partial(_texts, spec, texts), tuple(dict.fromkeys((*files, *(p for paths in texts.values() for p in paths)))),
+        queries=queries,
         # reviewers are ranked by the mean of the three best cosines (SciRepEval A.2), everything else by distance
         similarity="cosine" if spec.type == "reviewer_matching" else "l2",
-        fields=("title", "abstract", "venue", "year") if spec.config == "search" else ("title", "abstract"),
-        texts=partial(_texts, spec, texts),
-        queries=queries,
-        oracle=oracle_of(root, name),
-        related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
-    )
+        fields=("title", "abstract", "venue", "year") if spec.config == "search" else FIELDS,
+    )  # fmt: skip
+    return as_task(spec, name, root, source, found)
 
 
 def _text_files(spec: TaskSpec, root: Path) -> dict[str, tuple[Path, ...]]:
@@ -136,7 +128,7 @@ def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelle
     seen: dict[str, tuple[str, hub.Found]] = {}
     splits: dict[str, tuple[Example, ...]] = {}
     files: list[Path] = []
-    for split in ("train", "validation", "test"):
+    for split in SPLITS:
         if split == "validation" and not hub.find(root, LABEL_COLLECTION, spec.config, split):
             continue
         paths = hub.files(root, LABEL_COLLECTION, spec.config, split)
