@@ -280,6 +280,12 @@ def append(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         stream.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
 
 
+def log_look(folder: Path, step: int, losses: Mapping[str, float], measures: Mapping[str, float], rank: int) -> None:
+    """Add what a look at the validation tasks gave, in the first process."""
+    if rank == 0:
+        append(folder, [{"step": step, "validation": losses, "measures": measures, "loss": sum(losses.values())}])
+
+
 def sync(folder: Path) -> int:
     """Bring the log to the disk; returns its lines, which the checkpoint behind it names."""
     with (folder / LOG).open("rb+") as stream:

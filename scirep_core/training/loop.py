@@ -39,9 +39,9 @@ from scirep_core.training.checkpoint import (
     BEST,
     At,
     Log,
-    append,
     curve_of,
     identity,
+    log_look,
     mean_losses,
     read_checkpoint,
     read_log,
@@ -135,7 +135,7 @@ def train(
         of, parts = identity(model, tasks, validation, config), (model, heads, optimizer)
         at = resume(folder, of, parts, rank, world)
         if validation and config.validate_every and not at.step:  # what the base knows already
-            noted(folder, 0, look_at(model, validation, heads, config, rank, world), rank)
+            log_look(folder, 0, *look_at(model, validation, heads, config, rank, world), rank)
         log = Log(folder, names, device, rank, world)
         while at.step < steps and not at.stopped:
             model.train()
@@ -419,19 +419,12 @@ def judged(at: At, found: Look, model: Conditioned, config: TrainConfig, folder:
     if not np.isfinite(loss):
         raise NumericError(f"validation: the loss is {loss} at step {at.step}. Lower learning_rate, or set clip")
     better = at.best is None or loss < at.best["loss"]
-    noted(folder, at.step, found, rank)
+    log_look(folder, at.step, *found, rank)
     if rank == 0 and better and config.validate_every:
         write_checkpoint(folder / BEST, model.state_dict(), {"step": at.step})
     if better:
         return at._replace(best={"step": at.step, "loss": loss, "losses": found.losses}, looks=0)
     return at._replace(looks=at.looks + 1, stopped=bool(config.patience) and at.looks + 1 >= config.patience)
-
-
-def noted(folder: Path, step: int, found: Look, rank: int) -> None:
-    """Write a look into the log."""
-    if rank == 0:
-        line = {"step": step, "validation": found.losses, "measures": found.measures}
-        append(folder, [line | {"loss": sum(found.losses.values())}])
 
 
 def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
