@@ -227,7 +227,7 @@ def formats() -> Panel:
         chapter = _chapter("scirepeval/specialisation", papers=papers, seed=seed)
         given = unpack(own.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
         name = IN_PAGE if encoder.strip() in ("", IN_PAGE) else Path(str(given)).name
-        looked = formats_explorer.look(chapter, {name: given}, papers, shown=shown, seed=seed)
+        looked = formats_explorer.look(chapter, {name: given}, shown=shown, seed=seed)
         return formats_explorer.explorer(chapter, looked)
 
     return Panel(
