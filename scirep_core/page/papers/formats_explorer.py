@@ -113,7 +113,7 @@ def sample(papers: int, data_seed: int = 0, shown: int = SHOWN, seed: int = 0, a
     for i in map(int, kept):
         paper, latent = found.paper(i), found.latents
         name = fields[int(latent.field[i])].name
-        views.append(PaperView(paper.paper_id, i, paper.title, paper.abstract, paper.year, name, int(cited[i])))
+        views.append(PaperView(paper.paper_id, i, paper.title, paper.abstract, paper.year or 0, name, int(cited[i])))
         linked = {int(j) for j in (*found.cites.of(i), *found.cited_by.of(i))}
         links.append(tuple(sorted(place[j] for j in linked if j in place)))
     about = f"{len(kept):,} of the {papers:,} papers of the embedded literature, drawn at random: invented, no paper is real"
