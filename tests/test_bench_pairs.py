@@ -62,8 +62,8 @@ def test_the_explorer_holds_every_difference_under_its_scores_metric() -> None:
     rows = [*chain("sample/fos", 5.0, 40.0, 50.0), *chain("sample/search", 60.0, 60.1, 70.0)]
     run = run_of("live", "", "", [*rows, *differences(rows)])
     assert len(run.scores) == len(run.gaps) == 6
-    (gap,) = [g for g in run.gaps if (g.first, g.second, g.row.task) == ("minilm", "tfidf", "sample/fos")]
-    assert gap.row.metric == "f1_macro" and gap.row.value == pytest.approx(10)
+    (gap,) = [g for g in run.gaps if (*g.systems, g.task) == ("minilm", "tfidf", "sample/fos")]
+    assert gap.measure == "f1_macro" and gap.value == pytest.approx(10)
 
 
 def test_the_recorded_run_covers_every_sample_with_intervals_under_both_protocols() -> None:

@@ -12,18 +12,13 @@ import panel
 import pytest
 from panel import Browser
 
+from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators.facets import System
 from scirep_core.evaluators.facets.facet_systems import Ranked, Reason
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.facets import (
-    METRICS,
-    CandidateView,
-    QueryView,
-    explore,
-    facet_explorer,
-    metrics,
-    parse_cutoff,
-)
+from scirep_core.kit.records import Judgement, Paper, Query
+from scirep_core.page.widgets import facets
+from scirep_core.page.widgets.facets import METRICS, FacetExplorer, explore, metrics, parse_cutoff
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 
@@ -37,80 +32,73 @@ WORDS = ["graph matching", "sentence alignment", "active learning", "parsing", "
          "entity linking", "query expansion", "code search"]  # fmt: skip
 
 
-def abstract(seed: int) -> list[tuple[str, str]]:
+def written(paper_id: str, title: str, year: int | None, seed: int) -> Paper:
     draw = random.Random(seed)
     labels = ["background", "objective", "method", "method", "result"]
-    return [(TEXT[label].format(a=draw.choice(WORDS), b=draw.choice(WORDS)), f"{label}_label") for label in labels]
+    sentences = tuple(TEXT[label].format(a=draw.choice(WORDS), b=draw.choice(WORDS)) for label in labels)
+    return Paper(paper_id, title, " ".join(sentences), year, sentences, tuple(f"{label}_label" for label in labels))
 
 
-def tiny(**changes: Any) -> dict[str, Any]:
+def collected(papers: list[Paper], rated: dict[Query, dict[str, int]]) -> FacetCollection:
+    judged = {query: tuple(Judgement(*one) for one in of.items()) for query, of in rated.items()}
+    return FacetCollection("csfcube", "real", {paper.paper_id: paper for paper in papers}, judged, {}, {}, "")
+
+
+def ranking(orders: dict[Query, list[str]], why: dict[tuple[Query, str], Reason] | None = None) -> Ranked:
+    return Ranked(System("s", orders), lambda query, candidate: (why or {}).get((query, candidate), Reason()))
+
+
+def tiny_given(**changes: Any) -> dict[str, Any]:
     """Two queries of one paper and one of another; ten candidates; ratings as worked out by hand below."""
     rated = [2, 0, 3, 1, 0, 0, 2, 0, 0, 0]
     pool = [f"c{i}" for i in range(10)]
     best = [pool[i] for i in (2, 0, 6, 3, 1, 4, 5, 7, 8, 9)]
-    texts = {c: CandidateView(f"Candidate number {i}", 2000 + i, abstract(i)) for i, c in enumerate(pool)}
-    texts["c1"] = CandidateView(HOSTILE, None, abstract(1))
-    asked = [("p1", "method", "First query"), ("p1", "background", "First query"), ("p2", "method", "Second")]
-    names = [f"{paper}_{facet}" for paper, facet, _ in asked]
-    why = Reason(pairs=[(2, 3, 0.813), (0, 0, 0.25)], terms=[("parsing", 1.5), ("sparse", 3.25)])
+    papers = [written(c, f"Candidate number {i}", 2000 + i, i) for i, c in enumerate(pool)]
+    papers[1] = written("c1", HOSTILE, None, 1)
+    papers += [written("p1", "First query", 1999, 50), written("p2", "Second", 1999, 50)]
+    asked = [Query("p1", "method"), Query("p1", "background"), Query("p2", "method")]
+    ratings = [rated, [0] * 10, rated[::-1]]
+    why = Reason(((2, 3, 0.813), (0, 0, 0.25)), (("parsing", 1.5), ("sparse", 3.25)))
     return {
-        "queries": [
-            QueryView(name, paper, facet, title, 1999, abstract(50))
-            for name, (paper, facet, title) in zip(names, asked, strict=True)
-        ],
-        "candidates": texts,
-        "ratings": {
-            names[0]: dict(zip(pool, rated, strict=True)),
-            names[1]: dict.fromkeys(pool, 0),
-            names[2]: dict(zip(pool, reversed(rated), strict=True)),
+        "collection": collected(papers, {q: dict(zip(pool, of, strict=True)) for q, of in zip(asked, ratings, strict=True)}),
+        "ranked": {
+            "bm25": ranking(dict.fromkeys(asked, pool), {(asked[0], "c1"): why}),
+            "specter": ranking(dict.fromkeys(asked, best)),
+            "mini, lm": ranking(dict.fromkeys(asked, best[::-1][1:])),
         },
-        "rankings": {
-            "bm25": dict.fromkeys(names, pool),
-            "specter": dict.fromkeys(names, best),
-            "mini, lm": dict.fromkeys(names, best[::-1][1:]),
-        },
-        "reasons": {"bm25": {names[0]: {"c1": why}}},
         "labels": {"bm25": "BM25", "specter": "SPECTER"},
         "parameters": {"data": "real"},
-    } | changes
+    } | changes  # fmt: skip
 
 
-def demo(n_queries: int = 12, n_pool: int = 107, **changes: Any) -> dict[str, Any]:
+def tiny_explorer(**changes: Any) -> FacetExplorer:
+    return explore(**tiny_given(**changes))
+
+
+def demo() -> dict[str, Any]:
     """Return a collection of the real one's shape, in invented words."""
     draw = random.Random(7)
     ids = [f"{1_000_000 + 37 * i}" for i in range(400)]
-    head = ["Learning", "A study of", "Towards", "Rethinking", "Scalable", "Weak supervision for"]
-    texts = {
-        x: CandidateView(
-            f"{draw.choice(head)} {draw.choice(WORDS)} with {draw.choice(WORDS)}"
-            + draw.choice(["", " under changing vocabularies", ": an account of what annotators agree on in long abstracts"]),
-            draw.randint(1996, 2019), abstract(i),
-        )
-        for i, x in enumerate(ids)
-    }  # fmt: skip
-    queries, ratings = [], {}
+    papers = [written(x, f"{draw.choice(WORDS)} with {draw.choice(WORDS)} " * 3, draw.randint(1996, 2019), i)
+              for i, x in enumerate(ids)]  # fmt: skip
+    rated: dict[Query, dict[str, int]] = {}
     systems = {"fabs_bm25": 0.9, "specter": 0.6, "minilm_sentences": 0.75}
-    rankings: dict[str, dict[str, list[str]]] = {name: {} for name in systems}
-    reasons: dict[str, dict[str, dict[str, Reason]]] = {"fabs_bm25": {}, "minilm_sentences": {}}
-    for i in range(n_queries):
-        paper, facet = ids[-1 - i // 2], ("background", "method", "result")[i % 3]
-        name, view = f"{paper}_{facet}", texts[ids[-1 - i // 2]]
-        queries.append(QueryView(name, paper, facet, view.title, view.year, view.sentences))
-        pool = draw.sample(ids[:300], n_pool)
-        ratings[name] = {c: draw.choices([0, 1, 2, 3], [70, 20, 8, 3])[0] for c in pool}
+    orders: dict[str, dict[Query, list[str]]] = {name: {} for name in systems}
+    why: dict[tuple[Query, str], Reason] = {}
+    for i in range(12):
+        query = Query(ids[-1 - i // 2], ("background", "method", "result")[i % 3])
+        pool = draw.sample(ids[:300], 107)
+        rated[query] = {c: draw.choices([0, 1, 2, 3], [70, 20, 8, 3])[0] for c in pool}
         for system, noise in systems.items():
-            key = {c: -ratings[name][c] + draw.gauss(0, 2 * noise) for c in pool}
-            rankings[system][name] = sorted(pool, key=key.__getitem__)
-        reasons["minilm_sentences"][name] = {
-            c: Reason(pairs=[(draw.randrange(5), j, draw.uniform(0.3, 0.95)) for j in draw.sample(range(5), 2)])
-            for c in pool
-        }
-        reasons["fabs_bm25"][name] = {
-            c: Reason(terms=[(w, draw.uniform(0.5, 6)) for w in draw.sample(" ".join(WORDS).split(), 5)]) for c in pool
-        }
-    labels = {"fabs_bm25": "Abstract, BM25", "specter": "SPECTER", "minilm_sentences": "MiniLM sentences"}
-    return {"queries": queries, "candidates": texts, "ratings": ratings, "rankings": rankings, "reasons": reasons,
-            "labels": labels, "parameters": {"data": "real"}} | changes  # fmt: skip
+            key = {c: -rated[query][c] + draw.gauss(0, 2 * noise) for c in pool}
+            orders[system][query] = sorted(pool, key=key.__getitem__)
+        for c in pool:
+            pairs = tuple((draw.randrange(5), j, draw.uniform(0.3, 0.95)) for j in draw.sample(range(5), 2))
+            why[query, c] = Reason(
+                pairs, tuple((w, draw.uniform(0.5, 6)) for w in draw.sample(" ".join(WORDS).split(), 5))
+            )
+    return {"collection": collected(papers, rated), "ranked": {name: ranking(of, why) for name, of in orders.items()},
+            "parameters": {"data": "real"}}  # fmt: skip
 
 
 # ---- state and selection --------------------------------------------------------------------------------------------
@@ -118,37 +106,37 @@ def demo(n_queries: int = 12, n_pool: int = 107, **changes: Any) -> dict[str, An
 
 def test_state_is_compact_and_whole() -> None:
     given = demo()
-    widget = facet_explorer(**given, shown=10)
+    widget = explore(**given, shown=10)
     view = json.loads(widget.data)
     texts = sum(len(paper) > 1 for paper in view["papers"])
     assert len(json.dumps(widget.data)) < 400_000
     assert texts == len({paper[0] for paper in view["papers"] if len(paper) > 1}), "a text is stored twice"
     assert texts < len(view["papers"]), "every paper carries text, also those nobody can open"
-    for row in view["queries"]:
+    for row, query in zip(view["queries"], given["collection"].queries, strict=True):
         pool = [view["papers"][i][0] for i in row["pool"]]
         for (system, _), ranks in zip(view["systems"], row["ranks"], strict=True):
-            ranking = given["rankings"][system][row["id"]]
-            assert [pool[i] for i in ranks] == ranking
+            assert [pool[i] for i in ranks] == given["ranked"][system].system.rankings[query]
             assert all(len(view["papers"][row["pool"][i]]) > 1 for i in ranks[:10])
-        rated = {c: int(r) for c, r in zip(pool, row["rated"], strict=True)}
-        assert rated == given["ratings"][row["id"]]
+        rated = tuple(Judgement(c, int(r)) for c, r in zip(pool, row["rated"], strict=True))
+        assert row["id"] == query.query_id and rated == given["collection"].judgements[query]
         assert all(len(view["papers"][i]) > 1 for i, r in zip(row["pool"], row["rated"], strict=True) if r in "23")
 
 
-def test_state_over_the_cap_says_size_and_knobs() -> None:
-    knobs = r"[\d,]+ bytes.*cap of 50,000.*fewer queries \(now 12\), fewer systems \(now 3\).*`shown` \(now 20\)"
+def test_state_over_the_cap_says_size_and_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets, "CAP", 50_000)
+    knobs = r"[\d,]+ bytes.*cap of 50,000.*fewer queries \(now 12\), fewer systems \(now 3\).*`shown` \(now 10\)"
     with pytest.raises(ConfigError, match=knobs):
-        facet_explorer(**demo(), cap=50_000)
+        explore(**demo())
 
 
 def test_no_title_can_close_the_script_element_that_carries_the_state() -> None:
-    widget = facet_explorer(**tiny())
+    widget = tiny_explorer()
     assert "<" not in widget.data
     assert any(HOSTILE in paper for paper in json.loads(widget.data)["papers"] if len(paper) > 1)
 
 
 def test_facet_sentences_are_found_and_objective_counts_as_background() -> None:
-    method, background, _ = json.loads(facet_explorer(**tiny()).data)["queries"]
+    method, background, _ = json.loads(tiny_explorer().data)["queries"]
     assert (method["lit"], background["lit"]) == ([2, 3], [0, 1])
 
 
@@ -163,7 +151,7 @@ def test_metrics_worked_out_by_hand() -> None:
 
 
 def test_selection_follows_python_and_refuses_nonsense() -> None:
-    widget = facet_explorer(**tiny())
+    widget = tiny_explorer()
     assert widget.selection == {
         "query": "p1_method", "facet": "method", "systems": ["bm25", "specter"], "cutoff": "20%", "candidate": None,
     }  # fmt: skip
@@ -190,25 +178,20 @@ def test_selection_follows_python_and_refuses_nonsense() -> None:
     assert (parse_cutoff("07%"), parse_cutoff("12")) == ("7%", 12)
 
 
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"systems": ["bm25"]}, "two or more"),
-        ({"systems": ["bm25", "spectre"]}, "did you mean 'specter'"),
-        ({"queries": []}, "none given"),
-        ({"queries": [QueryView("p1-method", "p1", "method", "t", 1, [])]}, "must be p1_method"),
-        ({"candidates": {}}, "no title and text for 'c0'"),
-        ({"ratings": {}}, "none for query 'p1_method'"),
-        ({"rankings": {"a": {"p1_method": ["c0", "c0"]}, "b": {}}}, "'c0' is given twice"),
-        ({"rankings": {"a": {"p1_method": ["zz"]}, "b": {}}}, "'zz' has no rating"),
-        ({"rankings": {"a": {}, "b": {}}}, "'a' has none for query 'p1_method'"),
-        ({"reasons": {"bm25": {"p1_method": {"c0": Reason(pairs=[(0, 9, 1.0)])}}}}, "outside 5 x 5"),
-        ({"reasons": {"bm25": {"p1_method": {"c0": Reason(terms=[("x", math.nan)])}}}}, "not a finite number"),
-    ],
-)
-def test_bad_input_is_named(changes: dict[str, Any], text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        facet_explorer(**tiny(**changes))
+def test_bad_input_is_named() -> None:
+    asked = Query("p1", "method")
+    with pytest.raises(ConfigError, match="two or more"):
+        tiny_explorer(ranked={"bm25": ranking({})})
+    with pytest.raises(ConfigError, match="none given"):
+        tiny_explorer(collection=collected([], {}))
+    scored = {
+        "a": ranking({asked: ["c0"]}, {(asked, "c0"): Reason(terms=(("x", math.nan),))}),
+        "b": ranking({asked: ["c0"]}),
+    }
+    with pytest.raises(ConfigError, match="'p1_method', candidate 'c0': a score is not a finite number"):
+        tiny_explorer(
+            collection=collected([written(x, x, 1999, 0) for x in ("c0", "p1")], {asked: {"c0": 1}}), ranked=scored
+        )
 
 
 def as_system(collection: Any, turned: bool = False) -> Ranked:
@@ -241,7 +224,7 @@ def test_the_explorer_offers_as_many_queries_as_are_wanted_the_named_one_first(t
 
 
 def test_fallback_reads_without_script() -> None:
-    widget = facet_explorer(**tiny())
+    widget = tiny_explorer()
     widget.selection = {"cutoff": 4}
     html = widget.static_fallback()
     assert HOSTILE not in html and "<img" not in html
@@ -258,8 +241,8 @@ def test_fallback_reads_without_script() -> None:
 # ---- in the browser -------------------------------------------------------------------------------------------------
 
 
-def harness(folder: Path, given: dict[str, Any], theme: str = "", width: int = 1000, **more: Any) -> str:
-    return panel.page(folder, facet_explorer(**given, **more), theme, width)
+def harness(folder: Path) -> str:
+    return panel.page(folder, tiny_explorer())
 
 
 def numbers(page: Any) -> list[list[str]]:
@@ -273,7 +256,7 @@ def titles(page: Any, side: int = 0) -> list[str]:
 
 
 def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     assert page.locator("details.scx-fallback").get_attribute("open") is None, "the static twin folds away"
     assert titles(page)[:2] == ["Candidate number 0", HOSTILE]
     # k = 2: one of two, one of three; DCG 2 over 5; against a perfect order
@@ -306,7 +289,7 @@ def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: P
 
 
 def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     page.locator(".scx-side-0 [role=listbox]").focus()
     current = "document.querySelector('[role=option][aria-selected=true] .scx-name').textContent"
     page.keyboard.press("ArrowDown")
@@ -340,7 +323,7 @@ def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser, tmp_path: Path) -> None:
-    address = harness(tmp_path, tiny())
+    address = harness(tmp_path)
     page = browser.open(address + "#explorer=p2_method,mini%2C%20lm,bm25,30%25")
     now = panel.selection(page)
     assert (now["query"], now["systems"], now["cutoff"]) == ("p2_method", ["mini, lm", "bm25"], "30%")
@@ -359,7 +342,7 @@ def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser
 
 
 def test_python_moves_the_view_and_a_removed_view_is_silent(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     page.evaluate("fake.set('selection', {...fake.get('selection'), query: 'p2_method', cutoff: 3, candidate: 'c9'})")
     assert "Candidate number 9" in page.locator(".scx-detail").inner_text()
     assert page.get_by_label("Query paper").input_value() == "p2"
@@ -369,7 +352,7 @@ def test_python_moves_the_view_and_a_removed_view_is_silent(browser: Browser, tm
 
 
 def test_the_command_can_be_copied(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     page.evaluate("document.execCommand = (what) => { window.took = [what, document.activeElement.value]; return 1; }")
     page.get_by_role("button", name="Copy as papermill command").click()
@@ -379,7 +362,7 @@ def test_the_command_can_be_copied(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     draw = random.Random(3)
     lists = [[draw.choice([0, 0, 0, 1, 2, 3]) for _ in range(draw.randint(1, 250))] for _ in range(60)]
     cases = [(ratings, k) for ratings in lists for k in (1, 2, 7, 20, 300)] + [([0, 1, 0], 2)]
@@ -389,7 +372,7 @@ def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path)
 
 
 def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()))
+    page = browser.open(harness(tmp_path))
     page.locator(".scx-row").nth(1).click()
     assert page.locator(".scx mark").count() and page.locator(".scx-tag").count()
     for name, found in panel.modes(page, "scx"):
@@ -397,7 +380,7 @@ def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_pat
 
 
 def test_every_control_has_a_name_and_a_narrow_page_does_not_scroll_sideways(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path, tiny()), width=390)
+    page = browser.open(harness(tmp_path), width=390)
     page.locator(".scx-row").nth(1).click()
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     controls = {"combobox", "slider", "spinbutton", "searchbox", "checkbox", "button", "listbox", "option"}

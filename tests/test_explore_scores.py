@@ -13,8 +13,9 @@ from panel import Browser
 
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.widgets.common import encode
-from scirep_core.page.widgets.scores import Gap, Run, ScoreExplorer, fallback, resolve, score_data
+from scirep_core.page.widgets.scores import Run, ScoreExplorer, fallback, resolve, score_data
 from scirep_core.results import Result
+from scirep_core.results.differences import difference_of, versus
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 LABELS = {"tfidf": "TF-IDF", "minilm": "MiniLM"}
@@ -36,7 +37,7 @@ def scores(protocol: str = "paper") -> list[Result]:
     ]
 
 
-def gaps(protocol: str = "paper") -> list[Gap]:
+def gaps(protocol: str = "paper") -> list[Result]:
     """Differences of MiniLM with half-width 2, in the given order; of TF-IDF and random the other way round."""
     by = {(r.task, r.encoder): r for r in scores(protocol)}
     made = []
@@ -44,7 +45,8 @@ def gaps(protocol: str = "paper") -> list[Gap]:
         for task in SCORES:
             a, b = by[task, first], by[task, second]
             d = a.value - b.value
-            made.append(Gap(first, second, replace(a, value=d, low=d - 2, high=d + 1.5)))
+            names = {"metric": difference_of(a.metric), "encoder": versus(first, second), "against": second}
+            made.append(replace(a, value=d, low=d - 2, high=d + 1.5, **names))
     return made
 
 
@@ -115,7 +117,7 @@ def test_it_opens_where_most_differences_are_and_not_at_a_floor(view: dict[str, 
     kept = runs()[0]
     none = score_data([kept._replace(gaps=[])])
     assert (resolve(none, {}, {})["first"], resolve(none, {}, {})["second"]) == ("random", "tfidf")
-    sound = [*gaps()[:1], *(gap for gap in gaps("sound")[:4] if gap.row.task != "sample/fos")]
+    sound = [*gaps()[:1], *(gap for gap in gaps("sound")[:4] if gap.task != "sample/fos")]
     assert resolve(score_data([kept._replace(gaps=sound)]), {}, {})["protocol"] == "sound"
     floor = score_data([kept._replace(gaps=gaps()[4:])])
     assert {resolve(floor, {}, {})[name] for name in ("first", "second")} == {"random", "tfidf"}, "nothing else there"

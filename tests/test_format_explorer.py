@@ -77,8 +77,10 @@ def models() -> list[Model]:
 
 
 def made(**changes: Any) -> dict[str, Any]:
-    given = {"about": "invented", "parameters": {"papers": 300, "paper": "{paper}"}} | changes
-    return format_data(PAPERS, models(), LINKS, **given)
+    return format_data(**{
+        "papers": PAPERS, "models": models(), "links": LINKS, "about": "invented",
+        "notebook": "notebooks/scirepeval/specialisation.ipynb", "parameters": {"papers": "300", "paper": "{paper}"},
+    } | changes)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +141,6 @@ def test_facts_by_hand_and_by_chance() -> None:
     chance = by_chance(few, [[1], [0], [], [2]], 2)
     for name, value in chance.items():
         assert value == pytest.approx(np.mean([one[name].mean() for one in drawn])), name
-    unknown = [few[0]._replace(year=None, field="", citations=None), *few[1:]]
-    assert facts(unknown, None, near) == {}
 
 
 def test_levels_hold_about_as_many_papers_each() -> None:
@@ -148,7 +148,7 @@ def test_levels_hold_about_as_many_papers_each() -> None:
     cuts = edges(years)
     counts = np.bincount(np.searchsorted(cuts, years, side="right"))
     assert len(cuts) == 5 and counts.max() <= 2 * counts.min()
-    assert edges([None, None]) == [] and edges([3, 3]) == [] and edges([0] * 90 + [1]) == []
+    assert edges([3, 3]) == [] and edges([0] * 90 + [1]) == []
     assert edges([0] * 50 + [1] * 50) == [1]
 
 
@@ -186,26 +186,25 @@ def test_the_view_holds_what_was_given(view: dict[str, Any]) -> None:
     assert view["colours"] == ["field", "year", "citations"] and view["asked"] == ASKED
     assert made()["key"] == view["key"] != made(about="other")["key"]
     assert max(len(row[3]) for row in view["papers"]) <= 340
-    bare = format_data([p._replace(field="", citations=None) for p in PAPERS], models())
-    assert bare["colours"] == ["year"] and list(bare["models"][0]["facts"]) == ["years"]
+    alike = made(papers=[p._replace(citations=3) for p in PAPERS])
+    assert alike["colours"] == ["field", "year"], "nothing to tell apart by its colour"
 
 
 def test_inconsistent_input_is_named(view: dict[str, Any]) -> None:
     good = models()
     cases = [
-        ("'p0' is given twice", lambda: format_data([PAPERS[0], *PAPERS[:-1]], good)),
-        ("papers: none given", lambda: format_data([], good)),
-        ("models: none given", lambda: format_data(PAPERS, [])),
-        ("without '<'", lambda: format_data([PAPERS[0]._replace(paper_id="<b>"), *PAPERS[1:]], good)),
-        ("links: of 3 papers, where 60", lambda: format_data(PAPERS, good, LINKS[:3])),
-        (r"every space needs \(59, k\)", lambda: format_data(PAPERS[:-1], good)),
-        ("a comparison needs two", lambda: format_data(PAPERS, [Model("m", "", good[0].spaces[:1])])),
-        ("each once", lambda: format_data(PAPERS, [Model("m", "", good[0].spaces[:1] * 2)])),
-        ("must be other papers", lambda: format_data(PAPERS, [changed(near=np.zeros((N, K), int))])),
-        ("a neighbour twice", lambda: format_data(PAPERS, [changed(near=(np.arange(N)[:, None] + [1] * K) % N)])),
-        ("two finite numbers", lambda: format_data(PAPERS, [changed(places=np.full((N, 2), np.nan))])),
-        ("none has a field", lambda: format_data([p._replace(field="", year=None, citations=None) for p in PAPERS], good)),
-        (r"[\d,]+ bytes.*cap of 9,000.*fewer papers \(now 60\) or fewer models \(now 2\)", lambda: made(cap=9_000)),
+        ("'p0' is given twice", lambda: made(papers=[PAPERS[0], *PAPERS[:-1]])),
+        ("papers: none given", lambda: made(papers=[])),
+        ("models: none given", lambda: made(models=[])),
+        ("without '<'", lambda: made(papers=[PAPERS[0]._replace(paper_id="<b>"), *PAPERS[1:]])),
+        ("links: of 3 papers, where 60", lambda: made(links=LINKS[:3])),
+        (r"every space needs \(59, k\)", lambda: made(papers=PAPERS[:-1], links=LINKS[:-1])),
+        ("a comparison needs two", lambda: made(models=[Model("m", "", good[0].spaces[:1])])),
+        ("each once", lambda: made(models=[Model("m", "", good[0].spaces[:1] * 2)])),
+        ("must be other papers", lambda: made(models=[changed(near=np.zeros((N, K), int))])),
+        ("a neighbour twice", lambda: made(models=[changed(near=(np.arange(N)[:, None] + [1] * K) % N)])),
+        ("two finite numbers", lambda: made(models=[changed(places=np.full((N, 2), np.nan))])),
+        (r"[\d,]+ bytes.*cap of 900,000.*fewer papers \(now 60\) or fewer models \(now 2\)", lambda: made(about="x" * 900_000)),
     ]  # fmt: skip
     for text, call in cases:
         with pytest.raises(ConfigError, match=text):
@@ -310,7 +309,7 @@ def test_a_sample_is_drawn_by_its_seed_with_what_the_literature_knows(collection
         text = whole.paper(paper.number)
         assert (paper.paper_id, paper.title, paper.year) == (text.paper_id, text.title, text.year)
         assert paper.citations == len(whole.cited_by.of(paper.number))
-        linked = {numbers[j] for j in collection.links[at]}  # type: ignore[index]
+        linked = {numbers[j] for j in collection.links[at]}
         cites = {*whole.cites.of(paper.number).tolist(), *whole.cited_by.of(paper.number).tolist()}
         assert linked == cites & set(numbers)
     assert [p.number for p in exhibit.sample(400, 0, 400, 0).views] == list(range(1, 400)), "0 stands for none"
@@ -322,7 +321,7 @@ def test_a_sample_is_drawn_by_its_seed_with_what_the_literature_knows(collection
 
 
 def test_planted_vectors_are_seen_for_what_they_are(chapter: Chapter, collection: exhibit.Collection) -> None:
-    looked = exhibit.look(chapter, {"Toy": Toy(collection)}, collection=collection)
+    looked = exhibit.look(chapter, {"Toy": Toy(collection)}, shown=120)
     rows = {(r.encoder, r.task, r.metric): r for r in exhibit.measure(chapter, looked, resamples=200)}
 
     def value(format: str, metric: str) -> float:
@@ -352,7 +351,7 @@ def test_planted_vectors_are_seen_for_what_they_are(chapter: Chapter, collection
 
 
 def test_what_the_sentences_say_follows_the_signs(chapter: Chapter, collection: exhibit.Collection) -> None:
-    looked = exhibit.look(chapter, {"Toy": Toy(collection)}, collection=collection)
+    looked = exhibit.look(chapter, {"Toy": Toy(collection)}, shown=120)
     rows = exhibit.measure(chapter, looked, resamples=100)
     at = {(r.encoder, r.task.partition("/")[2], r.metric): r for r in rows}
     from dataclasses import replace
@@ -372,10 +371,10 @@ def test_what_the_sentences_say_follows_the_signs(chapter: Chapter, collection: 
 
 def test_the_explorer_of_a_chapter(chapter: Chapter, collection: exhibit.Collection) -> None:
     toy = Toy(collection)
-    looked = exhibit.look(chapter, {"Toy": toy, "Half": Toy(collection, ("CLF", "PRX"), "half")}, collection=collection)
+    looked = exhibit.look(chapter, {"Toy": toy, "Half": Toy(collection, ("CLF", "PRX"), "half")}, shown=120)
     number = collection.views[7].number
-    widget = exhibit.explorer(chapter, looked, paper=number, colour="citations")
-    assert widget.selection == {"paper": collection.views[7].paper_id, "colour": "citations", "model": "Toy"}
+    widget = exhibit.explorer(chapter, looked, paper=number)
+    assert widget.selection == {"paper": collection.views[7].paper_id, "colour": "field", "model": "Toy"}
     data = json.loads(widget.data)
     assert data["notebook"] == "notebooks/scirepeval/specialisation.ipynb"
     assert data["parameters"] == {"data": "embedded", "papers": "400", "seed": "0", "paper": "{paper}"}
@@ -389,7 +388,7 @@ def test_the_explorer_of_a_chapter(chapter: Chapter, collection: exhibit.Collect
             chapter, looked, paper=next(i for i in range(1, 400) if i not in [p.number for p in collection.views])
         )
     with pytest.raises(ConfigError, match="one vector for all formats"):
-        exhibit.look(chapter, {"One": Toy(collection, ("PRX",), "one")}, collection=collection)
+        exhibit.look(chapter, {"One": Toy(collection, ("PRX",), "one")}, shown=120)
 
 
 def test_a_saved_model_is_looked_at_by_its_folder(chapter: Chapter, tmp_path: Path) -> None:
@@ -404,11 +403,11 @@ def test_a_saved_model_is_looked_at_by_its_folder(chapter: Chapter, tmp_path: Pa
     trunk = plain.model.trunk
     folder = save_model(Conditioned(trunk, conditioning("bottleneck", trunk, reduction=4)), plain.tokens, tmp_path / "a-model",
                         Recipe(), given.max_length)  # fmt: skip
-    looked = exhibit.look(chapter, folder, 300, shown=40)
+    looked = exhibit.look(chapter, {"a-model": folder}, shown=40)
     widget = exhibit.explorer(chapter, looked)
     assert [m.key for m in looked.models] == ["a-model"] and len(json.loads(widget.data)["papers"]) == 40
     with pytest.raises(ConfigError, match="one vector for all formats"):
-        exhibit.look(chapter, tmp_path / "base", 300, shown=40)
+        exhibit.look(chapter, {"base": tmp_path / "base"}, shown=40)
 
 
 # ---- in the browser --------------------------------------------------------------------------------------------------
@@ -653,7 +652,7 @@ def test_the_model_can_be_changed_and_each_is_told_of(browser: Browser, tmp_path
     assert panel.selection(page) == {"paper": "p3", "colour": "field", "model": "TWO & more"}
     page.get_by_label("Model").select_option("MIXED")
     assert page.locator(".sfx-column").count() == 4
-    alone = format_data(PAPERS, models()[:1], LINKS)
+    alone = made(models=models()[:1])
     page = browser.open(harness(tmp_path, alone))
     assert page.get_by_label("Model").count() == 0, "nothing to choose, no control"
 

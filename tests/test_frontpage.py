@@ -13,13 +13,13 @@ import pytest
 from scirep_core.book.explain import find
 from scirep_core.book.frontpage import (
     CHAPTER,
+    PANEL,
     PARTS,
     STATE,
     VIEW,
     anatomy,
     report_card,
     with_panel,
-    without_panel,
 )
 from scirep_core.page.blocks import ANSWER, PAPER
 from scirep_core.results import Result, anchor, recorded
@@ -54,7 +54,7 @@ def test_a_page_without_that_chapter_stays_a_page_without_the_line(notebook):
     assert with_panel(PAGE, {}) is None and with_panel("# None asked\n", {"beyond/own": notebook}) is None
     notebook["cells"].pop()
     assert with_panel(PAGE, {"beyond/own": notebook}) is None
-    assert "scirep" not in without_panel(PAGE) and "## After" in without_panel(PAGE)
+    assert "scirep" not in PANEL.sub("", PAGE) and "## After" in PANEL.sub("", PAGE)
 
 
 def chapter_run(folder: Path, shown: str = "") -> Path:

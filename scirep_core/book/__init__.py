@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from scirep_core.book import coverage, reference
-from scirep_core.book.frontpage import anatomy, report_card, with_panel, without_panel
+from scirep_core.book.frontpage import PANEL, anatomy, report_card, with_panel
 from scirep_core.book.kernelwork import EPOCH, plain
 from scirep_core.book.sitecheck import check as check
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
@@ -268,7 +268,7 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
             write_json(path.with_suffix(".ipynb"), page)
             path.unlink()
         else:
-            write_text(path, without_panel(text))
+            write_text(path, PANEL.sub("", text))
     covered = {c.page: coverage.shown(c.page, c.title, c.notebook, executed) for c in found}
     write_text(workdir / "coverage.md", coverage.page(rows, covered))
     write_text(workdir / "_toc.yml", yaml.safe_dump(toc(found, sources), sort_keys=False, allow_unicode=True))

@@ -72,11 +72,6 @@ def with_panel(text: str, notebooks: Mapping[str, dict[str, Any]]) -> dict[str, 
     }
 
 
-def without_panel(text: str) -> str:
-    """Return a page's Markdown without its line that asks for a panel."""
-    return PANEL.sub("", text)
-
-
 def _prose(name: str, text: str) -> dict[str, Any]:
     return {"cell_type": "markdown", "id": name, "metadata": {}, "source": text.strip() + "\n"}
 

@@ -174,7 +174,7 @@ def _some(label: str, options: Sequence[str], chosen: Sequence[str]) -> Input:
 
 def tasks() -> Panel:
     """The task explorer: another collection, size or seed draws other tasks and examples; or a task folder of one's own."""
-    from scirep_core.page.widgets import TaskExplorer, task_data
+    from scirep_core.page.widgets.tasks import TaskExplorer, task_data
 
     def make(collection: str, folder: str, papers: int, examples: int, seed: int) -> TaskExplorer:
         own = [load_task(folder.strip(), "embedded")] if folder.strip() else []
@@ -197,8 +197,7 @@ def tasks() -> Panel:
 def facets() -> Panel:
     """The facet explorer: other systems are ranked, on a literature of another size."""
     from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank_all
-    from scirep_core.page.widgets import FacetExplorer
-    from scirep_core.page.widgets.facets import explore
+    from scirep_core.page.widgets.facets import FacetExplorer, explore
 
     def make(systems: Sequence[str], papers: int, queries: int, shown: int, seed: int) -> FacetExplorer:
         chapter = _chapter("csfcube/errors", data="embedded", papers=papers, encoders=",".join(systems), seed=seed)
@@ -221,14 +220,14 @@ def formats() -> Panel:
     """The format explorer: another encoder with several vectors a paper, more papers, another draw."""
     from scirep_core.page import own_paper as own
     from scirep_core.page.papers import formats_explorer
-    from scirep_core.page.widgets import FormatExplorer
+    from scirep_core.page.widgets.formats import FormatExplorer
     from scirep_core.page.widgets.own_encoder import unpack
 
     def make(encoder: str, papers: int, shown: int, seed: int) -> FormatExplorer:
         chapter = _chapter("scirepeval/specialisation", papers=papers, seed=seed)
         given = unpack(own.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
         name = IN_PAGE if encoder.strip() in ("", IN_PAGE) else Path(str(given)).name
-        looked = formats_explorer.look(chapter, {name: given}, papers, shown=shown, seed=seed)
+        looked = formats_explorer.look(chapter, {name: given}, shown=shown, seed=seed)
         return formats_explorer.explorer(chapter, looked)
 
     return Panel(
@@ -247,7 +246,7 @@ def formats() -> Panel:
 def own_paper() -> Panel:
     """The own-paper explorer: the page encodes what is typed; here one chooses among how many papers it stands, and which."""
     from scirep_core.page import own_paper as own
-    from scirep_core.page.widgets import OwnPaperExplorer
+    from scirep_core.page.widgets.own_paper import OwnPaperExplorer
 
     def make(papers: int, seed: int) -> OwnPaperExplorer:
         shown = own.look(own.read_model(), papers, seed)
@@ -266,7 +265,7 @@ def perturbations() -> Panel:
     """The perturbation explorer: other encoders, collections and papers; and in it the reader's own text, changed 32 ways."""
     from scirep_core.kit.errors import ConfigError
     from scirep_core.page.papers import neighbours, neighbours_explorer
-    from scirep_core.page.widgets import PerturbationExplorer
+    from scirep_core.page.widgets.perturbations import PerturbationExplorer
 
     def make(collection: str, encoders: Sequence[str], papers: int, seed: int) -> PerturbationExplorer:
         if not encoders:
@@ -303,8 +302,7 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
     from scirep_core.data.text import Recipe
     from scirep_core.kit.errors import ConfigError
     from scirep_core.kit.formats import PROTOCOLS
-    from scirep_core.page.widgets import ScoreExplorer, score_data
-    from scirep_core.page.widgets.scores import run_of
+    from scirep_core.page.widgets.scores import ScoreExplorer, run_of, score_data
     from scirep_core.results import recorded
 
     own = dict(functions or {})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import importlib.metadata
+import posixpath
 import re
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
@@ -241,7 +242,7 @@ def _article(site: Path, page: str, number: dict[str, int]) -> _Article:
             return url
         if parts.scheme or parts.netloc:
             return None  # data: a file that a page carries within it
-        to = _joined(here, unquote(parts.path)) if parts.path else page
+        to = posixpath.normpath(here / unquote(parts.path)) if parts.path else page
         if to not in number:
             return None
         return f"#p{number[to]}" + (f"-{unquote(parts.fragment)}" if parts.fragment else "")
@@ -250,13 +251,6 @@ def _article(site: Path, page: str, number: dict[str, int]) -> _Article:
     if not article.out:
         raise DataError(path, None, "holds no article", "Build the book again with `scirep book`")
     return article
-
-
-def _joined(folder: PurePosixPath, path: str) -> str:
-    parts: list[str] = []
-    for part in (folder / path).parts:
-        parts = parts[:-1] if part == ".." else [*parts, part]
-    return "/".join(parts)
 
 
 def _address(folder: Path, url: str) -> str:

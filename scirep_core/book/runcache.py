@@ -9,7 +9,7 @@ components are kept, the reason of a rerun can be told: `library changed: result
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
 runner killed in between is completed by the next one. Whatever is unfinished lies in a staging folder that its runner
-holds locked, so that the next runner can tell the dead from the living.
+claims (`kit/claims.py`), so that the next runner can tell the dead from the living.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,15 +30,11 @@ from scirep_core import results
 from scirep_core.book.dependencies import library_files
 from scirep_core.data.manifests.files import manifest_folder
 from scirep_core.data.perturbations.linguistics import at_hand
+from scirep_core.kit.claims import held, living
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.records import read_json
 from scirep_core.kit.store import sha256_file, stable_hash, write_json
 from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
-
-try:
-    import fcntl
-except ImportError:  # Windows has none: there two runners at once are the reader's own care
-    fcntl = None  # type: ignore[assignment]
 
 PACKAGE = Path(__file__).resolve().parents[1]
 Components = dict[str, dict[str, Any]]
@@ -334,67 +330,45 @@ def prune(profile: Path, keep: set[str]) -> list[str]:
 @contextmanager
 def locked(profile: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of a profile's folder; while another runner has it, say so in one line and wait."""
-    try:
-        profile.mkdir(parents=True, exist_ok=True)
-        handle = os.open(profile / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise CacheError(f"{profile}: cannot write ({error.strerror}). Choose another folder for the runs") from None
-    try:
-        if fcntl and not _try_lock(handle):
-            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-            say(f"waiting: another runner (process {holder}) works in {profile}")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        os.ftruncate(handle, 0)
-        os.write(handle, str(os.getpid()).encode())
+    lock, me = _made(profile) / ".lock", str(os.getpid())
+    with held(lock, wait=False, note=me) as free:
+        if free:
+            yield
+            return
+    holder = ""
+    with suppress(FileNotFoundError):  # it has just finished
+        holder = lock.read_text(encoding="ascii")
+    say(f"waiting: another runner (process {holder or 'unknown'}) works in {profile}")
+    with held(lock, note=me):
         yield
-    finally:
-        os.close(handle)  # the lock goes with it, and with the process
-
-
-def _try_lock(handle: int) -> bool:
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextmanager
 def staging(runs: Path) -> Iterator[Path]:
-    """A fresh folder under `<runs>/.staging`, locked while in use and removed after; the dead runners' go first."""
-    place = runs / ".staging"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CacheError(f"{place}: cannot write ({error.strerror}). Choose another folder for the runs") from None
-    for path in place.iterdir():
-        _sweep(path)
-    while True:
-        folder = place / uuid.uuid4().hex[:12]
-        folder.mkdir()
-        handle = os.open(folder, os.O_RDONLY) if fcntl else None
-        if handle is None or (_try_lock(handle) and folder.exists()):  # else another runner swept it in between
-            break
-        os.close(handle)
-    try:
-        yield folder
-    finally:
-        _remove(folder)
-        if handle is not None:
-            os.close(handle)
-
-
-def _sweep(folder: Path) -> None:
-    try:
-        handle = os.open(folder, os.O_RDONLY) if fcntl else None
-    except OSError:
-        return
-    if handle is not None:
-        if _try_lock(handle):
+    """A fresh folder under `<runs>/.staging`, claimed while in use and removed after; the dead runners' go first."""
+    place = _made(runs / ".staging")
+    there = [
+        path for path in place.iterdir() if path.is_dir()
+    ]  # listed before the claims, which are older than their folders
+    alive = {claim.stem for claim in living(place)}
+    for folder in there:
+        if folder.name not in alive:
             _remove(folder)
-        os.close(handle)
+    folder = place / uuid.uuid4().hex[:12]
+    with held(folder.with_suffix(".claim")):
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CacheError(f"{folder}: cannot write ({error.strerror}). Choose another folder for the runs") from None
+    return folder
 
 
 def _remove(folder: Path) -> None:

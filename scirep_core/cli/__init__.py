@@ -16,19 +16,21 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core import __version__
-from scirep_core.cli import bench as cli_bench
-from scirep_core.cli import diff as cli_diff
-from scirep_core.cli import edition as cli_edition
-from scirep_core.cli import encode as cli_encode
-from scirep_core.cli import export as cli_export
-from scirep_core.cli import listing as cli_list
-from scirep_core.cli import overlap as cli_overlap
-from scirep_core.cli import pairs as cli_pairs
-from scirep_core.cli import perturb as cli_perturb
-from scirep_core.cli import score as cli_score
-from scirep_core.cli import study as cli_study
-from scirep_core.cli import submit as cli_submit
-from scirep_core.cli import train as cli_train
+from scirep_core.cli import (
+    bench,
+    diff,
+    edition,
+    encode,
+    export,
+    listing,
+    overlap,
+    pairs,
+    perturb,
+    score,
+    study,
+    submit,
+    train,
+)
 from scirep_core.kit.errors import ConfigError, ScirepError, legible, nearest
 from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, table, warn
 
@@ -180,22 +182,22 @@ def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
     return [("format", "ok"), *((check, wrong[check] or "ok") for check in CHECKS)]
 
 
-data_app.command("overlap", epilog=cli_overlap.EXAMPLES)(cli_overlap.overlap)
-data_app.command("pairs", epilog=cli_pairs.EXAMPLES)(cli_pairs.pairs)
+data_app.command("overlap", epilog=overlap.EXAMPLES)(overlap.overlap)
+data_app.command("pairs", epilog=pairs.EXAMPLES)(pairs.pairs)
 
-app.command(epilog=cli_score.EXAMPLES)(cli_score.score)
-app.command("list", epilog=cli_list.EXAMPLES)(cli_list.listing)
-app.command(epilog=cli_encode.EXAMPLES)(cli_encode.encode)
-app.command(epilog=cli_perturb.EXAMPLES)(cli_perturb.perturb)
-app.command(epilog=cli_train.EXAMPLES)(cli_train.train)
-app.command(epilog=cli_export.EXAMPLES)(cli_export.export)
-app.command(epilog=cli_bench.EXAMPLES)(cli_bench.bench)
-app.command(epilog=cli_study.EXAMPLES)(cli_study.study)
-app.command(epilog=cli_submit.EXAMPLES)(cli_submit.submit)
-app.command(epilog=cli_diff.EXAMPLES)(cli_diff.diff)
-app.command(epilog=cli_edition.PDF_EXAMPLES)(cli_edition.pdf)
-app.command(epilog=cli_edition.CHECK_EXAMPLES)(cli_edition.check)
-app.command(epilog=cli_edition.EDITION_EXAMPLES)(cli_edition.edition)
+app.command(epilog=score.EXAMPLES)(score.score)
+app.command("list", epilog=listing.EXAMPLES)(listing.listing)
+app.command(epilog=encode.EXAMPLES)(encode.encode)
+app.command(epilog=perturb.EXAMPLES)(perturb.perturb)
+app.command(epilog=train.EXAMPLES)(train.train)
+app.command(epilog=export.EXAMPLES)(export.export)
+app.command(epilog=bench.EXAMPLES)(bench.bench)
+app.command(epilog=study.EXAMPLES)(study.study)
+app.command(epilog=submit.EXAMPLES)(submit.submit)
+app.command(epilog=diff.EXAMPLES)(diff.diff)
+app.command(epilog=edition.PDF_EXAMPLES)(edition.pdf)
+app.command(epilog=edition.CHECK_EXAMPLES)(edition.check)
+app.command(epilog=edition.EDITION_EXAMPLES)(edition.edition)
 
 # ----------------------------------------------------------------------------------------------- run, book, explain
 

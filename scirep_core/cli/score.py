@@ -85,7 +85,7 @@ def score(
     from scirep_core.bench.suites import SUITES
     from scirep_core.data import PAPERS
     from scirep_core.data.sources import check_size
-    from scirep_core.kit.formats import PROTOCOLS
+    from scirep_core.kit.formats import PROTOCOLS, SIMILARITIES
     from scirep_core.results import metrics as metrics_
 
     if sum(given is not None for given in (vectors, encoder, rankings)) != 1:
@@ -99,7 +99,7 @@ def score(
         )
     for name, value, valid in (
         ("protocol", protocol, PROTOCOLS),
-        ("similarity", similarity, ("l2", "cosine", "dot")), ("on-missing", on_missing, ("error", "drop")),
+        ("similarity", similarity, SIMILARITIES), ("on-missing", on_missing, ("error", "drop")),
     ):  # fmt: skip
         if value is not None and value not in valid:
             raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")

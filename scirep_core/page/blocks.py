@@ -15,7 +15,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,13 @@ from scirep_core.page.rows import (
     Cells,
     Exhibit,
     Number,
-    Page,
 )
 from scirep_core.page.say import sentences
 from scirep_core.results import PRINT, Result, arithmetic
 from scirep_core.results.published import Printed, lookup
+
+if TYPE_CHECKING:
+    from scirep_core.page.chapter import Chapter
 
 Labels = Mapping[Any, str]
 Best = Callable[[Any, Number], bool]
@@ -60,7 +62,7 @@ def value_of(number: Number) -> float:
 
 
 def table(
-    chapter: Page, caption: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (),
+    chapter: Chapter, caption: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (),
     labels: Labels | None = None, first: str = "", decimals: int = 1, best: bool | Best = False, summary: str = "",
 ) -> None:  # fmt: skip
     """Show an exhibit as a table; lines and columns without a number are left out, and so is a table without lines.
@@ -100,7 +102,7 @@ def table(
     _show(chapter, opened, invented, summary, f"The table of {INVENTED}")
 
 
-def _show(chapter: Page, opened: str, invented: str, summary: str, head: str) -> None:
+def _show(chapter: Chapter, opened: str, invented: str, summary: str, head: str) -> None:
     """Show what is open, and what is of invented papers folded under `head`; with `summary` both are folded under it."""
     if summary and not opened:
         opened, invented, summary = invented, "", f"{summary}; {INVENTED}"
@@ -115,7 +117,7 @@ def fold(summary: str, content: str) -> str:
 
 
 def _cell(
-    chapter: Page, exhibit: Exhibit, found: Cells, line: Any, column: Any, decimals: int, best: bool | Best
+    chapter: Chapter, exhibit: Exhibit, found: Cells, line: Any, column: Any, decimals: int, best: bool | Best
 ) -> str:  # fmt: skip
     number = found.get((line, column))
     if number is None:
@@ -133,7 +135,7 @@ def _cell(
 
 @report.styled
 def forest(
-    chapter: Page, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
+    chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
     floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "",
 ) -> None:  # fmt: skip
@@ -267,7 +269,7 @@ def _digits(one: Meeting) -> int:
     return 4 if abs(one.ours.value) < 1 else 2
 
 
-def compare(chapter: Page, exhibit: Exhibit, what: str, labels: Labels | None = None) -> list[Meeting]:
+def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None = None) -> list[Meeting]:
     """Say how many of our numbers of real papers are the printed ones, and name each that is not; return all of them."""
     met = meetings(exhibit)
     off = [one for one in met if not one.equal]
@@ -298,7 +300,7 @@ class Mean(NamedTuple):
 
 
 def means(
-    chapter: Page, exhibit: str, total: str, parts: Sequence[str] = (), across: str = "row",
+    chapter: Chapter, exhibit: str, total: str, parts: Sequence[str] = (), across: str = "row",
     named: Callable[[str], str] = "mean of the parts, {}".format, quiet: bool = False,
 ) -> list[Mean]:  # fmt: skip
     """Say which printed averages are the means of their printed parts, with those that are not in a folded table; return all.
@@ -355,7 +357,7 @@ def badge(verdict: int, claim: str = "") -> str:
     return f'<span class="scirep-verdict way{verdict}">{html.escape(words)}</span>'
 
 
-def answer(chapter: Page, paper: Line, real: Line, untested: Line, **values: Any) -> None:
+def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
     """Show the box a chapter opens with: what the paper says, what real papers say, what could not be tested here.
 
     `verdict` of a line: 1 holds, -1 does not hold, 0 open, None where nothing is claimed; `claim` names in a few words the one

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.page import report
 from scirep_core.page.blocks import Labels, badge, fold, kind_of, label
-from scirep_core.page.rows import Cells, Exhibit, Page, way
+from scirep_core.page.rows import Cells, Exhibit, way
 from scirep_core.page.say import sentences
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import Printed, lookup
+
+if TYPE_CHECKING:
+    from scirep_core.page.chapter import Chapter
 
 Split = str | tuple[str, str]
 Rows = Mapping[tuple[str, str], Result]
@@ -69,18 +72,13 @@ def _all(metric: str, expected: Mapping[Split, Side]) -> Test:
 
 
 def above(metric: str, splits: Iterable[Split], but: Iterable[Split] = ()) -> Test:
-    """Test whether splits lie above the bound, and those of `but` below it."""
+    """Test whether splits lie above the bound, and those of `but` below it; of a pair, the first above the second."""
     return _all(metric, dict.fromkeys(splits, way) | dict.fromkeys(but, lambda row, bound: -way(row, bound)))
 
 
 def below(metric: str, splits: Iterable[Split], but: Iterable[Split] = ()) -> Test:
     """Test whether splits lie below the bound, and those of `but` above it."""
     return above(metric, but, splits)
-
-
-def ordered(metric: str, pairs: Iterable[tuple[str, str]]) -> Test:
-    """Test whether the first of each pair lies above the second, by their paired difference."""
-    return above(metric, pairs)
 
 
 def level(metric: str, splits: Iterable[Split], within: float = 0.0) -> Test:
@@ -114,7 +112,7 @@ def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Ver
 
 
 def claims(
-    chapter: Page, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
+    chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
     """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers."""
     statements = [
@@ -141,7 +139,7 @@ def claims(
     return decide(stated, exhibit.real)
 
 
-def _cell(chapter: Page, verdict: Verdict | None, labels: Labels | None) -> str:
+def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> str:
     """Return a verdict, and what decided it: the number, the one part that is in the way, or how many parts."""
     if verdict is None:
         return ""

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.formats import FACETS, FORMATS, PROTOCOLS
+from scirep_core.kit.formats import FACETS, FORMATS, PROTOCOLS, SIMILARITIES
 from scirep_core.kit.records import WHOLE, from_text, read_json
 
 Kind = Literal["int", "float", "bool", "choice", "name", "names", "text", "data", "query"]
@@ -73,7 +73,7 @@ PARAMETERS: dict[str, Spec] = {
     "metric": Spec("name", "name of one metric", vocabulary="metrics"),
     "format": Spec("choice", "task format", choices=FORMATS),
     "protocol": Spec("choice", "paper: as published; sound: as one would do today", choices=PROTOCOLS),
-    "similarity": Spec("choice", "how two vectors are compared", choices=("l2", "cosine", "dot")),
+    "similarity": Spec("choice", "how two vectors are compared", choices=SIMILARITIES),
     "folds": Spec("choice", "queries that are scored", choices=("test", "dev")),
     "facet": Spec("choice", "facet of CSFCube, or all", choices=(*FACETS, "all")),
     "query": Spec("query", "one query, <paper id>_<facet>; empty for the chapter's choice"),

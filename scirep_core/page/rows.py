@@ -12,15 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from scirep_core.results import PRINT, Result
 from scirep_core.results.published import Printed, lookup
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 Number = Result | Printed
 Cells = Mapping[tuple[Any, Any], Number]
@@ -33,28 +28,6 @@ _PAPERS = {"real": REAL, "open": REAL, "abstracts": REAL, "checkpoint": REAL,
            "embedded": INVENTED, "drawn": INVENTED}  # fmt: skip
 """Source of a row -> its papers: `drawn` are random tokens. Others are folders."""
 RECORDED = ", recorded"
-
-
-class Page(Protocol):
-    """What blocks need of the chapter that they show on (`page/chapter.py`)."""
-
-    parameters: dict[str, Any]
-    folder: Path
-
-    def record(self, rows: Iterable[Result]) -> list[Result]:
-        """Store rows as the chapter's; return them."""
-
-    def number(self, number: Number, decimals: int | None = None, sign: bool = False) -> str:
-        """Return a number as HTML that links to its origin."""
-
-    def show(self, *parts: str) -> None:
-        """Display HTML."""
-
-    def say(self, *sentences: str, **values: Any) -> None:
-        """Display a paragraph."""
-
-    def drawn(self, name: str, figure: Figure, data: DataFrame, caption: str, alt: str, title: str = "") -> str:
-        """Return a figure as HTML, with its data."""
 
 
 def read(number: Number, of: Of) -> Any:

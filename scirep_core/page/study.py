@@ -17,17 +17,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scirep_core.bench.studies import outcome, study
 from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.kit.store import write_text
-from scirep_core.page.rows import Page
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
 from scirep_core.results.published import Printed, lookup
 from scirep_core.training.loop import Told
 from scirep_core.training.variants import DATA_SOURCES, Budget, budget
+
+if TYPE_CHECKING:
+    from scirep_core.page.chapter import Chapter
 
 EMBEDDED, OPEN, SAMPLES = "embedded", "open", "samples"
 """Sources of studies: invented papers, real ones, a few hundred real ones."""
@@ -137,7 +139,7 @@ def live_budget(given: Mapping[str, Any]) -> Budget:
 
 
 def live(
-    chapter: Page, name: str, variants: Sequence[str], seeds: Sequence[int] = (0, 1), **changes: Any
+    chapter: Chapter, name: str, variants: Sequence[str], seeds: Sequence[int] = (0, 1), **changes: Any
 ) -> list[Result]:
     """Train and score a small version of a study in this build; record and return its rows, means over trainings too.
 
@@ -160,7 +162,7 @@ def live(
     return record(chapter, [_with_spread(replace(row, replicates=None)) for row in rows])
 
 
-def record(chapter: Page, rows: Sequence[Result]) -> list[Result]:
+def record(chapter: Chapter, rows: Sequence[Result]) -> list[Result]:
     """Record rows of a study as the chapter's; return them with what they know of their trainings beside its parameters.
 
     Steps are those of the line itself: a base as it is has none, whatever the chapter's parameter.

@@ -76,7 +76,7 @@ class Collection(NamedTuple):
     """Papers as they are shown, the texts an encoder reads are made of them; links: places of papers cited or citing."""
 
     views: tuple[PaperView, ...]
-    links: tuple[tuple[int, ...], ...] | None
+    links: tuple[tuple[int, ...], ...]
     about: str
     source: str
     data_hash: str
@@ -113,7 +113,7 @@ def sample(papers: int, data_seed: int = 0, shown: int = SHOWN, seed: int = 0, a
     for i in map(int, kept):
         paper, latent = found.paper(i), found.latents
         name = fields[int(latent.field[i])].name
-        views.append(PaperView(paper.paper_id, i, paper.title, paper.abstract, paper.year, name, int(cited[i])))
+        views.append(PaperView(paper.paper_id, i, paper.title, paper.abstract, paper.year or 0, name, int(cited[i])))
         linked = {int(j) for j in (*found.cites.of(i), *found.cited_by.of(i))}
         links.append(tuple(sorted(place[j] for j in linked if j in place)))
     about = f"{len(kept):,} of the {papers:,} papers of the embedded literature, drawn at random: invented, no paper is real"
@@ -124,30 +124,20 @@ def sample(papers: int, data_seed: int = 0, shown: int = SHOWN, seed: int = 0, a
 
 
 def look(
-    chapter: Chapter,
-    encoders: str | Path | Mapping[str, str | Path | Encoder],
-    papers: int | None = None,
-    *,
-    paper: int = 0,
-    shown: int = SHOWN,
-    data_seed: int = 0,
+    chapter: Chapter, encoders: Mapping[str, str | Path | Encoder], paper: int = 0, shown: int = SHOWN, data_seed: int = 0,
     seed: int = 0,
-    collection: Collection | None = None,
-) -> Looked:
+) -> Looked:  # fmt: skip
     """Encode papers under every format of one or more encoders, and find neighbours and maps.
 
     Args:
-        encoders: a name or folder; or what each is called -> name, folder or encoder.
-        papers: size of the literature; the chapter's own unless given. paper: one that must be shown; 0 for none.
-        collection: other papers in place of the literature's.
+        encoders: what each is called -> name, folder or encoder.
+        paper: one that must be shown; 0 for none.
 
     Raises ConfigError for an encoder with fewer than two formats.
     """
-    size = papers or int(chapter.parameters.get("papers", PAPERS))
-    found = collection or sample(size, data_seed, shown, seed, paper)
-    named = encoders if isinstance(encoders, Mapping) else {Path(encoders).name: encoders}
+    found = sample(int(chapter.parameters.get("papers", PAPERS)), data_seed, shown, seed, paper)
     models, reading, fingerprints = [], {}, {}
-    for name, given in named.items():
+    for name, given in encoders.items():
         encoder = load_encoder(str(given)) if isinstance(given, str | Path) else given
         vectors = encode(encoder, found, progress(f"papers under each format of {name}"))
         models.append(Model(name, f"{len(vectors)} vectors of {encoder.dim} numbers a paper", spaces(vectors, seed)))
@@ -165,15 +155,15 @@ def encode(encoder: Encoder, papers: Collection, tell: Any = None) -> dict[str, 
     return {format: embed(encoder, texts, format, tell) for format in FORMATS if format in encoder.formats}
 
 
-def spaces(vectors: Mapping[str, NDArray[np.float32]], seed: int, k: int = NEAR) -> tuple[Space, ...]:
+def spaces(vectors: Mapping[str, NDArray[np.float32]], seed: int) -> tuple[Space, ...]:
     """Return neighbours and map of each format; maps after the first are turned and mirrored to resemble it."""
     made: list[Space] = []
     for format, given in vectors.items():
-        near = neighbours(given, k)
+        near = neighbours(given, NEAR)
         places = project(given, seed)
         if made:
             places = turned(places, made[0].places)
-        kept = shared(near, neighbours(places, k)).mean() / k
+        kept = shared(near, neighbours(places, NEAR)).mean() / NEAR
         made.append(Space(format, near, places, float(kept)))
     return tuple(made)
 
@@ -188,14 +178,12 @@ def neighbours(vectors: NDArray[Any], k: int) -> Ints:
     return np.argsort(distance, axis=1, kind="stable")[:, :k].astype(np.int64)
 
 
-def project(vectors: NDArray[Any], seed: int, rounds: int = 400) -> Floats:
+def project(vectors: NDArray[Any], seed: int) -> Floats:
     """Return (n, 2) a map that keeps near papers near: t-SNE from the first two principal components, by a seed."""
     from sklearn.manifold import TSNE
 
     n = len(vectors)
-    made = TSNE(
-        2, perplexity=min(20.0, (n - 1) / 3), init="pca", max_iter=rounds, angle=0.8, random_state=seed, n_jobs=1
-    )
+    made = TSNE(2, perplexity=min(20.0, (n - 1) / 3), init="pca", max_iter=400, angle=0.8, random_state=seed, n_jobs=1)
     return np.asarray(made.fit_transform(np.asarray(vectors, dtype=np.float64)), dtype=np.float64)
 
 
@@ -277,32 +265,23 @@ def measure(chapter: Chapter, looked: Looked, resamples: int = 1000) -> list[Res
 # ------------------------------------------------------------------------------------------------------------ showing
 
 
-def explorer(
-    chapter: Chapter,
-    encoders: Looked | str | Path | Mapping[str, str | Path | Encoder],
-    papers: int | None = None,
-    *,
-    paper: int = 0,
-    colour: str = "field",
-) -> FormatExplorer:
-    """Return the format explorer over what was looked at, or over encoders by name or folder, looked at now.
+def explorer(chapter: Chapter, looked: Looked, paper: int = 0) -> FormatExplorer:
+    """Return the format explorer over what was looked at.
 
     Args:
-        papers: size of the literature, where encoders are given.
         paper: the one it opens with, by its place in time; 0 for the one in the middle, by how far formats agree on it.
     """
-    looked = encoders if isinstance(encoders, Looked) else look(chapter, encoders, papers, paper=paper)
-    kept = {key: value for key, value in chapter.parameters.items() if key != "paper" and str(value)}
+    kept = {key: str(value) for key, value in chapter.parameters.items() if key != "paper" and str(value)}
+    papers = looked.papers
     view = format_data(
-        looked.papers.views, looked.models, looked.papers.links, about=looked.papers.about, notebook=chapter.notebook,
-        parameters={**kept, "paper": "{paper}"},
-    )  # fmt: skip
-    numbers = {view_.number: view_.paper_id for view_ in looked.papers.views}
+        papers.views, looked.models, papers.links, papers.about, chapter.notebook, kept | {"paper": "{paper}"}
+    )
+    numbers = {one.number: one.paper_id for one in papers.views}
     if paper and paper not in numbers:
         raise ConfigError(
             f"paper {paper} is not among the {len(numbers)} shown: give it to look(..., paper={paper}) too"
         )
-    return FormatExplorer(view, paper=numbers[paper] if paper else "", colour=colour)
+    return FormatExplorer(view, paper=numbers[paper] if paper else "")
 
 
 def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:

@@ -39,7 +39,7 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.page.counting import Gathered, gather
+from scirep_core.page.counting import Gathered, gather, names_in
 from scirep_core.page.names import NAMES
 from scirep_core.page.rows import Exhibit
 from scirep_core.results import Result, provenance
@@ -152,7 +152,7 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
     """
     given = chapter.parameters
     short = {name.partition("/")[2]: name for name in COLLECTIONS}
-    names = [name.strip() for name in given["collections"].split(",") if name.strip()] or list(short)
+    names = names_in(given["collections"]) or list(short)
     for name in names:
         if name not in short:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, short)}")
@@ -164,7 +164,7 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
 
 def encoders(chapter: Chapter, subject: Subject) -> Iterator[Encoder]:
     """Yield the encoders that the parameter `encoders` names, latent ones fitted to the collection's titles and abstracts."""
-    for name in dict.fromkeys(one.strip() for one in chapter.parameters["encoders"].split(",") if one.strip()):
+    for name in names_in(chapter.parameters["encoders"]):
         if name in TERMS:
             corpus = [SENTENCES.of_paper(paper) for paper in subject.task.papers.values()]
             yield Latent(name, corpus, seed=subject.seed)

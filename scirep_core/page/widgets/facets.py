@@ -8,7 +8,7 @@ first `shown` of any offered system and all relevant ones). Metrics in the page 
     P, R, NDCG at k (k given, or int(percent / 100 * n)); R-Precision as published (R / rank of the last relevant)
     and standard (precision at rank R); relevant = rating >= 2; values times 100.
 
-The browser half is `facets.js`. Nothing here reads files: plain data in, widget out.
+The browser half is `facets.js`. Nothing here reads files: a ranked collection in, widget out.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators.facets.facet_systems import Ranked, Reason
-from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.formats import FACETS
-from scirep_core.kit.records import Query
+from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.formats import FACET_OF_LABEL, FACETS
+from scirep_core.kit.records import Paper, Query
 from scirep_core.page.widgets.common import (
     Explorer,
     View,
     check_choice,
-    check_distinct,
     check_names,
     complete,
     folded,
@@ -47,33 +46,8 @@ CAP = 1_450_000
 RATINGS = ("unrelated", "related", "similar", "near identical")
 """The words of CSFCube section 4 for the ratings 0 to 3."""
 
-MERGED = {"background": ("background", "objective")}
-"""Sentence labels that make up a facet, where that is more than the facet's own name (CSFCube section 3)."""
-
 PAIRS, TERMS = 3, 8
 """How many sentence pairs and terms of one reason the page keeps: the strongest ones."""
-
-
-class QueryView(NamedTuple):
-    """One query: `query_id` is "<paper_id>_<facet>", `sentences` are (text, label) in order."""
-
-    query_id: str
-    paper_id: str
-    facet: str
-    title: str
-    year: int | None
-    sentences: Sequence[tuple[str, str]]
-
-
-class CandidateView(NamedTuple):
-    """One candidate paper: `sentences` are (text, label) in order."""
-
-    title: str
-    year: int | None
-    sentences: Sequence[tuple[str, str]]
-
-
-Reasons = Mapping[str, Mapping[str, Mapping[str, Reason]]]
 
 
 class FacetExplorer(Explorer):
@@ -93,64 +67,6 @@ class FacetExplorer(Explorer):
         return fallback(self._view, self.selection)
 
 
-def facet_explorer(
-    queries: Sequence[QueryView],
-    candidates: Mapping[str, CandidateView],
-    ratings: Mapping[str, Mapping[str, int]],
-    rankings: Mapping[str, Mapping[str, Sequence[str]]],
-    reasons: Reasons | None = None,
-    systems: Sequence[str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    notebook: str = "notebooks/csfcube/errors.ipynb",
-    parameters: Mapping[str, Any] | None = None,
-    cap: int = CAP,
-    shown: int = 20,
-) -> FacetExplorer:
-    """Build the explorer from plain data.
-
-    Args:
-        queries: in the order they are offered; candidates: paper id to text; ratings: query id to candidate to 0-3.
-        rankings: system to query id to candidate ids, best first. A system may leave candidates out.
-        reasons: system to query id to candidate id to Reason, as far as known.
-        systems: which to offer, two or more (default: all of `rankings`); labels: system to the name shown.
-        notebook, parameters: for the papermill command. Values "{query}", "{systems}", "{facet}", "{cutoff}" follow
-            the selection; without such values `query` and `encoders` are added.
-        cap: greatest size in bytes of the data in the page; shown: how many top ranks of each system carry text.
-
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
-    """
-    names = list(rankings if systems is None else systems)
-    if len(names) < 2 or len(set(names)) != len(names):
-        raise ConfigError(f"systems: {names!r} does not name two or more different systems to compare")
-    for name in names:
-        if name not in rankings:
-            raise ConfigError(f"systems: no ranking for {name!r}; {nearest(name, rankings)}")
-    check_names("queries", [query.query_id for query in queries])
-    texts = _Texts()
-    rows = [_query_row(query, candidates, ratings, rankings, reasons or {}, names, shown, texts) for query in queries]
-    check_names("systems", names)
-    check_names("papers", list(dict.fromkeys(paper[0] for paper in texts.papers)))
-    given = {key: _flag(value) for key, value in (parameters or {}).items()}
-    follows = {} if any("{" in value for value in given.values()) else {"query": "{query}", "encoders": "{systems}"}
-    view = {
-        "systems": [[name, (labels or {}).get(name, name)] for name in names],
-        "ratings": RATINGS,
-        "relevant": RELEVANT,
-        "labels": list(texts.labels),
-        "terms": list(texts.terms),
-        "papers": texts.papers,
-        "queries": rows,
-        "notebook": notebook,
-        "parameters": {**given, **follows},
-    }
-    why = sum(len(json.dumps(row["why"])) for row in rows)
-    remedy = (
-        f"offer fewer queries (now {len(queries)}), fewer systems (now {len(names)}) or a smaller `shown` (now {shown}); "
-        f"texts take {len(json.dumps(texts.papers)):,} bytes, reasons {why:,}"
-    )
-    return FacetExplorer(within(cap, view, "facet explorer", remedy))
-
-
 def explore(
     collection: FacetCollection, ranked: Mapping[str, Ranked], query: str = "", queries: int = 12, shown: int = 10,
     labels: Mapping[str, str] | None = None, parameters: Mapping[str, Any] | None = None,
@@ -158,31 +74,44 @@ def explore(
     """Return the explorer over some queries of a ranked collection: the named one first, else evenly over the facets.
 
     What a reader can open, the first ranks of any system and all relevant papers, every system explains.
+
+    Args:
+        ranked: two systems or more; one may leave candidates out.
+        shown: how many top ranks of each system carry text.
+        labels: what a system is called, where that is not its name.
+        parameters: for the papermill command, besides the query and the systems.
+
+    Raises ConfigError without two systems or a query, for a score that is no number, and when the data are over the cap.
     """
+    if len(ranked) < 2:
+        raise ConfigError(f"systems: {list(ranked)!r} does not name two or more different systems to compare")
     chosen = _spread(collection.queries, queries)
     if query:
         first = collection.find(query)
         chosen = [first, *(q for q in chosen if q != first)][: max(queries, 1)]
-    judged = {q.query_id: {j.candidate: j.rating for j in collection.judgements[q]} for q in chosen}
-    rankings = {name: {q.query_id: list(r.system.rankings[q]) for q in chosen} for name, r in ranked.items()}
-    opened = {
-        name: {c for of in rankings.values() for c in of[name][:shown]} | {c for c, rating in rated.items() if rating >= RELEVANT}
-        for name, rated in judged.items()
-    }  # fmt: skip
-    papers = {paper: collection.papers[paper] for paper in sorted({c for rated in judged.values() for c in rated})}
-    sources = [collection.papers[q.paper_id] for q in chosen]
-    return facet_explorer(
-        [QueryView(q.query_id, q.paper_id, q.facet, p.title, p.year, _sentences(p)) for q, p in zip(chosen, sources, strict=True)],
-        {name: CandidateView(paper.title, paper.year, _sentences(paper)) for name, paper in papers.items()},
-        judged, rankings,
-        {name: {q.query_id: {c: r.explain(q, c) for c in rankings[name][q.query_id] if c in opened[q.query_id]} for q in chosen}
-         for name, r in ranked.items()},
-        labels=labels, shown=shown, parameters=parameters,
-    )  # fmt: skip
-
-
-def _sentences(paper: Any) -> list[tuple[str, str]]:
-    return [(s, label.removesuffix("_label")) for s, label in zip(paper.sentences, paper.labels, strict=True)]
+    texts = _Texts()
+    rows = [_query_row(one, collection, ranked, shown, texts) for one in chosen]
+    check_names("queries", [row["id"] for row in rows])
+    check_names("systems", list(ranked))
+    check_names("papers", list(dict.fromkeys(paper[0] for paper in texts.papers)))
+    view = {
+        "systems": [[name, (labels or {}).get(name, name)] for name in ranked],
+        "ratings": RATINGS,
+        "relevant": RELEVANT,
+        "labels": list(texts.labels),
+        "terms": list(texts.terms),
+        "papers": texts.papers,
+        "queries": rows,
+        "notebook": "notebooks/csfcube/errors.ipynb",
+        "parameters": {key: str(value) for key, value in (parameters or {}).items()}
+        | {"query": "{query}", "encoders": "{systems}"},
+    }
+    why = sum(len(json.dumps(row["why"])) for row in rows)
+    remedy = (
+        f"offer fewer queries (now {len(rows)}), fewer systems (now {len(ranked)}) or a smaller `shown` (now {shown}); "
+        f"texts take {len(json.dumps(texts.papers)):,} bytes, reasons {why:,}"
+    )
+    return FacetExplorer(within(CAP, view, "facet explorer", remedy))
 
 
 def _spread(queries: Sequence[Query], count: int) -> list[Query]:
@@ -202,12 +131,12 @@ class _Texts:
         self.terms: dict[str, int] = {}
         self._index: dict[str, int] = {}
 
-    def add(self, paper_id: str, view: CandidateView | None = None) -> int:
+    def add(self, paper_id: str, paper: Paper | None = None) -> int:
         """Return the index of a paper; equal content shares one entry."""
         row: list[Any] = [paper_id]
-        if view is not None:
-            kinds = [self.labels.setdefault(x.removesuffix("_label"), len(self.labels)) for _, x in view.sentences]
-            row += [view.title, view.year, [text for text, _ in view.sentences], kinds]
+        if paper is not None:
+            kinds = [self.labels.setdefault(_word(label), len(self.labels)) for label in paper.labels]
+            row += [paper.title, paper.year, list(paper.sentences), kinds]
         key = json.dumps(row)
         if key not in self._index:
             self._index[key] = len(self.papers)
@@ -215,83 +144,52 @@ class _Texts:
         return self._index[key]
 
 
+def _word(label: str) -> str:
+    return label.removesuffix("_label")
+
+
 def _query_row(
-    query: QueryView,
-    candidates: Mapping[str, CandidateView],
-    ratings: Mapping[str, Mapping[str, int]],
-    rankings: Mapping[str, Mapping[str, Sequence[str]]],
-    reasons: Reasons,
-    systems: Sequence[str],
-    shown: int,
-    texts: _Texts,
-) -> View:
+    query: Query, collection: FacetCollection, ranked: Mapping[str, Ranked], shown: int, texts: _Texts
+) -> View:  # fmt: skip
     """Return one query with its pool, ratings, rankings and reasons as positions; adds its papers to the texts."""
-    name = query.query_id
-    if name != f"{query.paper_id}_{query.facet}":
-        raise ConfigError(f"query {name!r}: the id must be {query.paper_id}_{query.facet} (paper id, facet)")
-    if not ratings.get(name):
-        raise ConfigError(f"ratings: none for query {name!r}; give its candidates a rating of 0 to 3")
-    pool = {candidate: position for position, candidate in enumerate(ratings[name])}
-    for candidate, rating in ratings[name].items():
-        if rating not in (0, 1, 2, 3):
-            raise ConfigError(f"ratings: query {name!r}, candidate {candidate!r}: {rating!r} is not 0, 1, 2 or 3")
-    opened = {candidate for candidate, rating in ratings[name].items() if rating >= RELEVANT}
-    ranks: list[list[int]] = []
-    for system in systems:
-        ranking = rankings[system].get(name)
-        if not ranking:
-            raise ConfigError(f"rankings: {system!r} has none for query {name!r}; rank it, or leave the query out")
-        check_distinct(f"rankings: {system!r}, query {name!r}", ranking)
-        unknown = next((candidate for candidate in ranking if candidate not in pool), None)
-        if unknown is not None:
-            raise ConfigError(f"rankings: {system!r}, query {name!r}: {unknown!r} has no rating; drop it or rate it")
-        ranks.append([pool[candidate] for candidate in ranking])
-        opened.update(ranking[:shown])
-    missing = next((candidate for candidate in pool if candidate in opened and candidate not in candidates), None)
-    if missing is not None:
-        raise ConfigError(f"candidates: no title and text for {missing!r}, which query {name!r} shows")
-    wanted = MERGED.get(query.facet, (query.facet,))
+    papers, rated = collection.papers, {one.candidate: one.rating for one in collection.judgements[query]}
+    paper, pool = papers[query.paper_id], {candidate: position for position, candidate in enumerate(rated)}
+    rankings = {name: one.system.rankings[query] for name, one in ranked.items()}
+    opened = {candidate for candidate, rating in rated.items() if rating >= RELEVANT}
+    opened.update(candidate for ranking in rankings.values() for candidate in ranking[:shown])
     return {
-        "id": name,
+        "id": query.query_id,
         "facet": query.facet,
-        "paper": texts.add(query.paper_id, CandidateView(query.title, query.year, query.sentences)),
-        "lit": [i for i, (_, label) in enumerate(query.sentences) if label.removesuffix("_label") in wanted],
-        "match": list(wanted),
-        "pool": [texts.add(candidate, candidates[candidate] if candidate in opened else None) for candidate in pool],
-        "rated": "".join(str(int(rating)) for rating in ratings[name].values()),
-        "ranks": ranks,
+        "paper": texts.add(query.paper_id, paper),
+        "lit": [i for i, label in enumerate(paper.labels) if FACET_OF_LABEL.get(label) == query.facet],
+        "match": [_word(label) for label, facet in FACET_OF_LABEL.items() if facet == query.facet],
+        "pool": [texts.add(candidate, papers[candidate] if candidate in opened else None) for candidate in pool],
+        "rated": "".join(map(str, rated.values())),
+        "ranks": [[pool[candidate] for candidate in ranking] for ranking in rankings.values()],
         "why": [
             {
                 str(pool[candidate]): _why(
-                    reason,
-                    f"reasons: {system!r}, query {name!r}, candidate {candidate!r}",
-                    (len(query.sentences), len(candidates[candidate].sentences)),
+                    one.explain(query, candidate),
+                    f"{name!r}, query {query.query_id!r}, candidate {candidate!r}",
                     texts.terms,
                 )
-                for candidate, reason in reasons.get(system, {}).get(name, {}).items()
+                for candidate in rankings[name]
                 if candidate in opened
             }
-            for system in systems
+            for name, one in ranked.items()
         ],
     }
 
 
-def _why(reason: Reason, where: str, size: tuple[int, int], known: dict[str, int]) -> list[Any]:
+def _why(reason: Reason, where: str, known: dict[str, int]) -> list[Any]:
     """Return [pairs, terms], strongest first, numbers to three digits; terms by their number in `known`."""
     numbers = [pair[2] for pair in reason.pairs] + [weight for _, weight in reason.terms]
     if not all(math.isfinite(number) for number in numbers):
-        raise ConfigError(f"{where}: a score is not a finite number")
-    for i, j, _ in reason.pairs:
-        if not (0 <= i < size[0] and 0 <= j < size[1]):
-            raise ConfigError(f"{where}: sentence pair ({i}, {j}) is outside {size[0]} x {size[1]} sentences")
+        raise ConfigError(f"reasons: {where}: a score is not a finite number")
     pairs = sorted(reason.pairs, key=lambda pair: -pair[2])[:PAIRS]
     terms = sorted(reason.terms, key=lambda term: -term[1])[:TERMS]
     numbered = [[known.setdefault(term, len(known)), float(f"{weight:.3g}")] for term, weight in terms]
     return [[[i, j, float(f"{s:.3g}")] for i, j, s in pairs], numbered]
-
-
-def _flag(value: Any) -> str:
-    return ",".join(str(v) for v in value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

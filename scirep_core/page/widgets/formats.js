@@ -20,7 +20,7 @@ function render({ model, el }) {
   const papers = view.papers.map(([id, number, title, text, year, field, cited]) => ({ id, number, title, text, year, field, cited }));
   const placeOf = new Map(papers.map((p, i) => [p.id, i]));
   const models = new Map(view.models.map((m) => [m.key, m]));
-  const linked = view.links && view.links.map((row) => new Set(row));
+  const linked = view.links.map((row) => new Set(row));
   const n = papers.length;
   let sel = { ...model.get("selection") };
   let hot = null;
@@ -37,32 +37,30 @@ function render({ model, el }) {
   const pairs = () => Object.keys(now().shared).map((key) => key.split("|").map(Number));
   const both = (a, b) => near(a).filter((i) => near(b).includes(i)).length;
   const holders = (i) => sides().filter((side) => near(side).includes(i));
-  const fieldOf = (p) => (p.field === null ? null : view.fields[p.field]);
-  const cites = (p) => (p.cited === null ? null : `cited ${p.cited}×`);
-  const about = (p) => [fieldOf(p), p.year, cites(p)].filter((part) => part !== null).join(" · ");
+  const fieldOf = (p) => view.fields[p.field];
+  const cites = (p) => `cited ${p.cited}×`;
+  const about = (p) => [fieldOf(p), p.year, cites(p)].join(" · ");
 
   // ---- colours --------------------------------------------------------------------------------------------------
   // Of a field its number while it has a hue, "own" where the chosen paper's has none, then "x"; of years and citations
-  // "l0" to "l5"; "x" where it is not known.
+  // "l0" to "l5".
   function group(p) {
-    if (sel.colour === "field") return p.field === null ? "x" : p.field < HUES ? String(p.field) : p.field === papers[at()].field ? "own" : "x";
+    if (sel.colour === "field") return p.field < HUES ? String(p.field) : p.field === papers[at()].field ? "own" : "x";
     const value = sel.colour === "year" ? p.year : p.cited;
-    return value === null ? "x" : `l${view.levels[sel.colour].filter((edge) => edge <= value).length}`;
+    return `l${view.levels[sel.colour].filter((edge) => edge <= value).length}`;
   }
 
   function groups() {
     if (sel.colour === "field") {
-      const own = papers[at()].field ?? -1;
+      const own = papers[at()].field;
       const rest = view.fields.length - HUES - (own >= HUES ? 1 : 0);
-      const unknown = papers.some((p) => p.field === null);
       return [...(own >= HUES ? [["own", view.fields[own]]] : []), ...view.fields.slice(0, HUES).map((name, i) => [String(i), name]),
-        rest > 0 ? ["x", `${rest} other field${rest === 1 ? "" : "s"}`] : unknown ? ["x", "unknown"] : null].filter(Boolean);
+        ...(rest > 0 ? [["x", `${rest} other field${rest === 1 ? "" : "s"}`]] : [])];
     }
-    const values = papers.map((p) => (sel.colour === "year" ? p.year : p.cited)).filter((value) => value !== null);
+    const values = papers.map((p) => (sel.colour === "year" ? p.year : p.cited));
     const cuts = [Math.min(...values), ...view.levels[sel.colour], Math.max(...values) + 1];
     const span = (low, high) => (low === high ? String(low) : `${low}–${high}`);
-    const named = cuts.slice(0, -1).map((low, i) => [`l${i}`, span(low, cuts[i + 1] - 1)]);
-    return values.length < n ? [...named, ["x", "unknown"]] : named;
+    return cuts.slice(0, -1).map((low, i) => [`l${i}`, span(low, cuts[i + 1] - 1)]);
   }
 
   // ---- fixed frame; its parts are refilled by draw() -------------------------------------------------------------
@@ -280,14 +278,14 @@ function render({ model, el }) {
         { title: side === null ? "Group by how many formats have it" : `Sort by rank under ${formats[side]}` }));
     const line = (i) => {
       const q = papers[i];
-      const same = q.field !== null && q.field === papers[at()].field;
+      const same = q.field === papers[at()].field;
       return h("tr", { class: "sfx-row", "data-i": i, onclick: () => go(i), onmouseenter: () => point(i), onmouseleave: () => point(null) },
         h("th", { scope: "row" },
           button(q.title, () => go(i), { class: "sfx-name", tabindex: -1, onfocus: () => point(i), onblur: () => point(null) }),
           h("span", { class: "sfx-facts" }, h("i", { "data-c": group(q), "aria-hidden": "true" }),
-            q.field === null ? null : h("span", { class: same ? "sfx-same" : null }, fieldOf(q), same ? hidden(" (the same)") : null),
-            q.year === null ? null : h("span", {}, q.year), q.cited === null ? null : h("span", {}, cites(q)),
-            linked && linked[at()].has(i) ? h("span", { class: "sfx-same" }, "citation link") : null)),
+            h("span", { class: same ? "sfx-same" : null }, fieldOf(q), same ? hidden(" (the same)") : null),
+            h("span", {}, q.year), h("span", {}, cites(q)),
+            linked[at()].has(i) ? h("span", { class: "sfx-same" }, "citation link") : null)),
         sides().map((side) => (rank(i, side) ? h("td", {}, h("b", { class: "sfx-rank", "data-level": rank(i, side) <= 3 ? 4 : rank(i, side) <= 6 ? 3 : 1 }, rank(i, side)))
           : h("td", { class: "sfx-none" }, "–"))));
     };

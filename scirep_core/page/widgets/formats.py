@@ -64,6 +64,7 @@ COLOURS = ("field", "year", "citations")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Links = Sequence[Sequence[int]]
 
 
 class PaperView(NamedTuple):
@@ -72,10 +73,10 @@ class PaperView(NamedTuple):
     paper_id: str
     number: int
     title: str
-    text: str = ""
-    year: int | None = None
-    field: str = ""
-    citations: int | None = None
+    text: str
+    year: int
+    field: str
+    citations: int
 
 
 class Space(NamedTuple):
@@ -121,25 +122,20 @@ def shared(first: Ints, second: Ints) -> Ints:
     return found
 
 
-def facts(papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None, near: Ints) -> dict[str, Floats]:
-    """Return what neighbours have in common with their paper: name -> (papers,), citations as mean |log10| apart.
-
-    A fact that is not known of every paper is left out.
-    """
-    found: dict[str, Floats] = {}
-    if all(paper.field for paper in papers):
-        field = np.unique([paper.field for paper in papers], return_inverse=True)[1]
-        found["field"] = np.sum(field[near] == field[:, None], axis=1).astype(float)
-    if links is not None:
-        found["linked"] = np.array(
-            [len(set(row) & set(of)) for row, of in zip(near.tolist(), links, strict=True)], float
-        )
-    for name, values in _numbers(papers).items():
-        found[name] = np.mean(np.abs(values[near] - values[:, None]), axis=1)
-    return found
+def facts(papers: Sequence[PaperView], links: Links, near: Ints) -> dict[str, Floats]:
+    """Return what neighbours have in common with their paper: name -> (papers,), citations as mean |log10| apart."""
+    field = np.unique([paper.field for paper in papers], return_inverse=True)[1]
+    years = np.array([paper.year for paper in papers], float)
+    cited = np.log10(1 + np.array([paper.citations for paper in papers], float))
+    return {
+        "field": np.sum(field[near] == field[:, None], axis=1).astype(float),
+        "linked": np.array([len(set(row) & set(of)) for row, of in zip(near.tolist(), links, strict=True)], float),
+        "years": np.mean(np.abs(years[near] - years[:, None]), axis=1),
+        "citations": np.mean(np.abs(cited[near] - cited[:, None]), axis=1),
+    }
 
 
-def by_chance(papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None, k: int) -> dict[str, float]:
+def by_chance(papers: Sequence[PaperView], links: Links, k: int) -> dict[str, float]:
     """Return the means of `facts` that k other papers drawn at random have: exact, all others being as likely."""
     n = len(papers)
     everyone = np.array([[j for j in range(n) if j != i] for i in range(n)])
@@ -150,44 +146,27 @@ def by_chance(papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None
     }
 
 
-def _numbers(papers: Sequence[PaperView]) -> dict[str, Floats]:
-    years, cited = ([p.year for p in papers], [p.citations for p in papers])
-    found = {"years": np.array(years, float)} if None not in years else {}
-    return found | ({"citations": np.log10(1 + np.array(cited, float))} if None not in cited else {})
-
-
 # ---------------------------------------------------------------------------------------------------------------- data
 
 
 def format_data(
-    papers: Sequence[PaperView],
-    models: Sequence[Model],
-    links: Sequence[Sequence[int]] | None = None,
-    *,
-    about: str = "",
-    notebook: str = "notebooks/scirepeval/specialisation.ipynb",
-    parameters: Mapping[str, Any] | None = None,
-    cap: int = CAP,
-) -> View:
+    papers: Sequence[PaperView], models: Sequence[Model], links: Links, about: str, notebook: str, parameters: Mapping[str, str]
+) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
     Args:
         papers: all that a neighbour can be.
         models: each with two or more formats, all with the same number of neighbours.
-        links: of each paper the places of those it cites or is cited by; None where that is not known.
+        links: of each paper the places of those it cites or is cited by.
         about: what the papers are, in a sentence.
-        notebook, parameters: for the papermill command; values "{paper}" and "{colour}" follow the selection, and
-            without such values `paper` is added.
-        cap: greatest size in bytes of the data in the page.
+        notebook, parameters: for the papermill command; values "{paper}" and "{colour}" follow the selection.
 
     Raises ConfigError on inconsistent input, and when the data are over the cap.
     """
     ids = [paper.paper_id for paper in papers]
     _check(ids, models, links)
-    fields = sorted({p.field for p in papers if p.field}, key=lambda f: (-sum(p.field == f for p in papers), f))
+    fields = sorted({p.field for p in papers}, key=lambda f: (-sum(p.field == f for p in papers), f))
     k = models[0].spaces[0].near.shape[1]
-    given = {key: str(value) for key, value in (parameters or {}).items()}
-    follows = {} if any("{" in value for value in given.values()) else {"paper": "{paper}"}
     numbers = {"year": [p.year for p in papers], "citations": [p.citations for p in papers]}
     levels = {name: edges(values) for name, values in numbers.items()}
     view: View = {
@@ -195,33 +174,29 @@ def format_data(
         "about": about,
         "papers": [
             [p.paper_id, p.number, clip(p.title, HEADING), clip(p.text, TEXT), p.year,
-             fields.index(p.field) if p.field else None, p.citations] for p in papers
+             fields.index(p.field), p.citations] for p in papers
         ],
         "fields": fields,
         "levels": {name: found for name, found in levels.items() if found},
-        "colours": [name for name in COLOURS if (fields if name == "field" else levels[name])],
-        "links": None if links is None else [sorted(int(j) for j in of) for of in links],
+        "colours": [name for name in COLOURS if name == "field" or levels[name]],
+        "links": [sorted(int(j) for j in of) for of in links],
         "formats": {s.format: NAMES.get(s.format, (s.format, "")) for model in models for s in model.spaces},
         "facts": FACTS,
         "asked": ASKED,
         "chance": {"shared": k * k / (len(papers) - 1), **by_chance(papers, links, k)},
         "models": [_model(model, papers, links) for model in models],
         "notebook": notebook,
-        "parameters": {**given, **follows},
+        "parameters": dict(parameters),
     }  # fmt: skip
-    if not view["colours"]:
-        raise ConfigError(
-            "papers: none has a field, a year or citations; the maps would have nothing to be coloured by"
-        )
     remedy = f"show fewer papers (now {len(papers):,}) or fewer models (now {len(models)})"
-    return within(cap, view, "format explorer", remedy)
+    return within(CAP, view, "format explorer", remedy)
 
 
-def _check(ids: Sequence[str], models: Sequence[Model], links: Sequence[Sequence[int]] | None) -> None:
+def _check(ids: Sequence[str], models: Sequence[Model], links: Links) -> None:
     check_names("papers", ids)
     check_names("models", [model.key for model in models])
     n = len(ids)
-    if links is not None and len(links) != n:
+    if len(links) != n:
         raise ConfigError(f"links: of {len(links)} papers, where {n} are given")
     shapes = {space.near.shape for model in models for space in model.spaces}
     if len(shapes) != 1 or next(iter(shapes))[0] != n or next(iter(shapes))[1] < 1:
@@ -240,7 +215,7 @@ def _check(ids: Sequence[str], models: Sequence[Model], links: Sequence[Sequence
                 raise ConfigError(f"{where}: the map needs two finite numbers for each of {n} papers")
 
 
-def _model(model: Model, papers: Sequence[PaperView], links: Sequence[Sequence[int]] | None) -> View:
+def _model(model: Model, papers: Sequence[PaperView], links: Links) -> View:
     spaces = model.spaces
     pairs = {f"{a}|{b}": shared(spaces[a].near, spaces[b].near) for a, b in combinations(range(len(spaces)), 2)}
     each = [facts(papers, links, space.near) for space in spaces]
@@ -266,17 +241,14 @@ def _on_map(places: Floats) -> Ints:
     return found
 
 
-def edges(values: Sequence[int | None]) -> list[int]:
+def edges(values: Sequence[int]) -> list[int]:
     """Return where the levels of a colour begin, but the lowest: at most LEVELS - 1 numbers, ascending.
 
     >>> edges([0, 0, 0, 0, 1, 2, 3, 4, 5, 9])
     [2, 3, 5]
     """
-    known = [value for value in values if value is not None]
-    if not known or min(known) == max(known):
-        return []
-    cuts = np.quantile(known, np.arange(1, LEVELS) / LEVELS, method="higher")
-    return sorted({int(cut) for cut in cuts if cut > min(known)})
+    cuts = np.quantile(values, np.arange(1, LEVELS) / LEVELS, method="higher")
+    return sorted({int(cut) for cut in cuts if cut > min(values)})
 
 
 def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,9 +280,7 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
 
     def told(i: int) -> str:
         _, _, title, _, year, field, cited = view["papers"][i]
-        parts = ([view["fields"][field]] if field is not None else []) + ([str(year)] if year is not None else [])
-        parts += [f"cited {cited} times"] if cited is not None else []
-        return f"{escape(title)} ({escape(', '.join(parts))})"
+        return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
 
     k, n = view["k"], len(view["papers"])
     lists = [[str(r + 1), *(told(places[r]) for places in near)] for r in range(k)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ from scirep_core.page.widgets.common import (
     table,
 )
 from scirep_core.results import Result
-from scirep_core.results.differences import BETWEEN, difference_of
+from scirep_core.results.differences import difference_of
 
 ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
@@ -46,15 +45,6 @@ BOUNDS = ("random", "oracle")
 FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
 
 
-class Gap(NamedTuple):
-    """A paired difference of two systems, first minus second, on the 0-100 scale, with its interval."""
-
-    first: str
-    second: str
-    row: Result
-    """Task, split, metric and protocol of the two scores; value, low and high of the difference."""
-
-
 class Run(NamedTuple):
     """What the reader may switch between: scores and differences that belong together."""
 
@@ -62,7 +52,8 @@ class Run(NamedTuple):
     label: str
     about: str
     scores: Sequence[Result]
-    gaps: Sequence[Gap]
+    gaps: Sequence[Result]
+    """Paired differences of two systems, as rows."""
 
 
 class ScoreExplorer(Explorer):
@@ -81,13 +72,8 @@ class ScoreExplorer(Explorer):
 
 def run_of(key: str, label: str, about: str, rows: Sequence[Result]) -> Run:
     """Return scores and differences of rows (`bench/pairs.py`) as a run; an interval of no width is none."""
-    gaps = [
-        Gap(first, second, replace(plain(row), metric=metric))
-        for task, split, metric, protocol in by_place(rows)
-        for row in rows
-        if (row.task, row.split, row.metric, row.protocol) == (task, split, difference_of(metric), protocol)
-        for first, _, second in [row.encoder.partition(BETWEEN)]
-    ]
+    places = {(task, split, difference_of(metric), protocol) for task, split, metric, protocol in by_place(rows)}
+    gaps = [plain(row) for row in rows if row.of_systems and (row.task, row.split, row.metric, row.protocol) in places]
     return Run(key, label, about, [plain(row) for row in main_rows(rows)], gaps)
 
 
@@ -136,7 +122,7 @@ def _opening(systems: Sequence[str], rows: Sequence[View]) -> list[str]:
 
 
 def _place(row: Result) -> tuple[str, str, str, str]:
-    return row.protocol, row.task, row.split, row.metric
+    return row.protocol, row.task, row.split, row.measure
 
 
 def _lines(run: Run, systems: Sequence[str]) -> list[View]:
@@ -147,17 +133,13 @@ def _lines(run: Run, systems: Sequence[str]) -> list[View]:
             raise ConfigError(f"{run.key}: two scores of {row.encoder} on {row.task}, {row.split}, {row.metric}")
         line["scores"][row.encoder] = [row.value, row.low, row.high]
     for gap in run.gaps:
-        at = lines.get(_place(gap.row))
-        if at is None or not {gap.first, gap.second} <= set(at["scores"]):
-            raise ConfigError(
-                f"{run.key}: a difference of {gap.first} and {gap.second} on {gap.row.task}, but not both scores"
-            )
-        turned = systems.index(gap.first) > systems.index(gap.second)
-        numbers = [gap.row.value, gap.row.low, gap.row.high]
-        if turned:
-            numbers = [None if x is None else -x for x in (numbers[0], numbers[2], numbers[1])]
-        pair = (gap.second, gap.first) if turned else (gap.first, gap.second)
-        at["gaps"]["|".join(str(systems.index(name)) for name in pair)] = numbers
+        at, (first, second) = lines.get(_place(gap)), gap.systems
+        if at is None or not {first, second} <= set(at["scores"]):
+            raise ConfigError(f"{run.key}: a difference of {first} and {second} on {gap.task}, but not both scores")
+        places, numbers = [systems.index(first), systems.index(second)], [gap.value, gap.low, gap.high]
+        if places[0] > places[1]:
+            numbers = [None if x is None else -x for x in (gap.value, gap.high, gap.low)]
+        at["gaps"]["|".join(map(str, sorted(places)))] = numbers
     return list(lines.values())
 
 
