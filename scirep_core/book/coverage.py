@@ -212,7 +212,7 @@ def page(rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
             "",
             f"The five papers hold {len(rows)} tables (T), figures (F) and claims in running text (C) that can be checked. This "
             "page says of each what became of it here, in which chapter, and by which numbers. It is made from the inventory "
-            "`scirep_core/published/exhibits.csv` and from the chapters as they ran, each time the book is built.",
+            "`scirep_core/results/published/exhibits.csv` and from the chapters as they ran, each time the book is built.",
             "",
             "An exhibit often has several states: a table whose averages follow by arithmetic, and whose trainings are repeated "
             "on invented papers. The first one is the strongest; pictures and counts go by it.",

@@ -9,9 +9,8 @@ are thrown away.
 
 Everything drawn at a step (rows, dropout) is a function of (seed, step, process), so a killed training goes on from its last
 checkpoint to the same bits, on a CPU with as many threads as it began with; on a GPU to the same rows and drawings, but sums
-there have no fixed order. Under torchrun every
-process takes its share of each batch and gradients are added once a step, so the result is that of one process, but for
-dropout, which each draws for itself.
+there have no fixed order. Under torchrun every process takes its share of each batch and gradients are added once a step, so
+the result is that of one process, but for dropout, which each draws for itself.
 """
 
 from __future__ import annotations
