@@ -164,21 +164,13 @@ def pool_of(asked: Asked, ids: Sequence[str], queries: Sequence[str]) -> tuple[S
     return Pool(asked.matrix(ids), asked.similarity), asked.matrix(queries)
 
 
-def sentence_scorer(
-    task: Task, name: str, progress: Progress | None = None, protocol: str = "paper"
-) -> aspire.SentenceMatcher:
-    """Return sentence matching on a task by name (`aspire.resolve`), its vectors from the vector store.
-
-    A paper is its title and sentences; a bare query is a title alone. A paper without text is missing, as one without a
-    vector is. Raises ConfigError for an unknown name.
-    """
-    return matcher_of(name, documents_of(task, protocol), progress)
-
-
 def matcher_of(
     name: str, documents: Mapping[str, aspire.Document], progress: Progress | None = None
 ) -> aspire.SentenceMatcher:
-    """Return sentence matching of documents by id."""
+    """Return sentence matching by name (`aspire.resolve`) of documents by id, its vectors from the vector store.
+
+    A document without text is missing, as a paper without a vector is. Raises ConfigError for an unknown name.
+    """
     spec, encoder = aspire.resolve(name), aspire.sentence_encoder(name)
     there = {key: one for key, one in documents.items() if one.title or one.sentences}
     keys = [aspire.key(one, number) for one in there.values() for number in range(one.size)]
@@ -190,7 +182,10 @@ def matcher_of(
 
 
 def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Document]:
-    """Return title and sentences of every query, paper and label; an id that is both is treated as `inputs` treats it."""
+    """Return title and sentences of every query, paper and label; an id that is both is treated as `inputs` treats it.
+
+    A bare query is a title alone.
+    """
     found = {key: aspire.Document(text) for key, text in task.queries.items()}
     for paper in task.texts():
         whole = aspire.document(paper)
@@ -205,7 +200,7 @@ def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Docume
 
 
 def prepare(tasks: Sequence[Task], name: str, progress: Progress | None = None, protocol: str = "paper") -> None:
-    """Encode the sentences of several tasks in one go, so that `sentence_scorer` finds them."""
+    """Encode the sentences of several tasks in one go, so that `matcher_of` finds them."""
     found = {one for task in tasks for one in documents_of(task, protocol).values() if one.title or one.sentences}
     keys = [aspire.key(one, number) for one in sorted(found) for number in range(one.size)]
     if keys:

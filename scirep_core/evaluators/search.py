@@ -22,9 +22,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import similarity_of
+from scirep_core.evaluators.rows import Floats, similarity_of
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Places = NDArray[np.int64]
 ROUNDING = 1e-5

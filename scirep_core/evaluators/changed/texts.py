@@ -28,7 +28,7 @@ from scirep_core.encoders import Encoder
 from scirep_core.encoders.models.model_folder import clean
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.changed.tools import drawn
-from scirep_core.evaluators.rows import Asked, spread_of
+from scirep_core.evaluators.rows import Asked, Floats, spread_of
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result, provenance
@@ -45,7 +45,6 @@ OFTEN = 15
 """Replacements listed."""
 LEFT_OUT, REPLACED = "left out: ", "replaced"
 _WORD = re.compile(r"\w+")
-Floats = NDArray[np.float64]
 
 
 # ---- what each code does ---------------------------------------------------------------------------------------------
