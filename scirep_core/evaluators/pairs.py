@@ -130,9 +130,9 @@ class ScoredPool:
     def __init__(self, asked: Asked, ids: Sequence[str]) -> None:
         self.asked, self.ids = asked, list(ids)
 
-    def nearest(self, queries: Sequence[str], k: int, without: Places | None = None) -> Places:
+    def nearest(self, queries: Sequence[str], k: int) -> Places:
         """Return (n, k) places of the most similar texts, best first."""
-        return np.stack([np.argsort(-row, kind="stable")[:k] for _, row in self._rows(queries, without)])
+        return np.stack([np.argsort(-row, kind="stable")[:k] for _, row in self._rows(queries, None)])
 
     def standing(self, queries: Sequence[str], rows: Places, places: Places, without: Places | None = None) -> Standing:
         """Return where texts of the pool stand; see `search.Pool.standing`."""

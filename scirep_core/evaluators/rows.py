@@ -116,13 +116,13 @@ def replicates_of_means(asked: Asked, values: Floats, part: str = "") -> Floats 
     return np.concatenate([values @ counts_of(picks, n).T / n for picks in draws(asked, n, part)], axis=-1)
 
 
-def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> tuple[dict[str, Floats], Floats]:
-    """Return the bootstrap means of each group's (n,) values, each group drawn apart, and of their plain mean."""
-    found = {name: replicates_of_means(asked, values, name) for name, values in groups.items()}
-    kept = {name: spread for name, spread in found.items() if spread is not None}
+def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> Floats:
+    """Return the (resamples,) bootstrap values of the plain mean of groups' means of (n,) values, each group drawn apart."""
+    found = [replicates_of_means(asked, values, name) for name, values in groups.items()]
+    kept = [spread for spread in found if spread is not None]
     if len(kept) < len(groups):
         raise DataError(asked.task.name, None, f"a group has {NORMAL} queries or more", "Cut it into smaller groups")
-    return kept, np.mean(list(kept.values()), axis=0)
+    return np.asarray(np.mean(kept, axis=0))
 
 
 def spread_of(asked: Asked, values: Floats, part: str = "") -> dict[str, Any]:

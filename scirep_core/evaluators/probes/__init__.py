@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scirep_core.data.task import Labelled
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.probes.few_shot import Parts, few_shot_rows, predicted
+from scirep_core.evaluators.probes.few_shot import few_shot_rows, predicted
 from scirep_core.evaluators.probes.probe_search import Probe, Said, counted_warnings, heard
 from scirep_core.evaluators.rows import Asked, sentence
 from scirep_core.kit.errors import ConfigError, DataError
@@ -52,7 +52,6 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
         "parameters": {} if intercept else {"intercept": False},
     }
     said: Said = Counter()
-    parts = Parts(x, y, x_test, y_test)
     probe = Probe(asked.protocol, asked.seed, _chooses(asked, y), intercept, asked.task.name)
     with counted_warnings(said):
         try:
@@ -63,7 +62,7 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
     few: list[Result] = []
     for setting in data.few_shot if asked.task.type == "classification" else ():
         try:
-            few += few_shot_rows(asked, probe, setting, parts, **shared)
+            few += few_shot_rows(asked, probe, setting, x, y, x_test, y_test, **shared)
         except DataError as error:  # too few rows for this setting; the full one stands
             left_out.append(f"{setting.sample_size}-shot left out: {error.reason}")
     return [replace(row, note=sentence(row.note, *left_out)) for row in rows] + few

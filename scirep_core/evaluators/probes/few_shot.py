@@ -38,15 +38,6 @@ def predicted(
     return of.labels(x, y, x_test, said, probe) if y.ndim == 2 else of.classes(x, y, x_test, said, probe)
 
 
-class Parts(NamedTuple):
-    """Training and test rows of a task: (n, dim) vectors, (n,) classes or (n, labels) of 0 and 1."""
-
-    x: Floats
-    y: NDArray[Any]
-    x_test: Floats
-    y_test: NDArray[Any]
-
-
 class Drawn(NamedTuple):
     """What the repeats of a setting train on.
 
@@ -94,9 +85,14 @@ def drawn_in(row: Result) -> Drawn | None:
     return Drawn(float(found[1]), int(found[2]), int(found[3])) if found else None
 
 
-def few_shot_rows(asked: Asked, probe: Probe, setting: FewShot, parts: Parts, **shared: Any) -> list[Result]:
-    """Return one row per metric of a setting. Raises DataError where the training rows do not allow for it."""
-    x, y, x_test, y_test = parts
+def few_shot_rows(
+    asked: Asked, probe: Probe, setting: FewShot, x: Floats, y: NDArray[Any], x_test: Floats, y_test: NDArray[Any], **shared: Any
+) -> list[Result]:  # fmt: skip
+    """Return one row per metric of a setting. Raises DataError where the training rows do not allow for it.
+
+    Args:
+        x, y: training rows: (n, dim) vectors, (n,) classes or (n, labels) of 0 and 1; x_test, y_test the test rows.
+    """
     split, said = f"{setting.sample_size}-shot", Counter[str]()
     chosen = list(PROBES[probe.protocol].shots(y, setting, probe.seed, said))
     usable = [rows for rows in chosen if y.ndim == 2 or len(np.unique(y[rows])) > 1]
