@@ -95,9 +95,8 @@ def _nearest(texts: Texts) -> Iterator[Result]:
     pool = np.concatenate([texts.titles, texts.whole])
     k = min(NEAREST, 2 * n - 2)
     for metric, own, start in ((TITLES, texts.titles, 0), (WHOLES, texts.whole, n)):
-        found = Pool(pool).nearest(
-            own[chosen], k + 2
-        )  # its own two texts are among them, or beyond and then not missed
+        # its own two texts are among them, or beyond and then not missed
+        found = Pool(pool).nearest(own[chosen], k + 2)
         share = np.array([_of_kind(row[row % n != at][:k], start, n) for row, at in zip(found, chosen, strict=True)])
         yield texts.share(metric, share, "mixing", pool=f"{2 * n - 2} texts")
 
