@@ -25,7 +25,7 @@ import functools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -204,7 +204,7 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had: this is
     the same formula, not the same system. Raises DataError for a task whose candidates have no words.
     """
-    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    names = [key for key in candidates(task) if key in texts]
     documents = [tokens(texts[key]) for key in names]
     if not any(documents):
         raise DataError(task.name, None, "no candidate has a text with words in it", "Read a source that has texts")
@@ -228,7 +228,7 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     Unlike `evaluators.reference.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
     asks for. The IDF is that of queries and candidates. Raises DataError where no text has a word.
     """
-    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    names = [key for key in candidates(task) if key in texts]
     model = term_weights()
     try:
         model.fit(texts.values())
@@ -241,13 +241,12 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
                       lambda text: model.transform([text]).toarray()[0], texts)  # fmt: skip
 
 
-def candidates(task: Task) -> Iterator[str]:
-    """Yield the ids of the papers or labels a ranking task ranks, some more than once."""
-    ranked = iter(task.payload.ids().ranked)
-    if (first := next(ranked, None)) is None:
+def candidates(task: Task) -> list[str]:
+    """Return the ids of the papers or labels a ranking task ranks, each once. Raises DataError where there are none."""
+    found = list(dict.fromkeys(task.payload.ids().ranked))
+    if not found:
         raise DataError(task.name, None, f"a {task.type} task ranks nothing")
-    yield first
-    yield from ranked
+    return found
 
 
 def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:

@@ -23,10 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.rows import Floats, unit
-from scirep_core.evaluators.search import Places, Pool
-
-CELLS = 1 << 25
-"""Scores in memory at a time."""
+from scirep_core.evaluators.search import CELLS, Places, Pool
 
 
 class Similarities(NamedTuple):

@@ -71,7 +71,7 @@ def ask(
 
 
 def evaluator(
-    payload: type[P], similarity: str | None = None
+    payload: type[P], default: str | None = None
 ) -> Callable[[Callable[Concatenate[Asked, P, ...], list[Result]]], Evaluator]:  # fmt: skip
     """Return what makes the evaluator of a type of payload from what scores one: the head that all evaluators share.
 
@@ -79,10 +79,8 @@ def evaluator(
 
     Args:
         payload: the type of what is judged.
-        similarity: what vectors are compared by where no other is asked for; None is the task's own, "" where none are.
+        default: what vectors are compared by where no other is asked for; None is the task's own, "" where none are.
     """
-
-    default = similarity
 
     def headed(score: Callable[Concatenate[Asked, P, ...], list[Result]]) -> Evaluator:
         @functools.wraps(score)
