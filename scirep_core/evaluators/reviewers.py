@@ -90,7 +90,7 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
         row = mean_row(asked, name, table[name], **shared, note=note)
         if name == "mean_of_four":  # of the four numbers: under `sound` they may stand on different submissions
             value, spread = mean_of_four(asked, [query for _, query in run], table)
-            row = replace(row, value=value, replicates=spread.astype(np.float32), **interval(spread))  # type: ignore[arg-type]
+            row = replace(row, value=value, replicates=spread.astype(np.float32), **interval(spread))
         rows.append(row)
     return rows
 

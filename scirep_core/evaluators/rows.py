@@ -74,7 +74,7 @@ class Asked(NamedTuple):
         return np.stack([np.asarray(self.vectors[key]) for key in ids])
 
 
-def interval(draws: Floats) -> dict[str, float]:
+def interval(draws: Floats) -> dict[str, Any]:
     """Return `low` and `high` of a row: the 95 % percentile interval of bootstrap values."""
     low, high = np.quantile(draws, [0.025, 0.975])
     return {"low": float(low), "high": float(high)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,9 +34,8 @@ def predicted(
 ) -> NDArray[Any]:
     """Return what a probe trained on rows x with labels y predicts for x_test."""
     of = PROBES[probe.protocol]
-    if regression:
-        return of.targets(x, y.astype(np.float64), x_test, said, probe)
-    return of.labels(x, y, x_test, said, probe) if y.ndim == 2 else of.classes(x, y, x_test, said, probe)
+    fit: Callable[..., NDArray[Any]] = of.targets if regression else of.labels if y.ndim == 2 else of.classes
+    return fit(x, y.astype(np.float64) if regression else y, x_test, said, probe)
 
 
 class Drawn(NamedTuple):

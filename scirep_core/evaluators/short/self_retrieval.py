@@ -108,7 +108,7 @@ def difference(first: Result, second: Result, metric: str, against: str) -> Resu
     assert second.replicates is not None
     spread = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
     return replace(first, metric=metric, against=against, value=first.value - second.value,
-                   note="paired: the same queries", replicates=None, **interval(spread))  # type: ignore[arg-type]  # fmt: skip
+                   note="paired: the same queries", replicates=None, **interval(spread))  # fmt: skip
 
 
 # ---- normalised vectors ----------------------------------------------------------------------------------------------
