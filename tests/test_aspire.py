@@ -278,7 +278,7 @@ def task() -> Task:
 
 @pytest.mark.parametrize("match", ["ts", "ot"])
 def test_a_task_is_scored_and_its_vectors_are_stored(model, match, monkeypatch):
-    found = pairs.sentence_scorer(task(), f"{match}:{model}")
+    found = pairs.matcher_of(f"{match}:{model}", pairs.documents_of(task()))
     assert isinstance(found, pairs.PairScorer)
     row = EVALUATORS["proximity"](task(), found)[0]
     assert row.value == 100.0
@@ -286,7 +286,7 @@ def test_a_task_is_scored_and_its_vectors_are_stored(model, match, monkeypatch):
     assert len(found.vectors["q"]) == 2
     assert "empty" not in found
     monkeypatch.setattr(aspire.SentenceEncoder, "encode", lambda *_: pytest.fail("the store has them"))
-    again = pairs.sentence_scorer(task(), f"{match}:{model}")
+    again = pairs.matcher_of(f"{match}:{model}", pairs.documents_of(task()))
     assert again.fingerprint == found.fingerprint
     assert np.array_equal(again.scores("q", ["near", "far"]), found.scores("q", ["near", "far"]))
 

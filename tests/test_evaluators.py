@@ -349,7 +349,8 @@ def test_draws_depend_on_task_seed_size_and_part_alone():
 
 def test_groups_are_drawn_apart_and_their_mean_is_narrower():
     values_ = np.random.default_rng(0).random(40)
-    groups, mean = rows.replicates_of_groups(asked(), {"a": values_, "b": values_})
+    groups = {name: rows.replicates_of_means(asked(), values_, name) for name in "ab"}
+    mean = rows.replicates_of_groups(asked(), {"a": values_, "b": values_})
     assert not np.array_equal(groups["a"], groups["b"])
     assert mean == pytest.approx((groups["a"] + groups["b"]) / 2)
     assert mean.std() == pytest.approx(groups["a"].std() / math.sqrt(2), rel=0.1)

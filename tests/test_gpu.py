@@ -275,7 +275,7 @@ def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_
         return references[:num_returns], references[num_returns:]
 
     def loaded(named):
-        workers.append((named.device, named.compiled))
+        workers.append((named.settings.device, named.settings.compiled))
         return load_encoder(named.name, device="cpu")
 
     ray = SimpleNamespace(
@@ -285,8 +285,8 @@ def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(scale, "pick_device", lambda wanted: wanted or "cpu")
     monkeypatch.setattr(scale, "_loaded", loaded)
-    source, named = papers(tmp_path, 16), scale.Named(str(bert(tmp_path / "b")), device=device, compiled=True)
-    out = tmp_path / "out"
+    named = scale.Named(str(bert(tmp_path / "b")), settings.Settings("float32", None, device, True))
+    source, out = papers(tmp_path, 16), tmp_path / "out"
     scale.encode_on_ray(source, out, plan(source, out, named.load(), "PRX", per_shard=2), named, "PRX")
     assert options == [asked]
     assert max(flying) == most

@@ -18,9 +18,11 @@ from scirep_core.data.readers import s2and
 from scirep_core.data.task import Byline, Signature, Signatures, Task
 from scirep_core.evaluators import authors
 from scirep_core.evaluators.authors import author_blocks, author_features, author_model
-from scirep_core.evaluators.authors.author_features import FEATURES, NAMES
+from scirep_core.evaluators.authors.author_features import FEATURES
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
+
+NAMES = [feature.name for feature in FEATURES]
 
 MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 PEOPLE = ("Ada", "Ana", "Alba")

@@ -91,23 +91,13 @@ def test_the_nearest_are_those_of_a_full_sort_with_ties_to_the_earlier(blocks, s
     queries = np.concatenate([pool[:5], drawn(7, seed=2), np.zeros((1, 8), np.float32)])
     scores = table(queries, pool, similarity)
     order = np.argsort(-scores, axis=1, kind="stable")
-    places, values = Pool(pool, similarity).best(queries, 9)
-    assert places.tolist() == order[:, :9].tolist()
-    assert values == pytest.approx(np.take_along_axis(scores, order[:, :9], axis=1), rel=1e-6)
-    assert Pool(pool, similarity).nearest(queries, 80).tolist() == order.tolist()
-
-
-def test_a_text_that_is_no_candidate_is_never_found(blocks, similarity):
-    pool = doubled(20)
-    own = np.arange(7)
-    wanted = [
-        [text for text in row if text != at]
-        for row, at in zip(np.argsort(-table(pool[:7], pool, similarity), axis=1, kind="stable"), own, strict=True)
-    ]
-    for k in (1, 9, 39):
-        assert Pool(pool, similarity).nearest(pool[:7], k, own).tolist() == [row[:k] for row in wanted]
-    with pytest.raises(ValueError, match="40 nearest of 40 texts less one"):
-        Pool(pool, similarity).nearest(pool[:7], 40, own)
+    searched = Pool(pool, similarity)
+    for k in (1, 9, 80):
+        assert searched.nearest(queries, k).tolist() == order[:, :k].tolist()
+    values = np.stack([searched.scores(query, row) for query, row in zip(queries, order, strict=True)])
+    assert values == pytest.approx(np.take_along_axis(scores, order, axis=1), rel=1e-6)
+    with pytest.raises(ValueError, match="81 nearest of 80 texts"):
+        searched.nearest(queries, 81)
 
 
 def close(n: int, seed: int) -> np.ndarray:
@@ -210,8 +200,7 @@ LIBRARIES = [one for one in (STAND_IN, search._faiss()) if one is not None]
 @pytest.mark.parametrize("module", LIBRARIES)
 def test_beyond_a_million_texts_faiss_finds_the_same(module, similarity, monkeypatch):
     pool, queries = doubled(60), np.concatenate([doubled(3), drawn(9, seed=7), np.zeros((1, 8), np.float32)])
-    own = np.arange(len(queries))
-    wanted = [Pool(pool, similarity).best(queries, k, out) for k in (1, 5, 100) for out in (None, own)]
+    wanted = [Pool(pool, similarity).nearest(queries, k).tolist() for k in (1, 5, 100)]
     asked = []
 
     def knn(*given, **more):
@@ -222,25 +211,11 @@ def test_beyond_a_million_texts_faiss_finds_the_same(module, similarity, monkeyp
     monkeypatch.setattr(
         search, "_faiss", lambda: SimpleNamespace(knn=knn, METRIC_INNER_PRODUCT=module.METRIC_INNER_PRODUCT)
     )
-    found = [Pool(pool, similarity).best(queries, k, out) for k in (1, 5, 100) for out in (None, own)]
-    assert asked == [120] * 6
-    for one, two in zip(wanted, found, strict=True):
-        assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
+    assert [Pool(pool, similarity).nearest(queries, k).tolist() for k in (1, 5, 100)] == wanted
+    assert asked == [120] * 3
     monkeypatch.setattr(search, "MANY", 1000)
     Pool(pool, similarity).nearest(queries, 3)
-    assert len(asked) == 6
-
-
-def test_a_text_that_is_left_out_does_not_hide_doubts_about_those_after_it(similarity):
-    base, aside = drawn(2, 64).astype(np.float64)
-    near = base + 0.3 * aside + 1e-6 * np.random.default_rng(3).standard_normal((300, 64))
-    pool, query = np.concatenate([10 * base[None] if similarity == "dot" else base[None], near]), base[None]
-    order = np.argsort(-table(query, pool, similarity)[0], kind="stable")
-    assert order[0] == 0
-    for k in (1, 5):
-        assert Pool(pool, similarity).nearest(query, k, np.zeros(1, dtype=np.int64)).tolist() == [
-            order[1 : k + 1].tolist()
-        ]
+    assert len(asked) == 3
 
 
 def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere(monkeypatch):

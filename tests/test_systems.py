@@ -78,12 +78,12 @@ def test_tfidf_agrees_with_l2_distance_of_normalised_rows(tiny):
     rows = TfidfVectorizer(analyzer=lexical.tokens).fit(corpus)
     query, others = rows.transform(["a stack machine"]).toarray(), rows.transform(corpus).toarray()
     distance = np.linalg.norm(others - query, axis=1)
-    scores = lexical.tfidf(corpus).scores(lexical.Pool("a stack machine", corpus))
+    scores = lexical.tfidf(corpus).scores("a stack machine", corpus)
     assert 2 - 2 * scores == pytest.approx(distance**2)
 
 
 def test_a_pool_without_words_ties():
-    assert lexical.bm25([]).scores(lexical.Pool("stack machine", ["", "a"])).tolist() == [0, 0]
+    assert lexical.bm25([]).scores("stack machine", ["", "a"]).tolist() == [0, 0]
 
 
 def test_tokens_are_the_published_ones():
@@ -116,7 +116,7 @@ def test_word_vectors_depend_neither_on_the_run_nor_on_the_order_of_the_papers(t
     corpus, found = [paper.abstract for paper in tiny.papers.values()] * 3, []
     for home, given in (("first", corpus), ("again", corpus[::step])):  # nothing kept
         monkeypatch.setenv("SCIREP_HOME", str(tmp_path / home))
-        found.append(lexical.cbow(given, 1).scores(lexical.Pool("stack machine", corpus[:4])))
+        found.append(lexical.cbow(given, 1).scores("stack machine", corpus[:4]))
     assert np.array_equal(*found)
 
 

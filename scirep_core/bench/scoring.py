@@ -198,7 +198,7 @@ def named_rankings(task: FacetCollection, name: str, seed: int) -> facets.Rankin
     """Return the rankings called `oracle` or `random` of a faceted collection. Raises ConfigError for other names."""
     if name not in ("oracle", "random"):
         raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
-    return facets.oracle_rankings(task) if name == "oracle" else next(facets.random_rankings(task, seed))
+    return facets.oracle_rankings(task) if name == "oracle" else facets.random_rankings(task, seed)
 
 
 def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:

@@ -100,7 +100,7 @@ class System:
         if self.name in LEXICAL:
             texts = {key: one.text for key, one in inputs.inputs(task, SENTENCES, protocol).items()}
             return (lexical.bm25_scorer if self.name == "bm25" else lexical.tfidf_scorer)(task, texts)
-        return pairs.sentence_scorer(task, self.name, progress, protocol)
+        return pairs.matcher_of(self.name, pairs.documents_of(task, protocol), progress)
 
     def prepare(self, tasks: Sequence[Task], protocol: str = "paper", progress: Progress | None = None) -> None:
         """Encode the texts of several tasks in one go, so that `on` finds their vectors; nothing for lexical systems."""

@@ -62,6 +62,7 @@ def encode(
     A folder can be filled by any number of processes, on any machines that share it: run the same command in each.
     """
     from scirep_core.encoders import check_format
+    from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.vectors.encoding import Reading, records, scan
     from scirep_core.encoders.vectors.scale import Named
 
@@ -69,7 +70,7 @@ def encode(
     if engine not in ENGINES:
         raise ConfigError(f"--engine {engine!r}: {nearest(engine, ENGINES)}")
     reading = Reading(_fields(fields), to_find, float_years)
-    named = Named(encoder, dtype, max_length, device, compiled)
+    named = Named(encoder, Settings(dtype, max_length, device, compiled))
     model = named.load()
     if dry_run:
         scan(papers, model.recipe, reading)  # as the real run: nothing is printed of a file it would refuse

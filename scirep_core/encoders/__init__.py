@@ -23,7 +23,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +188,7 @@ def load_encoder(
     model, pooling = _pooled(plain)
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
-    here = Path(model).expanduser()
+    here, settings = Path(model).expanduser(), Settings(dtype, max_length, device, compiled)
     for sign, how in HOW.items() if not here.exists() else ():
         if sign in name:
             from scirep_core.encoders.ensemble import Ensemble
@@ -196,9 +196,8 @@ def load_encoder(
             parts = [part.strip() for part in name.split(sign)]
             if not all(parts):
                 raise ConfigError(f"encoder {name!r}: nothing on one side of {sign}")
-            given: dict[str, Any] = {"dtype": dtype, "max_length": max_length, "device": device, "compiled": compiled}
-            return Ensemble(name, tuple(load_encoder(part, **given) for part in parts), how)
-    encoder = _alone(one, model, pooling, Settings(dtype, max_length, device, compiled))
+            return Ensemble(name, tuple(load_encoder(part, **settings._asdict()) for part in parts), how)
+    encoder = _alone(one, model, pooling, settings)
     if held is None:
         return encoder
     from scirep_core.encoders.ensemble import Held

@@ -25,7 +25,7 @@ import functools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,17 +58,10 @@ def term_weights(**changes: Any) -> Any:
     return TfidfVectorizer(**{"stop_words": "english", "sublinear_tf": True, "dtype": np.float32, **changes})
 
 
-class Pool(NamedTuple):
-    """What a lexical ranker sees of one query: its text, and the texts it has to order."""
-
-    query: str
-    candidates: Sequence[str]
-
-
 class Lexical(NamedTuple):
-    """A lexical ranker: scores of a pool's candidates (higher first), and why, as weighted terms, for one text."""
+    """A lexical ranker of a query's text: scores of a pool's texts (higher first), and why, as weighted terms, for one."""
 
-    scores: Callable[[Pool], NDArray[np.float64]]
+    scores: Callable[[str, Sequence[str]], NDArray[np.float64]]
     terms: Callable[[str, str], list[tuple[str, float]]]
     fingerprint: str
 
@@ -93,10 +86,10 @@ def tfidf(corpus: Sequence[str]) -> Lexical:
     vectorizer = TfidfVectorizer(analyzer=tokens).fit(corpus)
     idf = dict(zip(vectorizer.get_feature_names_out(), map(float, vectorizer.idf_), strict=True))
 
-    def scores(pool: Pool) -> NDArray[np.float64]:
+    def scores(query: str, pool: Sequence[str]) -> NDArray[np.float64]:
         # rows have length 1, so L2 distance and cosine order alike: |q - c|^2 = 2 - 2 q.c
-        query, candidates = vectorizer.transform([pool.query]), vectorizer.transform(pool.candidates)
-        return np.asarray((candidates @ query.T).toarray().ravel(), dtype=np.float64)
+        asked, candidates = vectorizer.transform([query]), vectorizer.transform(pool)
+        return np.asarray((candidates @ asked.T).toarray().ravel(), dtype=np.float64)
 
     return Lexical(scores, lambda q, c: _shared(q, c, idf), stable_hash(["tfidf", sorted(corpus)])[:16])
 
@@ -107,11 +100,11 @@ def bm25(corpus: Sequence[str]) -> Lexical:
 
     idf = _idf(corpus)
 
-    def scores(pool: Pool) -> NDArray[np.float64]:
-        documents = [tokens(text) for text in pool.candidates]
+    def scores(query: str, pool: Sequence[str]) -> NDArray[np.float64]:
+        documents = [tokens(text) for text in pool]
         if not any(documents):  # rank_bm25 divides by the number of words
             return np.zeros(len(documents))
-        return np.asarray(BM25Okapi(documents).get_scores(tokens(pool.query)), dtype=np.float64)
+        return np.asarray(BM25Okapi(documents).get_scores(tokens(query)), dtype=np.float64)
 
     return Lexical(scores, lambda q, c: _shared(q, c, idf), stable_hash(["bm25 per pool", K1, B, EPSILON])[:16])
 
@@ -130,9 +123,9 @@ def cbow(corpus: Sequence[str], seed: int = 0, weighted: bool = False) -> Lexica
         weights = np.array([idf[word] if weighted else 1.0 for word in known])
         return np.asarray(weights @ matrix[[row[word] for word in known]] / weights.sum(), dtype=np.float64)
 
-    def scores(pool: Pool) -> NDArray[np.float64]:
-        query = vector(pool.query)
-        return -np.array([np.linalg.norm(vector(text) - query) for text in pool.candidates])
+    def scores(query: str, pool: Sequence[str]) -> NDArray[np.float64]:
+        asked = vector(query)
+        return -np.array([np.linalg.norm(vector(text) - asked) for text in pool])
 
     return Lexical(scores, lambda q, c: _shared(q, c, idf), f"{key}{'-idf' if weighted else ''}")
 
@@ -211,7 +204,7 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had: this is
     the same formula, not the same system. Raises DataError for a task whose candidates have no words.
     """
-    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    names = [key for key in candidates(task) if key in texts]
     documents = [tokens(texts[key]) for key in names]
     if not any(documents):
         raise DataError(task.name, None, "no candidate has a text with words in it", "Read a source that has texts")
@@ -235,7 +228,7 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     Unlike `evaluators.reference.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
     asks for. The IDF is that of queries and candidates. Raises DataError where no text has a word.
     """
-    names = [key for key in dict.fromkeys(candidates(task)) if key in texts]
+    names = [key for key in candidates(task) if key in texts]
     model = term_weights()
     try:
         model.fit(texts.values())
@@ -248,13 +241,12 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
                       lambda text: model.transform([text]).toarray()[0], texts)  # fmt: skip
 
 
-def candidates(task: Task) -> Iterator[str]:
-    """Yield the ids of the papers or labels a ranking task ranks, some more than once."""
-    ranked = iter(task.payload.ids().ranked)
-    if (first := next(ranked, None)) is None:
+def candidates(task: Task) -> list[str]:
+    """Return the ids of the papers or labels a ranking task ranks, each once. Raises DataError where there are none."""
+    found = list(dict.fromkeys(task.payload.ids().ranked))
+    if not found:
         raise DataError(task.name, None, f"a {task.type} task ranks nothing")
-    yield first
-    yield from ranked
+    return found
 
 
 def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:

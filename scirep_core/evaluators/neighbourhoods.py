@@ -22,12 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import unit
-from scirep_core.evaluators.search import Places, Pool
-
-Floats = NDArray[np.float64]
-CELLS = 1 << 25
-"""Scores in memory at a time."""
+from scirep_core.evaluators.rows import Floats, unit
+from scirep_core.evaluators.search import CELLS, Places, Pool
 
 
 class Similarities(NamedTuple):

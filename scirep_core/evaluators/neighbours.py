@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.task import Collection
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
+from scirep_core.evaluators.rows import Asked, draws, sample, sentence, spread_of
 from scirep_core.evaluators.search import Pool
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
@@ -44,9 +44,7 @@ def evaluate(asked: Asked, data: Collection) -> list[Result]:
     papers = [paper for paper in data.paper_ids if f"{paper}/t" in kept and f"{paper}/ta" in kept]
     if not papers:
         raise DataError("vectors", None, f"no paper of {asked.task.name} has both vectors, <id>/t and <id>/ta")
-    chosen = np.arange(len(papers))
-    if asked.protocol == "paper" and len(papers) > QUERIES:
-        chosen = np.sort(np.random.default_rng(asked.seed).choice(len(papers), QUERIES, replace=False))
+    chosen = sample(len(papers), QUERIES if asked.protocol == "paper" else len(papers), asked.seed)
     titles, whole = (asked.matrix([f"{paper}/{text}" for paper in papers]) for text in ("t", "ta"))
     rows = []
     for split, pools in (("task-I", (whole,)), ("task-II", (whole, titles))):

@@ -71,7 +71,7 @@ def ask(
 
 
 def evaluator(
-    payload: type[P], similarity: str | None = None
+    payload: type[P], default: str | None = None
 ) -> Callable[[Callable[Concatenate[Asked, P, ...], list[Result]]], Evaluator]:  # fmt: skip
     """Return what makes the evaluator of a type of payload from what scores one: the head that all evaluators share.
 
@@ -79,10 +79,8 @@ def evaluator(
 
     Args:
         payload: the type of what is judged.
-        similarity: what vectors are compared by where no other is asked for; None is the task's own, "" where none are.
+        default: what vectors are compared by where no other is asked for; None is the task's own, "" where none are.
     """
-
-    default = similarity
 
     def headed(score: Callable[Concatenate[Asked, P, ...], list[Result]]) -> Evaluator:
         @functools.wraps(score)
@@ -130,9 +128,9 @@ class ScoredPool:
     def __init__(self, asked: Asked, ids: Sequence[str]) -> None:
         self.asked, self.ids = asked, list(ids)
 
-    def nearest(self, queries: Sequence[str], k: int, without: Places | None = None) -> Places:
+    def nearest(self, queries: Sequence[str], k: int) -> Places:
         """Return (n, k) places of the most similar texts, best first."""
-        return np.stack([np.argsort(-row, kind="stable")[:k] for _, row in self._rows(queries, without)])
+        return np.stack([np.argsort(-row, kind="stable")[:k] for _, row in self._rows(queries, None)])
 
     def standing(self, queries: Sequence[str], rows: Places, places: Places, without: Places | None = None) -> Standing:
         """Return where texts of the pool stand; see `search.Pool.standing`."""
@@ -164,21 +162,13 @@ def pool_of(asked: Asked, ids: Sequence[str], queries: Sequence[str]) -> tuple[S
     return Pool(asked.matrix(ids), asked.similarity), asked.matrix(queries)
 
 
-def sentence_scorer(
-    task: Task, name: str, progress: Progress | None = None, protocol: str = "paper"
-) -> aspire.SentenceMatcher:
-    """Return sentence matching on a task by name (`aspire.resolve`), its vectors from the vector store.
-
-    A paper is its title and sentences; a bare query is a title alone. A paper without text is missing, as one without a
-    vector is. Raises ConfigError for an unknown name.
-    """
-    return matcher_of(name, documents_of(task, protocol), progress)
-
-
 def matcher_of(
     name: str, documents: Mapping[str, aspire.Document], progress: Progress | None = None
 ) -> aspire.SentenceMatcher:
-    """Return sentence matching of documents by id."""
+    """Return sentence matching by name (`aspire.resolve`) of documents by id, its vectors from the vector store.
+
+    A document without text is missing, as a paper without a vector is. Raises ConfigError for an unknown name.
+    """
     spec, encoder = aspire.resolve(name), aspire.sentence_encoder(name)
     there = {key: one for key, one in documents.items() if one.title or one.sentences}
     keys = [aspire.key(one, number) for one in there.values() for number in range(one.size)]
@@ -190,7 +180,10 @@ def matcher_of(
 
 
 def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Document]:
-    """Return title and sentences of every query, paper and label; an id that is both is treated as `inputs` treats it."""
+    """Return title and sentences of every query, paper and label; an id that is both is treated as `inputs` treats it.
+
+    A bare query is a title alone.
+    """
     found = {key: aspire.Document(text) for key, text in task.queries.items()}
     for paper in task.texts():
         whole = aspire.document(paper)
@@ -205,7 +198,7 @@ def documents_of(task: Task, protocol: str = "paper") -> dict[str, aspire.Docume
 
 
 def prepare(tasks: Sequence[Task], name: str, progress: Progress | None = None, protocol: str = "paper") -> None:
-    """Encode the sentences of several tasks in one go, so that `sentence_scorer` finds them."""
+    """Encode the sentences of several tasks in one go, so that `matcher_of` finds them."""
     found = {one for task in tasks for one in documents_of(task, protocol).values() if one.title or one.sentences}
     keys = [aspire.key(one, number) for one in sorted(found) for number in range(one.size)]
     if keys:

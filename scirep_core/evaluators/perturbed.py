@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.evaluators import neighbourhoods
-from scirep_core.evaluators.rows import Asked, counted, draws, sentence, unit
+from scirep_core.evaluators.rows import Asked, Floats, counted, draws, sample, sentence, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
 
-Floats = NDArray[np.float64]
 QUERIES = 2000
 """Papers that overlap is measured on (section 6.3)."""
 RETRIEVED = (1, 10)
@@ -96,9 +95,7 @@ def overlap(
     values: list[dict[str, dict[str, Floats]]] = [{f"aop@{k}": {} for k in OVERLAPS} for _ in Readings._fields]
     sampled = {}
     for done, (code, cloud) in enumerate(clouds.items(), 1):
-        chosen = np.arange(len(cloud.own))
-        if len(chosen) > queries:
-            chosen = np.sort(np.random.default_rng(asked.seed).choice(len(chosen), queries, replace=False))
+        chosen = sample(len(cloud.own), queries, asked.seed)
         sampled[code] = Cloud(cloud.vectors[chosen], cloud.own[chosen])
         for k, found in neighbourhoods.overlaps(cloud.vectors, pool, cloud.own, chosen, OVERLAPS).items():
             for reading, shares in zip(values, found, strict=True):

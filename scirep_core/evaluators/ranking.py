@@ -149,7 +149,7 @@ def _rows(asked: Asked, values: dict[Key, NDArray[np.float64]], shared: dict[str
         inner = shared | {"note": "", "pool": "the group's judged pairs"}
         rows += [mean_row(asked, metric, by_group[g], f"test/{g}", g, **inner) for g in groups]
         flat = {g: np.array(list(by_group[g].values())) for g in groups}
-        _, spread = replicates_of_groups(asked, flat)
+        spread = replicates_of_groups(asked, flat)
         mean = float(np.mean([values.mean() for values in flat.values()]))
         note = sentence(str(shared["note"]), f"mean of {len(groups)} groups")
         rows.append(asked.row(metric, 100 * mean, sum(map(len, flat.values())),

@@ -22,13 +22,13 @@ MOST_WORDS = 8_000
 papers has as many words; of the real samples the largest do (years, citations, reviews)."""
 
 
-def tfidf_vectors(task: Task, most_words: int = MOST_WORDS, protocol: str = "paper") -> Vectors:
-    """Return dense float32 TF-IDF rows of a task's texts, from the `most_words` most frequent words.
+def tfidf_vectors(task: Task, protocol: str = "paper") -> Vectors:
+    """Return dense float32 TF-IDF rows of a task's texts.
 
     Raises DataError where no word but stop words stands in two texts.
     """
     texts = {key: given.text for key, given in inputs(task, SENTENCES, protocol).items()}
-    model = lexical.term_weights(min_df=2, max_features=most_words)
+    model = lexical.term_weights(min_df=2, max_features=MOST_WORDS)
     try:
         rows: Any = model.fit_transform(texts.values())
     except ValueError:  # an empty vocabulary

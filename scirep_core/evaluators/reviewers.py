@@ -22,7 +22,7 @@ import numpy as np
 from scirep_core.data.task import Reviewers
 from scirep_core.evaluators.pairs import evaluator, own, scores
 from scirep_core.evaluators.ranking import TIES, Key, Qrels, judgements, score_run
-from scirep_core.evaluators.rows import Asked, Floats, counted, draws, mean_row, sentence
+from scirep_core.evaluators.rows import Asked, Floats, counted, draws, interval, mean_row, sentence
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
@@ -90,8 +90,7 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
         row = mean_row(asked, name, table[name], **shared, note=note)
         if name == "mean_of_four":  # of the four numbers: under `sound` they may stand on different submissions
             value, spread = mean_of_four(asked, [query for _, query in run], table)
-            low, high = np.quantile(spread, [0.025, 0.975])
-            row = replace(row, value=value, low=float(low), high=float(high), replicates=spread.astype(np.float32))
+            row = replace(row, value=value, replicates=spread.astype(np.float32), **interval(spread))
         rows.append(row)
     return rows
 

@@ -49,8 +49,7 @@ class Asked(NamedTuple):
         task = self.task
         spread = more.pop("replicates", None)
         if spread is not None:
-            low, high = np.quantile(spread, [0.025, 0.975])
-            more = {"low": float(low), "high": float(high)} | more | {"replicates": spread.astype(np.float32)}
+            more = interval(spread) | more | {"replicates": spread.astype(np.float32)}
         shared: dict[str, Any] = {
             "source": task.source, "data_hash": task.data_hash, "similarity": self.similarity, "seed": self.seed,
             "coverage": 1.0, "provenance": provenance(),
@@ -73,6 +72,17 @@ class Asked(NamedTuple):
     def matrix(self, ids: Sequence[str]) -> NDArray[np.floating]:
         """Return (ids, dim) vectors as given: single precision stays single, to halve a large pool."""
         return np.stack([np.asarray(self.vectors[key]) for key in ids])
+
+
+def interval(draws: Floats) -> dict[str, Any]:
+    """Return `low` and `high` of a row: the 95 % percentile interval of bootstrap values."""
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return {"low": float(low), "high": float(high)}
+
+
+def sample(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Return the places of n things, in order; of more than `most`, so many that the seed draws."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
 def similarity_of(name: str) -> str:
@@ -106,13 +116,13 @@ def replicates_of_means(asked: Asked, values: Floats, part: str = "") -> Floats 
     return np.concatenate([values @ counts_of(picks, n).T / n for picks in draws(asked, n, part)], axis=-1)
 
 
-def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> tuple[dict[str, Floats], Floats]:
-    """Return the bootstrap means of each group's (n,) values, each group drawn apart, and of their plain mean."""
-    found = {name: replicates_of_means(asked, values, name) for name, values in groups.items()}
-    kept = {name: spread for name, spread in found.items() if spread is not None}
+def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> Floats:
+    """Return the (resamples,) bootstrap values of the plain mean of groups' means of (n,) values, each group drawn apart."""
+    found = [replicates_of_means(asked, values, name) for name, values in groups.items()]
+    kept = [spread for spread in found if spread is not None]
     if len(kept) < len(groups):
         raise DataError(asked.task.name, None, f"a group has {NORMAL} queries or more", "Cut it into smaller groups")
-    return kept, np.mean(list(kept.values()), axis=0)
+    return np.asarray(np.mean(kept, axis=0))
 
 
 def spread_of(asked: Asked, values: Floats, part: str = "") -> dict[str, Any]:
@@ -124,14 +134,18 @@ def spread_of(asked: Asked, values: Floats, part: str = "") -> dict[str, Any]:
     return {"low": float(100 * values.mean() - half), "high": float(100 * values.mean() + half)}
 
 
+def share_row(asked: Asked, metric: str, values: Floats, split: str = "test", part: str = "", **more: Any) -> Result:
+    """Return the row of the mean of (n,) values in [0, 1], bootstrap over them; `part` as in `draws`."""
+    return asked.row(metric, 100 * float(values.mean()), len(values), split, **(spread_of(asked, values, part) | more))
+
+
 def mean_row(
     asked: Asked, metric: str, values: Mapping[str, float], split: str = "test", part: str = "", **more: Any
 ) -> Result:
-    """Return the row of a mean over queries: values in [0, 1] by query id, bootstrap over queries; `part` as in `draws`."""
-    table = np.array(list(values.values()))
+    """Return the row of a mean over queries, by query id; see `share_row`."""
     if len(values) <= FEW:
         more["by_query"] = {key: round(100 * value, 6) for key, value in values.items()}
-    return asked.row(metric, 100 * float(table.mean()), len(table), split, **(spread_of(asked, table, part) | more))
+    return share_row(asked, metric, np.array(list(values.values())), split, part, **more)
 
 
 def sentence(*parts: str) -> str:

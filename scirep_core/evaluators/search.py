@@ -22,9 +22,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import similarity_of
+from scirep_core.evaluators.rows import Floats, similarity_of
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Places = NDArray[np.int64]
 ROUNDING = 1e-5
@@ -66,7 +65,7 @@ class Standing(NamedTuple):
 class Searched(Protocol):
     """Texts to search among: by vectors (`Pool`), or by what scores pairs (`pairs.ScoredPool`, whose queries are ids)."""
 
-    def nearest(self, queries: Any, k: int, without: Places | None = None) -> Places:
+    def nearest(self, queries: Any, k: int) -> Places:
         """Return (n, k) places of the most similar texts, best first."""
 
     def standing(self, queries: Any, rows: Places, places: Places, without: Places | None = None) -> Standing:
@@ -114,37 +113,23 @@ class Pool:
         # q p - |p| |p| / 2 orders texts as -|q - p| does
         self._singles = self._prepared(self.vectors, self._lengths, -(self._lengths**2) / 2)
 
-    def nearest(self, queries: NDArray[np.floating], k: int, without: Places | None = None) -> Places:
-        """Return (n, k) places of the most similar texts, best first.
-
-        Args:
-            queries: (n, dim).
-            k: at most the number of texts, less one with `without`.
-            without: (n,) a text that is no candidate for that query.
-        """
-        return self.best(queries, k, without)[0]
-
-    def best(self, queries: NDArray[np.floating], k: int, without: Places | None = None) -> tuple[Places, Singles]:
-        """Return (n, k) places of the most similar texts, best first, and their (n, k) scores; see `nearest`."""
-        if not 0 < k <= len(self.vectors) - (without is not None):
-            raise ValueError(f"{k} nearest of {len(self.vectors)} texts" + (" less one" if without is not None else ""))
+    def nearest(self, queries: NDArray[np.floating], k: int) -> Places:
+        """Return (n, k) places of the most similar texts of (n, dim) queries, best first; k is at most the number of texts."""
+        if not 0 < k <= len(self.vectors):
+            raise ValueError(f"{k} nearest of {len(self.vectors)} texts")
         queries = np.asarray(queries)
-        found, values = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
+        found = np.empty((len(queries), k), dtype=np.int64)
         singles, doubts = self._asked(queries)
-        wanted = k + (without is not None)  # the one left out may be among them
-        looked = min(wanted + SPARE, len(self.vectors))
+        looked = min(k + SPARE, len(self.vectors))
         for start, top, at in self._first(singles, looked):
             for i in range(len(top)):
-                last = top[i, wanted - 1] - doubts[start + i]
+                last = top[i, k - 1] - doubts[start + i]
                 candidates = np.sort(at[i])
                 if looked < len(self.vectors) and top[i, -1] >= last:  # more are in doubt than were looked at
                     candidates = np.flatnonzero(self._singles @ singles[start + i] >= last)
                 exact = self.scores(queries[start + i], candidates)
-                if without is not None:
-                    exact[candidates == without[start + i]] = -np.inf
-                order = np.argsort(-exact, kind="stable")[:k]
-                found[start + i], values[start + i] = candidates[order], exact[order]
-        return found, values
+                found[start + i] = candidates[np.argsort(-exact, kind="stable")[:k]]
+        return found
 
     def ranks(self, queries: NDArray[np.floating], own: Places, without: Places | None = None) -> tuple[Floats, Floats]:
         """Return (n,) ranks of one text of the pool for each query: with every tie won, and with every tie lost.
@@ -262,7 +247,6 @@ class Pool:
 
 
 def _faiss() -> Any:
-    """Return the faiss module, None where it is not installed."""
     try:
         return importlib.import_module("faiss")
     except ImportError:
@@ -278,5 +262,4 @@ def _lengths(vectors: NDArray[np.floating]) -> Floats:
 
 
 def _divided(top: Floats, below: Floats) -> Floats:
-    """Divide, 0 where the divisor is 0."""
     return np.asarray(np.divide(top, below, out=np.zeros_like(top), where=below > 0))

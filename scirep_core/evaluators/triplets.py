@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.task import Triple, Triples
 from scirep_core.evaluators.pairs import PairScorer, evaluator, scores
-from scirep_core.evaluators.rows import Asked, counted, sentence, spread_of, unit
+from scirep_core.evaluators.rows import Asked, counted, sentence, share_row, unit
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 
@@ -45,9 +45,8 @@ def evaluate(asked: Asked, data: Triples) -> list[Result]:
         shared = {
             "coverage": len(values) / total, "pool": f"{len(values)} of {total} triplets",
             "ties": "equal distances count as wrong", "note": sentence(counted(single, "rows without a negative left out")),
-            **spread_of(asked, values, split),
         }  # fmt: skip
-        rows += [asked.row(name, 100 * float(values.mean()), len(values), split, **shared) for name in asked.metrics]
+        rows += [share_row(asked, name, values, split, split, **shared) for name in asked.metrics]
     return rows
 
 

@@ -43,15 +43,15 @@ class Walked(NamedTuple):
     seen: int
 
 
-def walk(kind: str, tasks: Sequence[str], ids: Ids, shape: Shape = BERT) -> Walked:
-    """Return what a kind of conditioning makes of a trunk, by walking its modules.
+def walk(kind: str, tasks: Sequence[str], ids: Ids) -> Walked:
+    """Return what a kind of conditioning makes of a trunk of PubMedBERT's size, by walking its modules.
 
     Args:
         tasks: those that experts or instructions are for.
         ids: of the tokenizer that instructions are read with.
     """
     with torch.device("meta"):
-        trunk, made = _made(kind, tasks, ids, shape)
+        trunk, made = _made(kind, tasks, ids, BERT)
     own = getattr(made, "experts", {})
     copies = {
         (i, part): len(own[str(i)][names[0]]) if str(i) in own and names[0] in own[str(i)] else 1
@@ -71,7 +71,7 @@ def _made(kind: str, tasks: Sequence[str], ids: Ids, shape: Shape) -> tuple[Trun
     return trunk, conditioning(kind, trunk, tuple(tasks), **options)
 
 
-def routed(kind: str, tasks: Sequence[str], shape: Shape = SMALL) -> tuple[dict[str, float], dict[str, float]]:
+def routed(kind: str, tasks: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
     """Return, by task, the largest difference of a coordinate: to the dense model at the start, and after the first expert moved.
 
     Args:
@@ -79,10 +79,10 @@ def routed(kind: str, tasks: Sequence[str], shape: Shape = SMALL) -> tuple[dict[
     """
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
-        trunk, made = _made(kind, tasks, lambda text: (), shape)
+        trunk, made = _made(kind, tasks, lambda text: (), SMALL)
         model = Conditioned(trunk, made).eval()
         dense = Conditioned(trunk, conditioning("plain", trunk, tuple(tasks))).eval()
-        document = np.random.default_rng(0).integers(5, shape.vocab_size, 40).tolist()
+        document = np.random.default_rng(0).integers(5, SMALL.vocab_size, 40).tolist()
 
         def vectors(of: Conditioned) -> dict[str, torch.Tensor]:
             return {task: of(of.pack([document], [task]))[0] for task in tasks}  # type: ignore[list-item]

@@ -28,7 +28,6 @@ from scirep_core.encoders.models.model_store import WEIGHTS, is_saved, load_mode
 from scirep_core.encoders.scimult_encoder import CheckpointEncoder
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import Format
-from scirep_core.kit.records import read_object
 from scirep_core.kit.store import atomic_folder, write_bytes, write_text
 
 PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
@@ -192,7 +191,7 @@ def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
     Args:
         difference: largest between vectors before and after.
     """
-    made = read_object(folder / MARK).get("made", {}) if (folder / MARK).is_file() else {}
+    made = model_folder.optional(folder / MARK).get("made", {})
     told = dict(_plain(made))
     head: dict[str, Any] = {
         "pipeline_tag": "feature-extraction",

@@ -145,7 +145,7 @@ def plain_bert(folder: Path) -> bool:
     """Whether the trunk runs a folder's model: a plain BERT, and a tokenizer that `tokens.py` reads as transformers does."""
     config = {"position_embedding_type": "absolute", "is_decoder": False, "hidden_act": "gelu"}
     config |= read_object(folder / "config.json")
-    kind = _optional(folder / "tokenizer_config.json").get("tokenizer_class")
+    kind = optional(folder / "tokenizer_config.json").get("tokenizer_class")
     if (folder / "tokenizer.json").is_file():
         tokens = kind in (None, *BERTS, "PreTrainedTokenizerFast")
     else:
@@ -157,8 +157,8 @@ def has_codes(folder: Path) -> bool:
     """Return whether a folder's tokenizer has all four control codes as tokens of their own."""
     known: set[str] = set()
     with suppress(DataError):  # damaged: whoever reads the tokenizer says so
-        known |= set(_optional(folder / "added_tokens.json"))
-        added = _optional(folder / "tokenizer.json").get("added_tokens") or ()
+        known |= set(optional(folder / "added_tokens.json"))
+        added = optional(folder / "tokenizer.json").get("added_tokens") or ()
         known |= {str(token.get("content")) for token in added if isinstance(token, dict)}
     return {f"[{format}]" for format in FORMATS} <= known
 
@@ -191,15 +191,16 @@ def length_of(name: str, asked: int | None, own: int, most: int) -> int:
 def stated(folder: Path) -> Stated:
     """Return what a folder says. Raises ConfigError for a pipeline that is not pooling and normalising, or damaged files."""
     with reading(folder, "configuration"):
-        tokenizer = _optional(folder / "tokenizer_config.json")
-        config = next((_optional(path) for path in sorted(folder.glob("sentence_*_config.json"))), {})
+        tokenizer = optional(folder / "tokenizer_config.json")
+        config = next((optional(path) for path in sorted(folder.glob("sentence_*_config.json"))), {})
         pooling, normalised = _pipeline(folder)
         own = config.get("max_seq_length") or tokenizer.get("model_max_length") or MAX_LENGTH
         length, lower = min(int(own), MAX_LENGTH, positions(folder)), bool(config.get("do_lower_case"))
         return Stated(pooling, length, normalised, lower, _separator(folder, tokenizer), _prompts(folder))
 
 
-def _optional(path: Path) -> dict[str, Any]:
+def optional(path: Path) -> dict[str, Any]:
+    """Return a JSON object of a file, an empty one where there is no file."""
     return read_object(path) if path.is_file() else {}
 
 
@@ -228,7 +229,7 @@ def _pipeline(folder: Path) -> tuple[str, bool]:
 
 def _pooling(path: Path) -> str:
     """Return the one pooling a 1_Pooling/config.json names, written in either of the two ways its library uses."""
-    config = _optional(path)
+    config = optional(path)
     chosen = config.get("pooling_mode")
     named = [chosen] if isinstance(chosen, str) else list(chosen or ())
     named += [
@@ -243,7 +244,7 @@ def _pooling(path: Path) -> str:
 
 def _separator(folder: Path, tokenizer: dict[str, Any]) -> str:
     """Return the tokenizer's own separator between spaces; its end token where it has none, as SciRepEval's code does."""
-    special = _optional(folder / "special_tokens_map.json")
+    special = optional(folder / "special_tokens_map.json")
     for key in ("sep_token", "eos_token"):
         for source in (tokenizer, special):
             token = source.get(key)
@@ -254,7 +255,7 @@ def _separator(folder: Path, tokenizer: dict[str, Any]) -> str:
 
 
 def _prompts(folder: Path) -> tuple[str, str, str]:
-    config = _optional(folder / "config_sentence_transformers.json")
+    config = optional(folder / "config_sentence_transformers.json")
     prompts: dict[str, str] = {str(k): v for k, v in (config.get("prompts") or {}).items() if isinstance(v, str)}
     query, found = (next((prompts[name] for name in PROMPTS[use] if name in prompts), "") for use in ("query", "found"))
     return query, found, prompts.get(str(config.get("default_prompt_name")), "")

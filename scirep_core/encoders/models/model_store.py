@@ -249,7 +249,7 @@ def load_model(folder: Path) -> Saved:
     """
     from safetensors.torch import load_file
 
-    from scirep_core.encoders.conditioning.base import Conditioned
+    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
     from scirep_core.encoders.conditioning.control_codes import WORDS, code_names, parted
     from scirep_core.encoders.trunk.bert import Trunk, load, shape_of
     from scirep_core.encoders.trunk.tokens import read_tokens
@@ -266,18 +266,12 @@ def load_model(folder: Path) -> Saved:
             tensors, _ = parted(tensors, [tokens.id(name) or 0 for name in names])
             tokens, shape = tokens.without(names), replace(shape, vocab_size=len(tensors[WORDS]))
         trunk = load(Trunk(shape), tensors, str(folder / WEIGHTS))
-        own = _conditioning(told, trunk, folder / MARK)
+        try:
+            own = conditioning(told.kind, trunk, told.routes, **told.options)
+        except TypeError as error:
+            raise ConfigError(f"{folder / MARK}: options of {told.kind}: {error}") from None
         own.load_state_dict(load_file(folder / OWN))
     return Saved(Conditioned(trunk, own, told.pooling).eval(), tokens, told)
-
-
-def _conditioning(told: Described, trunk: Trunk, path: Path) -> Conditioning:
-    from scirep_core.encoders.conditioning.base import conditioning
-
-    try:
-        return conditioning(told.kind, trunk, told.routes, **told.options)
-    except TypeError as error:
-        raise ConfigError(f"{path}: options of {told.kind}: {error}") from None
 
 
 def check(folder: Path, told: Described) -> None:

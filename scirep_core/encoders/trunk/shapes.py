@@ -44,7 +44,7 @@ def words(size: int) -> Tokens:
     return of_words({word: i for i, word in enumerate([*special, *(f"w{i}" for i in range(size - len(special)))])})
 
 
-def blank(shape: Shape, folder: Path, seed: int = 0) -> Path:
+def blank(shape: Shape, folder: Path) -> Path:
     """Write a model of random weights in hub layout, as transformers and sentence-transformers read it; return the folder."""
     import torch
 
@@ -54,13 +54,13 @@ def blank(shape: Shape, folder: Path, seed: int = 0) -> Path:
     from scirep_core.encoders.trunk.bert import Trunk
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         trunk = Trunk(shape)
     made = Conditioned(trunk, conditioning("plain", trunk))
     return save_model(made, words(shape.vocab_size), folder, Recipe(), shape.max_position_embeddings)
 
 
-def filled(number: int, length: int, vocabulary: int = 4000, seed: int = 0) -> list[str]:
+def filled(number: int, length: int, vocabulary: int = 4000) -> list[str]:
     """Return texts of random words of `words`, each longer than `length` tokens, so that all are cut to it."""
-    drawn = np.random.default_rng(seed).integers(0, vocabulary, (number, length))
+    drawn = np.random.default_rng(0).integers(0, vocabulary, (number, length))
     return [" ".join(f"w{i}" for i in row) for row in drawn.tolist()]

@@ -19,9 +19,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from scirep_core.encoders.models.model_folder import BERTS, clean, reading
+from scirep_core.encoders.models.model_folder import BERTS, clean, optional, reading
 from scirep_core.kit.errors import ConfigError
-from scirep_core.kit.records import read_object
 from scirep_core.kit.store import atomic
 
 SPECIAL = {
@@ -125,8 +124,8 @@ def read_tokens(folder: Path, lower: bool = False) -> Tokens:
     Raises ConfigError for a folder whose tokenizer is not there or cannot be read.
     """
     with reading(folder, "tokenizer"):
-        config = _small(folder / "tokenizer_config.json")
-        legacy = {} if "added_tokens_decoder" in config else _small(folder / "special_tokens_map.json")
+        config = optional(folder / "tokenizer_config.json")
+        legacy = {} if "added_tokens_decoder" in config else optional(folder / "special_tokens_map.json")
         names = {key: _content({**config, **legacy}.get(key)) or token for key, token in SPECIAL.items()}
         berts = config.get("tokenizer_class") in (None, *BERTS)
         stated = {
@@ -145,15 +144,11 @@ def read_tokens(folder: Path, lower: bool = False) -> Tokens:
         else:
             raise ConfigError(f"{folder}: no tokenizer.json or vocab.txt of a BERT. Save the tokenizer there once more")
         made.tokenizer.no_padding()
-        _complete(made, {**config, **legacy}, _small(folder / "added_tokens.json"))
+        _complete(made, {**config, **legacy}, optional(folder / "added_tokens.json"))
         if lower:
             known = [made.tokenizer.normalizer] if made.tokenizer.normalizer is not None else []
             made.tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *known])
     return made
-
-
-def _small(path: Path) -> dict[str, Any]:
-    return read_object(path) if path.is_file() else {}
 
 
 def _content(token: Any) -> str | None:

@@ -156,7 +156,6 @@ def compute(encoder: Encoder, texts: list[str], format: Format) -> NDArray[np.fl
 
 
 def _shares(encoder: Encoder) -> bool:
-    """Return whether a forward pass gives the vectors of all formats."""
     return bool(getattr(encoder, "shared_pass", False))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.encoders import Encoder, load_encoder
-from scirep_core.encoders.settings import pick_device
+from scirep_core.encoders.settings import Settings, pick_device
 from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders.vectors.encoding import Plan, Record
 from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, name_of, reader, shards_of
@@ -27,14 +27,11 @@ class Named(NamedTuple):
     """An encoder as a worker can load it: by name and settings."""
 
     name: str
-    dtype: str = "float32"
-    max_length: int | None = None
-    device: str | None = None
-    compiled: bool = False
+    settings: Settings
 
     def load(self) -> Encoder:
         """Return the encoder."""
-        return load_encoder(self.name, **{key: value for key, value in self._asdict().items() if key != "name"})
+        return load_encoder(self.name, **self.settings._asdict())
 
 
 def import_ray() -> Any:
@@ -65,8 +62,9 @@ def encode_on_ray(
     encoder = named.load()
     waiting = missing_shards(out, plan)
     done = plan.papers - sum(plan.parts[number].papers for number in waiting)
-    named = named._replace(device=pick_device(named.device).partition(":")[0])  # a worker's own GPU is its first
-    kind, task = ("GPU", ray.remote(num_gpus=1)(_task)) if named.device == "cuda" else ("CPU", ray.remote(_task))
+    device = pick_device(named.settings.device).partition(":")[0]  # a worker's own GPU is its first
+    named = named._replace(settings=named.settings._replace(device=device))
+    kind, task = ("GPU", ray.remote(num_gpus=1)(_task)) if device == "cuda" else ("CPU", ray.remote(_task))
     most = max(1, int(ray.cluster_resources().get(kind, 1))) + 1
     read = reader(papers, plan, encoder)
     flying: dict[Any, int] = {}

@@ -96,11 +96,8 @@ def mentions_of(task: Task, rows: Sequence[Signature]) -> Mentions:
     """Return the mentions of a task, compared by nothing but metadata; those of its last tasks are kept in memory."""
     data = task.payload
     assert isinstance(data, Signatures)
-    key = (
-        task.name,
-        task.data_hash,
-        stable_hash([list(row) for row in rows]),
-    )  # some rows, others' clusters: another table
+    # some rows, others' clusters: another table
+    key = (task.name, task.data_hash, stable_hash([list(row) for row in rows]))
     table = _TABLES.get(key) or author_features.table(rows, task.papers, data.bylines)
     if task.data_hash:
         _TABLES.pop(key, None)

@@ -79,7 +79,6 @@ FEATURES = (
     ),
 )
 """All features of a pair, the embedding last. Directions are the published monotone constraints."""
-NAMES = tuple(feature.name for feature in FEATURES)
 NAMELESS = np.array([not feature.group.startswith("name") for feature in FEATURES])
 """The features of the second, nameless model: whatever is not of the names."""
 TITLES = frozenset({"dr", "prof", "professor", "mr", "mrs", "ms", "miss", "sir", "phd"})

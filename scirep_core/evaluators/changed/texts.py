@@ -28,7 +28,7 @@ from scirep_core.encoders import Encoder
 from scirep_core.encoders.models.model_folder import clean
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.changed.tools import drawn
-from scirep_core.evaluators.rows import Asked, spread_of
+from scirep_core.evaluators.rows import Asked, Floats, spread_of
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result, provenance
@@ -45,7 +45,6 @@ OFTEN = 15
 """Replacements listed."""
 LEFT_OUT, REPLACED = "left out: ", "replaced"
 _WORD = re.compile(r"\w+")
-Floats = NDArray[np.float64]
 
 
 # ---- what each code does ---------------------------------------------------------------------------------------------
@@ -149,7 +148,6 @@ def _readings(asked: Asked, split: str, texts: Mapping[Paper, Text]) -> list[Res
 
 
 def _letters(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
-    """Return how many letters the words that lost some have lost."""
     lost: Counter[int] = Counter()
     for key in parsed.keys() & texts.keys():
         for field, new in zip(parsed[key], texts[key], strict=True):
@@ -162,7 +160,6 @@ def _letters(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Res
 
 
 def _added(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
-    """Return how many nouns the title gets."""
     nouns = [
         len(texts[key].title.split()) - len(title.text.split()) for key, (title, _) in parsed.items() if key in texts
     ]
@@ -262,7 +259,6 @@ def facts(encoder: Encoder) -> list[Result]:
 
 
 def _kind(tokenizer: Any) -> str:
-    """Return the algorithm of a tokenizer, such as WordPiece."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     return type(backend.model).__name__ if backend is not None else type(tokenizer).__name__
 

@@ -21,13 +21,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.data.perturbations.altered import Progress, alter
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
-from scirep_core.evaluators.rows import Asked, draws, sentence, spread_of
+from scirep_core.evaluators.rows import Asked, Floats, draws, sample, sentence, share_row
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of
@@ -37,7 +36,8 @@ TEXTS = 500
 TAGS = (NOUN, VERB, ADJ, ADV, PRON, DET, NUM)
 """Tags that some code asks for."""
 _WORD = re.compile(r"\w+")
-Floats = NDArray[np.float64]
+ABOUT = {"encoder": "fallback", "similarity": "", "pool": "NLTK's own answer"}
+"""What every row says."""
 
 
 class Compared(NamedTuple):
@@ -97,10 +97,7 @@ def words_in_common(one: Text, other: Text) -> float:
 
 def drawn(chosen: Sequence[str], seed: int) -> Sequence[str]:
     """Return the papers looked at: those that are altered, at most TEXTS of them."""
-    if len(chosen) <= TEXTS:
-        return chosen
-    picks = np.random.default_rng(seed).choice(len(chosen), TEXTS, replace=False)
-    return [chosen[at] for at in np.sort(picks)]
+    return [chosen[at] for at in sample(len(chosen), TEXTS, seed)]
 
 
 def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -> list[Result]:
@@ -126,10 +123,12 @@ def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -
             equal = np.array([one.get(key) == other.get(key) for key in either], float)
             alone = len(either) - len(both)
             note = f"{alone} with one tool alone" if alone else ""
-            rows.append(_mean(asked, "identical", code, equal, sentence("papers with a neighbour by either", note)))
+            told = sentence("papers with a neighbour by either", note)
+            rows.append(share_row(asked, "identical", equal, code, "tools", note=told, **ABOUT))
         if both:
             alike = np.array([words_in_common(one[key], other[key]) for key in both])
-            rows.append(_mean(asked, "words_in_common", code, alike, "papers with a neighbour by both"))
+            told = "papers with a neighbour by both"
+            rows.append(share_row(asked, "words_in_common", alike, code, "tools", note=told, **ABOUT))
     return rows
 
 
@@ -141,40 +140,6 @@ def _ratio(asked: Asked, metric: str, split: str, top: Floats, below: Floats) ->
         replicates.append(
             np.divide(weights @ top, under, out=np.full(len(under), top.sum() / below.sum()), where=under > 0)
         )
-    return _row(
-        asked,
-        metric,
-        split,
-        top.sum() / below.sum(),
-        len(top),
-        f"over {int(below.sum()):,}",
-        100 * np.concatenate(replicates),
-    )
-
-
-def _mean(asked: Asked, metric: str, split: str, values: Floats, note: str) -> Result:
-    return _row(asked, metric, split, float(values.mean()), len(values), note, **spread_of(asked, values, "tools"))
-
-
-def _row(
-    asked: Asked,
-    metric: str,
-    split: str,
-    share: float,
-    n: int,
-    note: str,
-    replicates: Floats | None = None,
-    **more: float,
-) -> Result:
-    given = {"replicates": replicates} if replicates is not None else dict(more)
-    return asked.row(
-        metric,
-        100 * float(share),
-        n,
-        split,
-        encoder="fallback",
-        similarity="",
-        pool="NLTK's own answer",
-        note=note,
-        **given,
-    )
+    note, spread = f"over {int(below.sum()):,}", 100 * np.concatenate(replicates)
+    share = float(top.sum() / below.sum())
+    return asked.row(metric, 100 * share, len(top), split, replicates=spread, note=note, **ABOUT)

@@ -10,7 +10,7 @@ percentile bootstrap over queries. Rows of both protocols carry a 95 % interval;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.readers.csfcube import TASKS, FacetCollection
+from scirep_core.evaluators.rows import similarity_of
 from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
-from scirep_core.kit.formats import FACETS, PROTOCOLS, SIMILARITIES, Protocol
+from scirep_core.kit.formats import FACETS, PROTOCOLS, Protocol
 from scirep_core.kit.records import Query, read_object
 from scirep_core.results import Result, row_of
 from scirep_core.results.differences import difference_of, versus
@@ -159,8 +160,7 @@ def rank_by_vectors(
 
     CSFCube section 5: L2 distance unless noted. Raises DataError for a missing id, NumericError for NaN.
     """
-    if similarity not in SIMILARITIES:
-        raise ConfigError(f"unknown similarity {similarity!r}; {nearest(similarity, SIMILARITIES)}")
+    similarity = similarity_of(similarity)
     wanted = {query: (_key(query, vectors), *collection.candidates(query)) for query in collection.queries}
     missing: dict[str, Query] = {}
     for query, ids in wanted.items():
@@ -189,12 +189,10 @@ def _key(query: Query, vectors: Mapping[str, NDArray[np.floating]]) -> str:
 
 def similarities(query: NDArray[np.float64], others: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     """Return the similarity of one vector (dim,) to many (n, dim); L2 distance comes negated."""
-    if name == "l2":
+    if similarity_of(name) == "l2":
         return np.asarray(-np.linalg.norm(others - query, axis=1))
     if name == "dot":
         return np.asarray(others @ query)
-    if name != "cosine":
-        raise ConfigError(f"unknown similarity {name!r}; {nearest(name, SIMILARITIES)}")
     norms = np.linalg.norm(others, axis=1) * np.linalg.norm(query)
     return np.asarray(np.divide(others @ query, norms, out=np.zeros(len(others)), where=norms > 0))
 
@@ -351,11 +349,10 @@ def oracle_rankings(collection: FacetCollection) -> dict[Query, list[str]]:
     return rank_by_scores(collection, {query: values.astype(np.float64) for query, values in scores.items()})
 
 
-def random_rankings(collection: FacetCollection, seed: int) -> Iterator[dict[Query, list[str]]]:
-    """Yield random orders of every pool, without end."""
+def random_rankings(collection: FacetCollection, seed: int) -> dict[Query, list[str]]:
+    """Return a random order of every pool."""
     rng = np.random.default_rng(seed)
-    while True:
-        yield rank_by_scores(collection, {q: rng.random(len(collection.candidates(q))) for q in collection.queries})
+    return rank_by_scores(collection, {q: rng.random(len(collection.candidates(q))) for q in collection.queries})
 
 
 def chance(collection: FacetCollection, metrics: Sequence[str] = FACET_METRICS, seed: int = 0) -> NDArray[np.float64]:

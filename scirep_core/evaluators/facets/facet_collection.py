@@ -111,7 +111,7 @@ def query_agreement(collection: FacetCollection) -> list[QueryAgreement]:
         gold = collection.ratings(query)
         with_gold = [agreement(list(rater), list(gold)) for rater in (first, second)]
         post = Agreement(
-            *(float(np.nanmean(pair)) if not np.isnan(pair).all() else math.nan for pair in _columns(with_gold))
+            *(float(np.nanmean(pair)) if not np.isnan(pair).all() else math.nan for pair in np.array(with_gold).T)
         )
         overruled = float(np.mean((gold != first) & (gold != second)))
         found.append(QueryAgreement(query, agreement(list(first), list(second)), post, overruled))
@@ -130,10 +130,6 @@ def per_query(rows: Sequence[QueryAgreement]) -> dict[tuple[str, str], dict[str,
         if defined := {query: round(value, 6) for query, value in values.items() if not math.isnan(value)}:
             found[facet, f"{stage}/{name}"] = defined
     return found
-
-
-def _columns(rows: Sequence[Agreement]) -> list[NDArray[np.float64]]:
-    return list(np.array(rows, dtype=np.float64).T)
 
 
 class MedianAgreement(NamedTuple):

@@ -45,13 +45,10 @@ def failures(collection: FacetCollection, systems: Sequence[System], resamples: 
             columns = np.flatnonzero(of_facet & ~np.isnan(table[i]))
             if len(columns):
                 low, high = bootstrap_folds(table, [columns], resamples, seed)
-                value, bounds = float(table[i, columns].mean()), (float(low[i]), float(high[i]))
-                rows.append(
-                    row(
-                        task=f"csfcube/{facet}", metric=metric, value=100 * value, low=100 * bounds[0], high=100 * bounds[1],
-                        n=len(columns),
-                    )
-                )  # fmt: skip
+                rows.append(row(
+                    task=f"csfcube/{facet}", metric=metric, value=100 * float(table[i, columns].mean()),
+                    low=100 * float(low[i]), high=100 * float(high[i]), n=len(columns),
+                ))  # fmt: skip
     return rows
 
 

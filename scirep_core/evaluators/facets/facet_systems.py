@@ -163,11 +163,12 @@ def rank(
         system = System(canonical, rankings, stable_hash([list(map(list, rankings.values()))])[:16], "as published")
         return Ranked(system, lambda query, candidate: Reason())
     if named.kind == "lexical":
-        return _rank_lexical(collection, canonical, named.base, seed, chosen, started)
-    encoder = load_encoder(named.base)
-    if named.kind == "abstract":
-        return _rank_abstract(collection, canonical, encoder, progress, started)
-    return _rank_sentences(collection, canonical, encoder, named.kind, chosen, progress, started)
+        ranked = _rank_lexical(collection, canonical, named.base, seed, chosen)
+    elif named.kind == "abstract":
+        ranked = _rank_abstract(collection, canonical, load_encoder(named.base), progress)
+    else:
+        ranked = _rank_sentences(collection, canonical, load_encoder(named.base), named.kind, chosen, progress)
+    return ranked._replace(system=ranked.system._replace(seconds=time.perf_counter() - started))
 
 
 def rank_all(
@@ -209,9 +210,7 @@ def query_sentences(collection: FacetCollection, query: Query, chosen: Chosen | 
     return [i for i, label in enumerate(paper.labels) if FACET_OF_LABEL.get(label) == query.facet]
 
 
-def _rank_lexical(
-    collection: FacetCollection, name: str, base: str, seed: int, chosen: Chosen | None, started: float
-) -> Ranked:
+def _rank_lexical(collection: FacetCollection, name: str, base: str, seed: int, chosen: Chosen | None) -> Ranked:
     ranker = LEXICAL[base]([paper.abstract for paper in collection.papers.values()], seed)
     texts: dict[Query, str] = {}
     scores: dict[Query, NDArray[np.float64]] = {}
@@ -219,25 +218,21 @@ def _rank_lexical(
         sentences = collection.papers[query.paper_id].sentences
         texts[query] = " ".join(sentences[i] for i in query_sentences(collection, query, chosen))
         pool = [collection.papers[candidate].abstract for candidate in collection.candidates(query)]
-        scores[query] = ranker.scores(lexical.Pool(texts[query], pool))
+        scores[query] = ranker.scores(texts[query], pool)
 
     def explain(query: Query, candidate: str) -> Reason:
         terms = ranker.terms(texts[query], collection.papers[candidate].abstract)
         return Reason(terms=tuple((term, round(weight, 2)) for term, weight in terms[:8]))
 
     similarity = {"bm25": "BM25 score", "tfidf": "l2 of l2-normalised rows"}.get(base, "l2")
-    rankings = rank_by_scores(collection, scores)
-    return Ranked(System(name, rankings, ranker.fingerprint, similarity, time.perf_counter() - started), explain)
+    return Ranked(System(name, rank_by_scores(collection, scores), ranker.fingerprint, similarity), explain)
 
 
-def _rank_abstract(
-    collection: FacetCollection, name: str, encoder: Encoder, progress: Progress | None, started: float
-) -> Ranked:
+def _rank_abstract(collection: FacetCollection, name: str, encoder: Encoder, progress: Progress | None) -> Ranked:
     papers = list(collection.papers.values())
     vectors = embed(encoder, [encoder.recipe.of_paper(paper) for paper in papers], "PRX", progress)
     by_id = {paper.paper_id: vector for paper, vector in zip(papers, vectors, strict=True)}
-    rankings = rank_by_vectors(collection, by_id, "l2")
-    system = System(name, rankings, encoder.fingerprint, "l2", time.perf_counter() - started)
+    system = System(name, rank_by_vectors(collection, by_id, "l2"), encoder.fingerprint, "l2")
     return Ranked(system, lambda query, candidate: Reason())
 
 
@@ -248,7 +243,6 @@ def _rank_sentences(
     kind: str,
     chosen: Chosen | None,
     progress: Progress | None,
-    started: float,
 ) -> Ranked:
     papers = list(collection.papers.values())
     key = (encoder.fingerprint, collection.data_hash)
@@ -282,8 +276,7 @@ def _rank_sentences(
         return Reason(pairs=tuple(pairs))
 
     fingerprint = encoder.fingerprint if chosen is None else f"{encoder.fingerprint}-chosen"
-    rankings = rank_by_scores(collection, scores)
-    return Ranked(System(name, rankings, fingerprint, "max cosine", time.perf_counter() - started), explain)
+    return Ranked(System(name, rank_by_scores(collection, scores), fingerprint, "max cosine"), explain)
 
 
 def rank_matched(collection: FacetCollection, name: str, progress: Progress | None = None) -> System:

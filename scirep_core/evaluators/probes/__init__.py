@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.task import Labelled, Task
+from scirep_core.data.task import Labelled
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.probes import paper_probes, sound_probes
-from scirep_core.evaluators.probes.few_shot import Parts, Probe, few_shot_rows
-from scirep_core.evaluators.probes.probe_search import Said, counted_warnings, heard
+from scirep_core.evaluators.probes.few_shot import few_shot_rows, predicted
+from scirep_core.evaluators.probes.probe_search import Probe, Said, counted_warnings, heard
 from scirep_core.evaluators.rows import Asked, sentence
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
@@ -53,18 +52,17 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
         "parameters": {} if intercept else {"intercept": False},
     }
     said: Said = Counter()
-    parts = Parts(x, y, x_test, y_test)
     probe = Probe(asked.protocol, asked.seed, _chooses(asked, y), intercept, asked.task.name)
     with counted_warnings(said):
         try:
-            predicted = _predicted(asked.task, probe, parts, said)
+            answer = predicted(probe, x, y, x_test, said, asked.task.type == "regression")
         except ValueError as error:
             raise DataError(asked.task.name, None, f"no probe can be fitted: {str(error).splitlines()[0]}") from None
-    rows, left_out = label_rows(asked, asked.metrics, y_test, predicted, **shared, note=heard(said)), []
+    rows, left_out = label_rows(asked, asked.metrics, y_test, answer, **shared, note=heard(said)), []
     few: list[Result] = []
     for setting in data.few_shot if asked.task.type == "classification" else ():
         try:
-            few += few_shot_rows(asked, probe, setting, parts, **shared)
+            few += few_shot_rows(asked, probe, setting, x, y, x_test, y_test, **shared)
         except DataError as error:  # too few rows for this setting; the full one stands
             left_out.append(f"{setting.sample_size}-shot left out: {error.reason}")
     return [replace(row, note=sentence(row.note, *left_out)) for row in rows] + few
@@ -74,20 +72,3 @@ def _chooses(asked: Asked, y: NDArray[Any]) -> str:
     """Return the metric C is chosen by: the task's first, whatever is asked, or where labels are not 0 and 1 no `f1`."""
     own = asked.task.metrics[0] if asked.task.metrics else asked.metrics[0]
     return asked.metrics[0] if own == "f1" and not set(np.unique(y)) <= {0, 1} else own
-
-
-def _predicted(task: Task, probe: Probe, parts: Parts, said: Said) -> NDArray[Any]:
-    """Return what a probe trained on all training rows predicts for the test rows."""
-    x, y, x_test, _ = parts
-    _, seed, metric, intercept, shown = probe
-    if probe.protocol == "paper":
-        if task.type == "regression":
-            return paper_probes.targets(x, y.astype(np.float64), x_test, said, intercept, shown)
-        if y.ndim == 2:
-            return paper_probes.labels(x, y, x_test, said, intercept, shown=shown)
-        return paper_probes.classes(x, y, x_test, said, intercept, shown=shown)
-    if task.type == "regression":
-        return sound_probes.targets(x, y.astype(np.float64), x_test, said, seed, metric, shown)
-    if y.ndim == 2:
-        return sound_probes.labels(x, y, x_test, said, seed, shown=shown)
-    return sound_probes.classes(x, y, x_test, said, seed, metric, shown=shown)

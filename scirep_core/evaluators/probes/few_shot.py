@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,29 +20,22 @@ from numpy.typing import NDArray
 from scirep_core.data.task import FewShot, Labelled, Task
 from scirep_core.evaluators.labels.scores import label_score
 from scirep_core.evaluators.probes import paper_probes, sound_probes
-from scirep_core.evaluators.probes.probe_search import PARALLEL, Ints, Said, counted_warnings, heard, on_all_cores
-from scirep_core.evaluators.rows import Asked, Floats, sentence, spread_of
+from scirep_core.evaluators.probes.probe_search import PARALLEL, Probe, Said, counted_warnings, heard, on_all_cores
+from scirep_core.evaluators.rows import Asked, Floats, sentence, share_row
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
 
-
-class Probe(NamedTuple):
-    """How a repeat is fitted."""
-
-    protocol: str
-    seed: int
-    metric: str
-    intercept: bool
-    shown: str = ""
+PROBES = {"paper": paper_probes, "sound": sound_probes}
+"""Protocol -> what fits probes under it: of classes, of several labels, of targets, and which rows are a repeat's."""
 
 
-class Parts(NamedTuple):
-    """Training and test rows of a task: (n, dim) vectors, (n,) classes or (n, labels) of 0 and 1."""
-
-    x: Floats
-    y: NDArray[Any]
-    x_test: Floats
-    y_test: NDArray[Any]
+def predicted(
+    probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats, said: Said, regression: bool = False
+) -> NDArray[Any]:
+    """Return what a probe trained on rows x with labels y predicts for x_test."""
+    of = PROBES[probe.protocol]
+    fit: Callable[..., NDArray[Any]] = of.targets if regression else of.labels if y.ndim == 2 else of.classes
+    return fit(x, y.astype(np.float64) if regression else y, x_test, said, probe)
 
 
 class Drawn(NamedTuple):
@@ -66,9 +60,8 @@ def drawn(task: Task, shot: FewShot, protocol: str, seed: int) -> Drawn | None:
     """Return what a setting draws from a task's training set; None where it cannot be drawn."""
     assert isinstance(task.payload, Labelled)
     y = np.array([example.label for example in task.payload.splits["train"]])
-    shots = paper_probes.shots if protocol == "paper" else sound_probes.shots
     try:
-        sizes = [len(rows) for rows in shots(y, shot, seed, Counter())]
+        sizes = [len(rows) for rows in PROBES[protocol].shots(y, shot, seed, Counter())]
     except DataError:
         return None
     there = [int(c) for c in (y == 1).sum(axis=0)] if y.ndim == 2 else list(Counter(y.tolist()).values())
@@ -92,44 +85,41 @@ def drawn_in(row: Result) -> Drawn | None:
     return Drawn(float(found[1]), int(found[2]), int(found[3])) if found else None
 
 
-def few_shot_rows(asked: Asked, probe: Probe, setting: FewShot, parts: Parts, **shared: Any) -> list[Result]:
-    """Return one row per metric of a setting. Raises DataError where the training rows do not allow for it."""
-    x, y, x_test, y_test = parts
+def few_shot_rows(
+    asked: Asked, probe: Probe, setting: FewShot, x: Floats, y: NDArray[Any], x_test: Floats, y_test: NDArray[Any], **shared: Any
+) -> list[Result]:  # fmt: skip
+    """Return one row per metric of a setting. Raises DataError where the training rows do not allow for it.
+
+    Args:
+        x, y: training rows: (n, dim) vectors, (n,) classes or (n, labels) of 0 and 1; x_test, y_test the test rows.
+    """
     split, said = f"{setting.sample_size}-shot", Counter[str]()
-    shots = paper_probes.shots if probe.protocol == "paper" else sound_probes.shots
-    chosen = list(shots(y, setting, probe.seed, said))
+    chosen = list(PROBES[probe.protocol].shots(y, setting, probe.seed, said))
     usable = [rows for rows in chosen if y.ndim == 2 or len(np.unique(y[rows])) > 1]
     if len(usable) < len(chosen):
         said["repeats with one class only left out (the published code stops there)"] += len(chosen) - len(usable)
     if not usable:
         raise DataError(asked.task.name, None, "no repeat has examples of two classes", "Give more examples")
     values = []
-    jobs = [(probe, x[rows], y[rows], x_test) for rows in usable]
+    jobs = [(probe._replace(shown="", few=True), x[rows], y[rows], x_test) for rows in usable]
     searches = len(jobs) * y.shape[1] if y.ndim == 2 and probe.protocol == "paper" else 0
-    for predicted, more in on_all_cores(
+    for answer, more in on_all_cores(
         _repeat, jobs, jobs[0][1].size * searches > PARALLEL, f"{asked.task.name} {split}"
     ):
         said.update(more)
-        values.append([label_score(metric, y_test, predicted) for metric in asked.metrics])
+        values.append([label_score(metric, y_test, answer) for metric in asked.metrics])
     table = np.array(values)
     short = f"only {len(values)} of {setting.iterations} repeats" if len(values) < setting.iterations else ""
     note = sentence(f"mean of {len(values)} repeats, interval over repeats", short, heard(said))
     told = {"repeats": len(values), "sample_size": setting.sample_size} | shared.pop("parameters", {})
     return [
-        asked.row(metric, 100 * float(table[:, i].mean()), len(y_test), split, **spread_of(asked, table[:, i], split),
-                  note=note, parameters=told, **shared)
+        replace(share_row(asked, metric, table[:, i], split, split, note=note, parameters=told, **shared), n=len(y_test))
         for i, metric in enumerate(asked.metrics)
     ]  # fmt: skip
 
 
-def _repeat(probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats) -> tuple[Ints, Said]:
+def _repeat(probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats) -> tuple[NDArray[Any], Said]:
     """Return the predictions of one repeat and the warnings on the way; it may run in another process."""
     said: Said = Counter()
     with counted_warnings(said):
-        if probe.protocol == "paper":
-            if y.ndim == 2:
-                return paper_probes.labels(x, y, x_test, said, probe.intercept, parallel=False), said
-            return paper_probes.classes(x, y, x_test, said, probe.intercept, search=False), said
-        if y.ndim == 2:
-            return sound_probes.labels(x, y, x_test, said, probe.seed, search=False), said
-        return sound_probes.classes(x, y, x_test, said, probe.seed, probe.metric, search=False), said
+        return predicted(probe, x, y, x_test, said), said

@@ -37,6 +37,7 @@ import numpy as np
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.probes.probe_search import (
     Ints,
+    Probe,
     Said,
     accuracy,
     best_of,
@@ -56,32 +57,28 @@ ITERATIONS = 10_000
 """Of the multi-label SVM; the others have scikit-learn's 1,000."""
 
 
-def classes(
-    x: Floats, y: Ints, x_test: Floats, said: Said, intercept: bool = True, search: bool = True, shown: str = ""
-) -> Ints:
-    """Return the predicted class of each row of x_test; `search=False` is C = 1."""
+def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+    """Return the predicted class of each row of x_test."""
     from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import LinearSVC
 
     x, x_test = thin(x), thin(x_test)
     models = [
-        LinearSVC(loss="squared_hinge", C=cost, fit_intercept=intercept, random_state=RANDOM_STATE)
-        for cost in (CLASS_COSTS if search else [1.0])
+        LinearSVC(loss="squared_hinge", C=cost, fit_intercept=probe.intercept, random_state=RANDOM_STATE)
+        for cost in ([1.0] if probe.few else CLASS_COSTS)
     ]
     best = 0
-    if search:
+    if not probe.few:
         cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, said, spread_over(x, len(np.unique(y))), shown)
+        best = best_of(models, x, y, cuts, accuracy, said, spread_over(x, len(np.unique(y))), probe.shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
-def labels(
-    x: Floats, y: Ints, x_test: Floats, said: Said, intercept: bool = True, parallel: bool = True, shown: str = ""
-) -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
     """Return (test, labels) predictions, from one search per label."""
     x, x_test = thin(x), thin(x_test)
-    jobs = [(x, y[:, label], x_test, intercept) for label in range(y.shape[1])]
-    found = list(on_all_cores(_one_label, jobs, parallel and spread_over(x, y.shape[1]), shown))
+    jobs = [(x, y[:, label], x_test, probe.intercept) for label in range(y.shape[1])]
+    found = list(on_all_cores(_one_label, jobs, not probe.few and spread_over(x, y.shape[1]), probe.shown))
     for _, more in found:
         said.update(more)
     return np.stack([predicted for predicted, _ in found], axis=1)
@@ -105,18 +102,17 @@ def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Sai
         return np.asarray(models[best].fit(x, y).predict(x_test)), said
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, said: Said, intercept: bool = True, shown: str = "") -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.metrics import get_scorer
     from sklearn.model_selection import KFold
     from sklearn.svm import LinearSVR
 
     x, x_test = thin(x), thin(x_test)
-    models = [LinearSVR(C=cost, fit_intercept=intercept, random_state=RANDOM_STATE) for cost in TARGET_COSTS]
+    models = [LinearSVR(C=cost, fit_intercept=probe.intercept, random_state=RANDOM_STATE) for cost in TARGET_COSTS]
     cuts = list(KFold(FOLDS).split(np.zeros(len(y))))
-    best = best_of(
-        models, x, y, cuts, get_scorer("r2"), said, spread_over(x, 5), shown
-    )  # a target costs more than a label
+    together = spread_over(x, 5)  # a target costs more than a label
+    best = best_of(models, x, y, cuts, get_scorer("r2"), said, together, probe.shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 

@@ -16,7 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,24 @@ Said = Counter[str]
 """How often what was said."""
 Score = Callable[[Any, Any, NDArray[Any]], float]
 """scorer(model, x, y): higher is better."""
+
+
+class Probe(NamedTuple):
+    """How a probe is fitted.
+
+    Attributes:
+        metric: what protocol `sound` chooses C by.
+        intercept: whether the SVMs of protocol `paper` have one.
+        shown: the progress bar's name.
+        few: one k-shot repeat of many, which share the cores; C = 1, but where the published code searches all the same.
+    """
+
+    protocol: str
+    seed: int
+    metric: str
+    intercept: bool
+    shown: str = ""
+    few: bool = False
 
 
 def best_of(

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.labels.scores import correlation, label_score
 from scirep_core.evaluators.probes.linear_fit import Loss, fit, with_constant
-from scirep_core.evaluators.probes.probe_search import Ints, Said, one_kind
+from scirep_core.evaluators.probes.probe_search import Ints, Probe, Said, one_kind
 from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.terminal import bar
 
@@ -89,20 +89,18 @@ def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, said: Said) -> Flo
     return weights
 
 
-def classes(
-    x: Floats, y: Ints, x_test: Floats, said: Said, seed: int, metric: str, search: bool = True, shown: str = ""
-) -> Ints:
-    """Return the predicted class of each row of x_test; `search=False` is C = 1. Raises ValueError for a single class."""
+def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+    """Return the predicted class of each row of x_test. Raises ValueError for a single class."""
     names = np.unique(y)
     if len(names) < 2:
         raise ValueError(f"all training rows are of class {names[0]}")
     x, x_test = prepared(x, x_test)
     signs = np.where(y[:, None] == (names[1:] if len(names) == 2 else names), 1.0, -1.0)
     cost = 1.0
-    if search:
-        worth = functools.partial(_worth, metric, names, y)
-        trials = [Trial(signs, *cut, worth) for cut in _cuts(x, y, seed)]
-        cost = float(COSTS[int(np.argmax(tried(x, trials, "hinge", said, shown).mean(axis=0)))])
+    if not probe.few:
+        worth = functools.partial(_worth, probe.metric, names, y)
+        trials = [Trial(signs, *cut, worth) for cut in _cuts(x, y, probe.seed)]
+        cost = float(COSTS[int(np.argmax(tried(x, trials, "hinge", said, probe.shown).mean(axis=0)))])
     return _named(names, x_test @ _fit_all(x, signs, np.full(signs.shape[1], cost), "hinge", said))
 
 
@@ -122,7 +120,7 @@ def _cuts(x: Floats, y: Ints, seed: int) -> list[tuple[Ints, Ints]]:
     return list(RepeatedStratifiedKFold(n_splits=folds, n_repeats=ROUNDS, random_state=seed).split(x, y))
 
 
-def labels(x: Floats, y: Ints, x_test: Floats, said: Said, seed: int, search: bool = True, shown: str = "") -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
     """Return (test, labels) predictions: every label has folds and a C of its own, the fits run together."""
     x, x_test = prepared(x, x_test)
     alone = [one_kind(column, len(x_test), said) for column in y.T]
@@ -131,29 +129,32 @@ def labels(x: Floats, y: Ints, x_test: Floats, said: Said, seed: int, search: bo
     if not asked:
         return predicted
     signs, costs, pair = np.where(y[:, asked] == 1, 1.0, -1.0), np.ones(len(asked)), np.array([0, 1])
-    if search:
+    if not probe.few:
         trials = [
             (i, Trial(signs[:, i : i + 1], *cut, functools.partial(_worth, "f1", pair, y[:, label])))
             for i, label in enumerate(asked)
-            for cut in _cuts(x, y[:, label], seed)
+            for cut in _cuts(x, y[:, label], probe.seed)
         ]
-        found, owner = tried(x, [trial for _, trial in trials], "hinge", said, shown), np.array([i for i, _ in trials])
+        found = tried(x, [trial for _, trial in trials], "hinge", said, probe.shown)
+        owner = np.array([i for i, _ in trials])
         costs = np.array([COSTS[int(np.argmax(found[owner == i].mean(axis=0)))] for i in range(len(asked))])
     predicted[:, asked] = x_test @ _fit_all(x, signs, costs, "hinge", said) > 0
     return predicted
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, said: Said, seed: int, metric: str, shown: str = "") -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.model_selection import RepeatedKFold
 
     x, x_test = prepared(x, x_test)
     mean, spread = y.mean(), y.std() or 1.0
     target = ((y - mean) / spread)[:, None]
-    folds = RepeatedKFold(n_splits=min(FOLDS, len(x)), n_repeats=ROUNDS, random_state=seed)
+    folds = RepeatedKFold(n_splits=min(FOLDS, len(x)), n_repeats=ROUNDS, random_state=probe.seed)
     cuts: list[tuple[Ints, Ints]] = list(folds.split(x))
-    trials = [Trial(target, *cut, lambda scores, rows: correlation(metric, y[rows], scores[:, 0])) for cut in cuts]
-    cost = COSTS[[int(np.argmax(tried(x, trials, "tube", said, shown).mean(axis=0)))]]
+    trials = [
+        Trial(target, *cut, lambda scores, rows: correlation(probe.metric, y[rows], scores[:, 0])) for cut in cuts
+    ]
+    cost = COSTS[[int(np.argmax(tried(x, trials, "tube", said, probe.shown).mean(axis=0)))]]
     return np.asarray((x_test @ _fit_all(x, target, cost, "tube", said))[:, 0] * spread + mean)
 
 

@@ -10,7 +10,6 @@ All three start from the same `Texts`: one encoder's vectors of a collection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ from scirep_core.data.task import Collection, Task
 from scirep_core.encoders import Encoder
 from scirep_core.encoders.vectors.embed import Progress, embed
 from scirep_core.evaluators import neighbours
-from scirep_core.evaluators.rows import Asked
+from scirep_core.evaluators.rows import Asked, Floats, sample, share_row
 from scirep_core.kit.formats import Format
 from scirep_core.results import Result
 
@@ -50,10 +49,7 @@ class Texts(NamedTuple):
     @property
     def chosen(self) -> NDArray[np.int64]:
         """The papers that ask: those `evaluators.neighbours` draws under protocol `paper`."""
-        n = len(self.whole)
-        if n <= neighbours.QUERIES:
-            return np.arange(n)
-        return np.sort(np.random.default_rng(self.seed).choice(n, neighbours.QUERIES, replace=False))
+        return sample(len(self.whole), neighbours.QUERIES, self.seed)
 
     @property
     def asked(self) -> Asked:
@@ -62,8 +58,11 @@ class Texts(NamedTuple):
 
     def row(self, metric: str, value: float, n: int, split: str, **more: Any) -> Result:
         """Return a row of this collection and system; see `Asked.row`."""
-        made = self.asked.row(metric, value, n, split, **more)
-        return replace(made, encoder=self.name, fingerprint=self.fingerprint)
+        return self.asked.row(metric, value, n, split, encoder=self.name, fingerprint=self.fingerprint, **more)
+
+    def share(self, metric: str, values: Floats, split: str, **more: Any) -> Result:
+        """Return a row of the mean of (n,) values in [0, 1]; see `share_row`."""
+        return share_row(self.asked, metric, values, split, encoder=self.name, fingerprint=self.fingerprint, **more)
 
     def short(self, texts: Sequence[str]) -> NDArray[np.floating]:
         """Return (n, dim) vectors of other short texts, read as queries."""

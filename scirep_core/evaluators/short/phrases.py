@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations.linguistics import ADJ, NOUN, Tools
-from scirep_core.evaluators.rows import spread_of, unit
+from scirep_core.evaluators.rows import Floats, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.evaluators.short import Texts
 from scirep_core.kit.records import Paper
@@ -107,7 +107,7 @@ def measure(texts: Texts, own: Sequence[Phrase]) -> list[Result]:
 
 
 def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
-    n, asked = len(own), texts.asked
+    n = len(own)
     clean, number, garbled, foreign = (
         unit(texts.short([getattr(one, form) for one in own])) for form in Phrase._fields
     )
@@ -118,10 +118,8 @@ def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
         empty = np.array([not (a.any() and b.any()) for a, b in zip(clean, vectors, strict=True)])
         share = shared(best, pool.nearest(vectors, k), empty)
         note = f"{int(empty.sum())} forms have no vector and find nothing" if empty.any() else ""
-        yield texts.row(OVERLAP, 100 * float(share.mean()), n, form, **spread_of(asked, share), note=note,
-                        pool=f"{len(texts.whole)} papers")  # fmt: skip
-        nothing = (share == 0).astype(np.float64)
-        yield texts.row(NONE, 100 * float(nothing.mean()), n, form, **spread_of(asked, nothing), note=note)
+        yield texts.share(OVERLAP, share, form, note=note, pool=f"{len(texts.whole)} papers")
+        yield texts.share(NONE, (share == 0).astype(np.float64), form, note=note)
     right = np.einsum("ij,ij->i", garbled, clean)
     wrong = (np.einsum("ij,ij->i", garbled, foreign) > right).astype(np.float64)
     table = garbled @ clean.T
@@ -130,10 +128,10 @@ def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
     none = int((~garbled.any(axis=1)).sum())
     note = f"{none} garbled forms have no vector and count as not astray" if none else ""
     for metric, values in ((WRONG, wrong), (ANY, any_other)):
-        yield texts.row(metric, 100 * float(values.mean()), n, LETTER, **spread_of(asked, values), note=note)
+        yield texts.share(metric, values, LETTER, note=note)
 
 
-def shared(first: NDArray[np.int64], second: NDArray[np.int64], empty: NDArray[np.bool_]) -> NDArray[np.float64]:
+def shared(first: NDArray[np.int64], second: NDArray[np.int64], empty: NDArray[np.bool_]) -> Floats:
     """Return (n,) shares of papers that two (n, k) lists have in common; 0 where one has no vector to ask with."""
     common = [len(set(a) & set(b)) / len(a) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
     return np.where(empty, 0.0, np.array(common))

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 
 from scirep_core.evaluators import neighbours
 from scirep_core.evaluators.neighbourhoods import standardised
-from scirep_core.evaluators.rows import draws, sentence, unit
+from scirep_core.evaluators.rows import Floats, draws, interval, sentence, unit
 from scirep_core.evaluators.short import Texts
 from scirep_core.results import Result
 
-Floats = NDArray[np.float64]
 ONE, TWO = "task-I", "task-II"
 MRR, T100, MEDIAN, MEAN, HARMONIC = "mrr, 0 to 1", "t100", "median_rank", "mean_rank", "1/mrr"
 MEASURES: dict[str, Callable[[Floats], Floats]] = {
@@ -108,9 +107,8 @@ def difference(first: Result, second: Result, metric: str, against: str) -> Resu
     assert first.replicates is not None
     assert second.replicates is not None
     spread = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
-    low, high = np.quantile(spread, [0.025, 0.975])
-    return replace(first, metric=metric, against=against, value=first.value - second.value, low=float(low), high=float(high),
-                   note="paired: the same queries", replicates=None)  # fmt: skip
+    return replace(first, metric=metric, against=against, value=first.value - second.value,
+                   note="paired: the same queries", replicates=None, **interval(spread))  # fmt: skip
 
 
 # ---- normalised vectors ----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.evaluators.neighbourhoods import half_width, similarities
-from scirep_core.evaluators.rows import spread_of, unit
+from scirep_core.evaluators.rows import Floats, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.evaluators.short import Texts
 from scirep_core.results import Result
@@ -32,7 +32,6 @@ PIECES = "pieces of abstracts taken for titles, %"
 COSINES = ("cosine within T", "cosine within T+A", "cosine between T and T+A", "cosine of T and own T+A")
 LENGTHS = ("words of the abstract", "words of the title", "share of the title in the words")
 SPEARMAN = "spearman of own cosine with "
-Floats = NDArray[np.float64]
 
 
 def measure(texts: Texts) -> list[Result]:
@@ -82,17 +81,9 @@ def _line(texts: Texts, pieces: tuple[NDArray[np.int64], NDArray[np.floating]]) 
         if own.any():
             as_titles[own] = model.predict(short[own])
     note = f"linear discriminant, shrinkage, {min(FOLDS, n)} folds of papers"
-    yield texts.row(LINE, 100 * float(right.mean()), n, "line", **spread_of(texts.asked, right), note=note)
+    yield texts.share(LINE, right, "line", note=note)
     if len(places):
-        value = 100 * float(as_titles.mean())
-        yield texts.row(
-            PIECES,
-            value,
-            len(places),
-            "line",
-            **spread_of(texts.asked, as_titles),
-            note=f"{note}; titles and T+A trained",
-        )
+        yield texts.share(PIECES, as_titles, "line", note=f"{note}; titles and T+A trained")
 
 
 # ---- neighbours and cosines ------------------------------------------------------------------------------------------
@@ -104,12 +95,10 @@ def _nearest(texts: Texts) -> Iterator[Result]:
     pool = np.concatenate([texts.titles, texts.whole])
     k = min(NEAREST, 2 * n - 2)
     for metric, own, start in ((TITLES, texts.titles, 0), (WHOLES, texts.whole, n)):
-        found = Pool(pool).nearest(
-            own[chosen], k + 2
-        )  # its own two texts are among them, or beyond and then not missed
+        # its own two texts are among them, or beyond and then not missed
+        found = Pool(pool).nearest(own[chosen], k + 2)
         share = np.array([_of_kind(row[row % n != at][:k], start, n) for row, at in zip(found, chosen, strict=True)])
-        spread = spread_of(texts.asked, share)
-        yield texts.row(metric, 100 * float(share.mean()), len(chosen), "mixing", **spread, pool=f"{2 * n - 2} texts")
+        yield texts.share(metric, share, "mixing", pool=f"{2 * n - 2} texts")
 
 
 def _of_kind(row: NDArray[np.int64], start: int, n: int) -> float:
