@@ -9,7 +9,7 @@ import pytest
 from blank_page import Page
 from small_scimult import made, searched
 
-from scirep_core.bench.suites import SPECS, suite
+from scirep_core.bench.suites import SPECS, SUITES
 from scirep_core.page import study
 from scirep_core.page.papers import scimult
 from scirep_core.page.rows import INVENTED, REAL, RECORDED
@@ -19,7 +19,7 @@ from scirep_core.results.published import lookup
 @pytest.mark.parametrize("table", scimult.TABLES)
 def test_columns_are_those_printed_and_their_tasks_are_scored(table):
     assert scimult.columns(table) == list(scimult.TABLES[table].values())
-    assert all(task in suite("scimult") for task, _ in scimult.TABLES[table])
+    assert all(task in SUITES["scimult"] for task, _ in scimult.TABLES[table])
     assert all(metric.removesuffix("_name_match") in SPECS[task].metrics for task, metric in scimult.TABLES[table])
     quoted = lookup(table)
     for line in scimult.VARIANTS:  # averages of print follow by our rule
@@ -29,7 +29,7 @@ def test_columns_are_those_printed_and_their_tasks_are_scored(table):
 
 def test_the_open_literature_has_tasks_for_every_group_and_each_once():
     keys = [key for table in scimult.TASKS for key in scimult.OPEN[table]]
-    assert {task for task, _ in keys} == set(suite("open-scimult")) and len(set(keys)) == len(keys)
+    assert {task for task, _ in keys} == set(SUITES["open-scimult"]) and len(set(keys)) == len(keys)
     assert all(metric in SPECS[task].metrics for task, metric in keys)
 
 
