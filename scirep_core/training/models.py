@@ -144,8 +144,8 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
 
 
 CODE = (
-    "training/loop.py", "training/losses.py", "training/balance.py", "training/config.py", "training/data/__init__.py",
-    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/contrast.py",
+    "training/loop.py", "training/losses.py", "training/config.py", "training/data/__init__.py",
+    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/objective.py",
     "training/processes.py", "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
     "encoders/trunk/prepacked.py", "encoders/trunk/bert.py", "encoders/conditioning/base.py",
 )  # fmt: skip
