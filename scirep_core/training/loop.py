@@ -190,7 +190,7 @@ def due(step: int, every: int) -> bool:
     return bool(every) and step % every == 0
 
 
-# ---- before it -------------------------------------------------------------------------------------------------------
+# ---- what must fit together ------------------------------------------------------------------------------------------
 
 
 def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[TrainTask], config: TrainConfig) -> None:

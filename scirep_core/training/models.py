@@ -119,11 +119,11 @@ def _embedded(name: str, given: Budget, say: Say, watch: Watch | None) -> Base:
     return _saved(name, folder)
 
 
-def root(given: Budget, name: str = TRAINING[0]) -> Path:
-    """Return the folder of the embedded literature with a training set's collection, written on the first call."""
+def root(given: Budget) -> Path:
+    """Return the folder of the embedded literature with the training sets, written on the first call."""
     from scirep_core.data.sources import root_of
 
-    return root_of(name, "embedded", given.papers, given.data_seed)
+    return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
 
 
 def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "") -> Conditioned:

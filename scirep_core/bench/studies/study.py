@@ -234,6 +234,7 @@ def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol
 
 def _unit(job: _Job, say: Say, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
     """Train and score a unit's cells; a cell that fails does not lose the others."""
+    from scirep_core.encoders.ensemble import members
     from scirep_core.encoders.settings import pick_device
     from scirep_core.encoders.trunk.number_types import available
 
@@ -255,7 +256,8 @@ def _unit(job: _Job, say: Say, watch: Watch | None = None, progress: Progress | 
             dtype = available(given.dtype, pick_device(None))
             say(f"{job.name}: scoring {label}, vectors in {dtype}")
             system = as_system(label, made, cell.code, known.how, dtype)
-            done.used.update(_fingerprints(system) if known.kind or known.members else ())
+            if system.encoder and (known.kind or known.members):
+                done.used.update(one.fingerprint for one in members(system.encoder))
             done.rows.extend(_score(job, cell, system, made, dtype, tasks, progress))
         except ScirepError as error:
             done.failed.append(f"{label}: {error}")
@@ -308,10 +310,6 @@ def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mea
     members = tuple(load_encoder(f"{one.encoder}{said}", dtype=dtype) for one in made)
     encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
     return System(label, encoder.fingerprint, encoder)
-
-
-def _fingerprints(system: System) -> set[str]:
-    return {one.fingerprint for one in getattr(system.encoder, "members", (system,))}
 
 
 def _score(
