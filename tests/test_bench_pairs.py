@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scirep_core.bench.leaderboard import main_metric
 from scirep_core.bench.pairs import by_place, differences, main_rows, plain
+from scirep_core.bench.suites import main_metric
 from scirep_core.data import load_task
 from scirep_core.page.widgets.scores import run_of
 from scirep_core.results import Result, recorded

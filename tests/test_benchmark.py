@@ -47,7 +47,7 @@ def test_suites_hold_tasks_that_exist():
 
 def test_an_unknown_suite_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'scirepeval'"):
-        suites.suite("scirepval")
+        scoring.score("scirepval", vectors())
     with pytest.raises(ConfigError, match="did you mean 'scirepeval/fos'"):
         scoring.score("scirepeval/foss", vectors())
 

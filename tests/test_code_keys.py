@@ -76,7 +76,7 @@ LEFT_OUT = {
              "data/open/__init__.py", "data/open/tasks.py",
              *(f"data/manifests/{name}.py" for name in ("__init__", "files", "download", "unpack")),
              "bench/__init__.py", "bench/score_cache.py", "bench/suites.py", "kit/__init__.py", "kit/terminal.py"},
-    "models": {*BYTES, "training/__init__.py", "encoders/__init__.py", "training/checks.py", "training/checkpoint.py",
+    "models": {*BYTES, "training/__init__.py", "encoders/__init__.py", "training/checkpoint.py",
                "encoders/hub.py", "encoders/settings.py", "encoders/models/model_folder.py", "encoders/trunk/speed.py",
                "encoders/trunk/tokens.py", "encoders/trunk_encoder.py", "kit/settings_files.py", *DATASETS},
     "neighbours": {*BYTES, *DATASETS},

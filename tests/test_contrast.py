@@ -10,9 +10,9 @@ import small_training as small
 import torch
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.training import contrast, loop
+from scirep_core.training import loop, objective
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.contrast import belongs, in_order, triplet_loss
+from scirep_core.training.objective import belongs, in_order, triplet_loss
 
 CONTRASTIVE = TrainConfig(triplet_loss="contrastive")
 ROWS = np.array([[0, 1, 2], [0, 2, 9], [4, 5, 0], [6, 7, -1]])
@@ -101,11 +101,13 @@ def test_a_query_without_negative_is_refused_by_losses_that_need_one(tmp_path):
 
 def test_a_document_that_stands_for_no_negative_costs_no_encoding():
     task = replace(small.tasks()[3], rows=np.array([[0, 1, -1], [2, 3, 4]]))
-    batch = loop.gather(small.model("control_codes"), [task], {task.name: np.array([0, 1])}, loop.Known({}, {}))
+    batch = objective.gather(
+        small.model("control_codes"), [task], {task.name: np.array([0, 1])}, objective.Known({}, {})
+    )
     assert batch.packed.docs == 5
     assert batch.places[task.name][0, 2] == batch.places[task.name][0, 0]
 
 
 def test_one_process_exchanges_nothing(monkeypatch):
-    monkeypatch.setattr(contrast, "of_all", lambda x: pytest.fail("asked others"))
+    monkeypatch.setattr(objective, "of_all", lambda x: pytest.fail("asked others"))
     triplet_loss(vectors(ROWS), ROWS, in_order(ROWS), CONTRASTIVE, world=1)

@@ -41,7 +41,7 @@ from scirep_core.encoders.vectors.encoding import plan
 from scirep_core.encoders.vectors.folder import read_vector_folder
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
-from scirep_core.training import loop
+from scirep_core.training import loop, objective
 from scirep_core.training.checkpoint import Log
 from scirep_core.training.optimisation import make_heads, start_drawing
 from scirep_core.training.processes import processes
@@ -154,9 +154,12 @@ def test_no_step_of_a_training_waits_for_the_device(as_a_gpu, monkeypatch, kind,
     made, tasks = small_training.model(kind).to("meta").train(), small_training.tasks()
     config = replace(small_training.CONFIG, triplet_loss=loss, dense=kind == "one_pass")
     heads = make_heads(tasks, 16, 0.1).to("meta")
-    known, log = loop.known_of(tasks, config), Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1)
-    batch = loop.gather(made, tasks, {task.name: np.arange(3) for task in tasks}, known)
-    losses = loop.losses_of(made, tasks, heads, batch, known, config)
+    known, log = (
+        objective.known_of(tasks, config),
+        Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1),
+    )
+    batch = objective.gather(made, tasks, {task.name: np.arange(3) for task in tasks}, known)
+    losses = objective.losses_of(made, tasks, heads, batch, known, config)
     assert len(losses) == 4
     torch.stack([loss * np.float64(0.5) for loss in losses.values()]).sum().backward()
     log.add(losses, np.full(4, 3.0), loop.work_of(made, batch))

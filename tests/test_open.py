@@ -28,7 +28,7 @@ from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewer
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result, read_results
-from scirep_core.training.data import Documents, TrainTask
+from scirep_core.training.data import Documents, Reading, TrainTask
 from scirep_core.training.data.opened import open_stream, open_tasks
 from scirep_core.training.sets import of_variant
 from scirep_core.training.variants import variant
@@ -272,10 +272,10 @@ def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
         row = tasks.ROWS[f"open/{name}"]._replace(make=lambda given=given: training.categories(*given))
         monkeypatch.setitem(tasks.ROWS, f"open/{name}", row)
     for split in ("train", "validation"):
-        made = open_tasks(Words(), split=split, max_length=16)
+        made = open_tasks(Words(), reading=Reading(max_length=16), split=split)
         assert [one.name for one in made] == list(tasks.TRAINED)
         assert [one.kind for one in made] == ["multi_label"] * 2 + ["regression"] * 2 + ["triplet"] * 4
-        paired = open_tasks(Words(), tasks.PAIRED, split=split, max_length=16)
+        paired = open_tasks(Words(), tasks.PAIRED, Reading(max_length=16), split=split)
         assert [one.query_format for one in paired] == ["CLF", "CLF", "PRX", "QRY"]
     assert (made[-1].query_format, made[-1].format) == ("QRY", "PRX")
     stream = open_stream("open/year")

@@ -14,7 +14,7 @@ from small_base import hand_made_base
 from small_scimult import made, searched
 
 from scirep_core.bench.studies.outcome import line
-from scirep_core.bench.suites import SPECS, suite
+from scirep_core.bench.suites import SPECS, SUITES
 from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.page import study
 from scirep_core.page.papers import literature, scimult
@@ -121,7 +121,7 @@ def test_a_live_study_is_small_recorded_and_made_once(chapter, tmp_path, monkeyp
 @pytest.mark.parametrize("table", scimult.TABLES)
 def test_columns_are_those_printed_and_their_tasks_are_scored(table):
     assert scimult.columns(table) == list(scimult.TABLES[table].values())
-    assert all(task in suite("scimult") for task, _ in scimult.TABLES[table])
+    assert all(task in SUITES["scimult"] for task, _ in scimult.TABLES[table])
     assert all(metric.removesuffix("_name_match") in SPECS[task].metrics for task, metric in scimult.TABLES[table])
     quoted = lookup(table)
     for name in scimult.VARIANTS:  # averages of print follow by our rule
@@ -131,7 +131,7 @@ def test_columns_are_those_printed_and_their_tasks_are_scored(table):
 
 def test_the_open_literature_has_tasks_for_every_group_and_each_once():
     keys = [key for table in scimult.TASKS for key in scimult.OPEN[table]]
-    assert {task for task, _ in keys} == set(suite("open-scimult")) and len(set(keys)) == len(keys)
+    assert {task for task, _ in keys} == set(SUITES["open-scimult"]) and len(set(keys)) == len(keys)
     assert all(metric in SPECS[task].metrics for task, metric in keys)
 
 

@@ -18,11 +18,11 @@ from torch.nn import functional as F
 from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
-from scirep_core.training import loop
-from scirep_core.training.balance import balanced
+from scirep_core.training import loop, objective
 from scirep_core.training.checkpoint import BEST, CHECKPOINT, LOG, read_checkpoint, read_log
 from scirep_core.training.config import EXAMPLE, TrainConfig, TrainFile, from_params, read_config
 from scirep_core.training.loop import train
+from scirep_core.training.objective import balanced
 from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer
 
 SHORT = replace(small.CONFIG, steps=12, warmup=3, checkpoint_every=5)
@@ -156,15 +156,15 @@ def test_accumulation_is_a_larger_batch(tmp_path):
 def test_dense_labels_take_every_label_in_the_batch(tmp_path):
     tasks, model = small.tasks(), small.model("one_pass").eval()
     config = replace(DRY, dense=True)
-    known = loop.known_of(tasks, config)
+    known = objective.known_of(tasks, config)
     rows = loop.plan({t.name: len(t) for t in tasks}, 12, "equal", 0, 0)
-    batch = loop.gather(model, tasks, rows, known)
+    batch = objective.gather(model, tasks, rows, known)
     there = np.unique(np.concatenate([task.rows[rows[task.name]].ravel() for task in tasks]))
     assert batch.packed.docs == len(there)
     for task in tasks[:3]:
         labelled = np.intersect1d(there, task.rows)
         np.testing.assert_array_equal(np.sort(task.rows[batch.rows[task.name]]), labelled)
-    losses = loop.losses_of(model, tasks, make_heads(tasks, 16, 0.0).eval(), batch, known, config)
+    losses = objective.losses_of(model, tasks, make_heads(tasks, 16, 0.0).eval(), batch, known, config)
     assert set(losses) == {task.name for task in tasks}
     with pytest.raises(ConfigError, match="dense"):
         train(small.model("control_codes"), tasks, config, tmp_path)
@@ -173,10 +173,10 @@ def test_dense_labels_take_every_label_in_the_batch(tmp_path):
 def test_a_document_is_encoded_once_for_all_who_ask():
     tasks = small.tasks()[::2]
     rows = {tasks[0].name: np.array([3, 5, 3]), tasks[1].name: np.array([5, 7])}
-    nothing = loop.Known({}, {})
-    assert loop.gather(small.model(), tasks, rows, nothing).packed.docs == 3
-    assert loop.gather(small.model("one_pass"), tasks, rows, nothing).packed.docs == 3
-    assert loop.gather(small.model("control_codes"), tasks, rows, nothing).packed.docs == 4  # 5 under CLF and RGN
+    nothing = objective.Known({}, {})
+    assert objective.gather(small.model(), tasks, rows, nothing).packed.docs == 3
+    assert objective.gather(small.model("one_pass"), tasks, rows, nothing).packed.docs == 3
+    assert objective.gather(small.model("control_codes"), tasks, rows, nothing).packed.docs == 4  # 5 under CLF and RGN
 
 
 # ---- what it moves ---------------------------------------------------------------------------------------------------

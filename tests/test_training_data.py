@@ -80,9 +80,10 @@ def shown(task: TrainTask, number: int, tokens) -> str:
     return " ".join(names[i] for i in task.documents.of([number])[0])
 
 
-def tasks_of(names: str, root: Path, tokens, **more) -> list[TrainTask]:
-    more = {"titles_only": 0.0, **more}
-    return train_tasks([f"scirepeval/{name}" for name in names.split()], root, tokens, **more)
+def tasks_of(names: str, root: Path, tokens, split="train", cap=None, file=None, **reading) -> list[TrainTask]:
+    given = Reading(**{"titles_only": 0.0, **reading})
+    wanted = [f"scirepeval/{name}" for name in names.split()]
+    return train_tasks(wanted, root, tokens, given, split=split, cap=cap, file=file)
 
 
 # --- the eight sets ---------------------------------------------------------------------------------------------------
@@ -163,15 +164,15 @@ def test_grades_are_respected_unless_told_otherwise(root, tokens):
 def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
     rows = [paper(str(i), "moss", "alpha " * i, descriptor="b" if i % 4 else "a") for i in range(40)]
     put(root, "mesh_descriptors", "train", rows)
-    caps = {"scirepeval/mesh_descriptors": 8, "scirepeval/cite_prediction": 1}
-    mesh, cite, year = tasks_of("mesh_descriptors cite_prediction pub_year", root, tokens, caps=caps)
+    mesh, year = tasks_of("mesh_descriptors pub_year", root, tokens, cap=8)
+    (cite,) = tasks_of("cite_prediction", root, tokens, cap=1)
     assert Counter(mesh.targets.tolist()) == {0: 2, 1: 6}
     assert cite.rows.tolist() == [[cite.rows[0, 0], *cite.rows[0, 1:]]]
     assert shown(cite, cite.rows[0, 0], tokens) == "[CLS] on bees [SEP] alpha beta [SEP]"
     assert len(year) == 3
-    (again,) = tasks_of("mesh_descriptors", root, tokens, caps=8)
+    (again,) = tasks_of("mesh_descriptors", root, tokens, cap=8)
     assert again.documents.lengths.tolist() == mesh.documents.lengths[mesh.rows].tolist()
-    (other,) = tasks_of("mesh_descriptors", root, tokens, caps=8, seed=1)
+    (other,) = tasks_of("mesh_descriptors", root, tokens, cap=8, seed=1)
     assert other.documents.lengths.tolist() != again.documents.lengths.tolist()
 
 
@@ -188,8 +189,6 @@ def test_in_proportion_meets_the_cap_and_rounds_fairly(most):
 
 @pytest.mark.parametrize(("names", "more", "says"), [
     (["foss"], {}, r"scirepeval/foss.*did you mean 'scirepeval/fos'"),
-    (["fos"], {"caps": {"scirepeval/search": 3}}, "a cap for 'scirepeval/search', which is not trained on"),
-    (["fos"], {"caps": 0}, "a cap of 0 for scirepeval/fos"),
     (["fos"], {"max_length": 2}, "max_length = 2"),
     ([], {}, "nothing to train on"),
 ])  # fmt: skip
@@ -241,7 +240,7 @@ def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on():
             return [[0, 1, 2]] * len(texts)
 
     letters = Letters()
-    tasks = train_tasks(TRAINING, locate("scirepeval/fos", "embedded", 500, 0), letters, titles_only=0.0)  # type: ignore[arg-type]
+    tasks = train_tasks(TRAINING, locate("scirepeval/fos", "embedded", 500, 0), letters, Reading(titles_only=0.0))  # type: ignore[arg-type]
     assert [task.name for task in tasks] == list(TRAINING)
     assert len(letters.texts) == len(set(letters.texts)) == tasks[0].documents.docs
     # candidates of a ranking may be training papers, as published; what is asked or labelled may not
@@ -352,7 +351,7 @@ def test_a_published_configuration_names_sets_codes_and_sizes(root, tokens):
     search = {"name": "s", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "search"},
               "input_fields": ["title", "year"], "ctrl_token": {"query": "[QRY]", "candidates": "[PRX]"}}  # fmt: skip
     path = configured(root, ENTRY, search)
-    year, found = published_tasks(path, tokens, lambda name: root, titles_only=0.0)
+    year, found = published_tasks(path, tokens, lambda name: root, Reading(titles_only=0.0))
     assert (year.name, year.format, len(year)) == ("x", "RGN", 2)
     assert year.targets[0] == pytest.approx(-np.sqrt(1.5))
     assert (found.query_format, found.format) == ("QRY", "PRX")

@@ -15,7 +15,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from scirep_core.bench.leaderboard import BOUNDS, main_metric
+from scirep_core.bench.leaderboard import BOUNDS
+from scirep_core.bench.suites import main_metric
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
 from scirep_core.results.comparison import fisher

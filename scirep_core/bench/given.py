@@ -369,20 +369,19 @@ def _recipe(thing: Any) -> Recipe:
     return own if isinstance(own, Recipe) else SENTENCES
 
 
-def by_callable(task: Task | FacetCollection, model: Model | Any, protocol: str = "paper") -> Vectors:
+def by_callable(task: Task | FacetCollection, model: Model, protocol: str = "paper") -> Vectors:
     """Return id -> vector of a model of one's own (`as_model`) on a task.
 
-    Raises ConfigError for what is no model, DataError for a task without texts, and for an answer that is no row a text.
+    Raises DataError for a task without texts, and for an answer that is no row a text.
     """
-    made = model if isinstance(model, Model) else as_model(model)
-    wanted = _wanted(task, made.recipe, protocol)
-    search = isinstance(task, Task) and bool(task.queries) and made.query is not made.paper
+    wanted = _wanted(task, model.recipe, protocol)
+    search = isinstance(task, Task) and bool(task.queries) and model.query is not model.paper
     asked = [key for key, one in wanted.items() if search and one.format == "QRY"]
     others = [key for key, one in wanted.items() if not (search and one.format == "QRY")]
     found: dict[str, NDArray[np.floating]] = {}
-    for side, keys in ((made.query, asked), (made.found if search else made.paper, others)):
+    for side, keys in ((model.query, asked), (model.found if search else model.paper, others)):
         if keys:
-            rows = _rows(side([wanted[key].text for key in keys]), len(keys), made.name)
+            rows = _rows(side([wanted[key].text for key in keys]), len(keys), model.name)
             found |= dict(zip(keys, rows, strict=True))
     return found
 

@@ -23,16 +23,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from scirep_core.bench.studies.outcome import over
 from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.conditioning.parts import PARTS
 from scirep_core.encoders.models.model_store import load_model
 from scirep_core.results import Result, provenance
 from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.contrast import Ints, belongs, triplet_loss
 from scirep_core.training.data import TrainTask
-from scirep_core.training.loop import gather, known_of, taken
 from scirep_core.training.models import base, obtain
+from scirep_core.training.objective import Ints, belongs, gather, known_of, taken, triplet_loss
 from scirep_core.training.sets import examples, hash_of
 from scirep_core.training.variants import ALONE, Budget, budget, config, variant
 
@@ -233,11 +233,8 @@ def angles(of: Trained, batch: int) -> list[Result]:
 
 
 def _over_draws(metric: str, values: Sequence[float] | NDArray[np.floating], hashed: str) -> Result:
-    from scipy.stats import t
-
-    mean, n = float(np.mean(values)), len(values)
-    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
+    mean = over(values)  # type: ignore[arg-type]
     return Result(
-        "scimult/gradients", "train", metric, "paper", mean, n, encoder=VANILLA, low=mean - half, high=mean + half,
+        "scimult/gradients", "train", metric, "paper", mean.value, len(values), encoder=VANILLA, low=mean.low, high=mean.high,
         source="embedded", data_hash=hashed, provenance=provenance(), note="n: draws of two batches",
     )  # fmt: skip

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core import results as results_
-from scirep_core.bench.suites import SPECS
+from scirep_core.bench.suites import SPECS, main_metric
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
@@ -149,20 +149,6 @@ def shortened(value: float) -> float:
     45.1235
     """
     return float(f"{value:.{DIGITS}g}")
-
-
-def main_metric(task: str) -> str:
-    """Return the metric a task is looked at by, "" if it has none of its own.
-
-    >>> main_metric("csfcube/all"), main_metric("scirepeval/average-v2"), main_metric("sample/search")
-    ('ndcg%20', 'average', 'ndcg')
-    """
-    if task.startswith(("scirepeval/average", "open/average", "scimult/SM-")):
-        return "average"
-    if task.startswith("average/"):
-        return "Average"
-    spec = SPECS.get(SAMPLES[task].like if task in SAMPLES else task)
-    return "" if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
 
 
 def paper_of(task: str, chapter: str = "") -> str:

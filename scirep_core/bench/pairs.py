@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from scirep_core.bench.leaderboard import main_metric
+from scirep_core.bench.suites import main_metric
 from scirep_core.results import Result, provenance
 from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.results.differences import difference_of, versus

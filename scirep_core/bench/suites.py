@@ -37,7 +37,7 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import PAPERS, check_size
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError, ScirepError, UnknownName, nearest
+from scirep_core.kit.errors import ConfigError, ScirepError, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -104,11 +104,18 @@ AVERAGES = {"v1": "scirepeval/average-v1", "v2": "scirepeval/average-v2", "open"
 """Version of an average -> the task name its rows bear."""
 
 
-def suite(name: str) -> tuple[str, ...]:
-    """Return the tasks of a suite. Raises ConfigError naming the nearest suite."""
-    if name not in SUITES:
-        raise UnknownName("suite", name, SUITES)
-    return SUITES[name]
+def main_metric(task: str) -> str:
+    """Return the metric a task is looked at by, "" if it has none of its own.
+
+    >>> main_metric("csfcube/all"), main_metric("scirepeval/average-v2"), main_metric("sample/search")
+    ('ndcg%20', 'average', 'ndcg')
+    """
+    if task.startswith(("scirepeval/average", "open/average", "scimult/SM-")):
+        return "average"
+    if task.startswith("average/"):
+        return "Average"
+    spec = SPECS.get(SAMPLES[task].like if task in SAMPLES else task)
+    return "" if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
 
 
 def load_tasks(

@@ -48,7 +48,7 @@ class TrainConfig:
         triplet_loss: by Euclidean margin of each triplet, by softmax over the batch, or by margin against the whole batch; or any
             other of `losses.of_triplets`, which gets `margin` and `temperature` where it has them.
         dense: every document in a batch takes every loss it has a label for (not where each format is encoded apart).
-        loss_balance: exponent of the tasks' weights by their losses, see balance.py (0.5); 0: all weigh the same.
+        loss_balance: exponent of the tasks' weights by their losses, see objective.py (0.5); 0: all weigh the same.
         precision: bfloat16 computes under autocast, tf32 rounds what a GPU's matrix products take; weights stay float32.
         seed: of heads, batches and dropout.
         checkpoint_every: steps between checkpoints; 0: only at the end.

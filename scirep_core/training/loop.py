@@ -1,7 +1,7 @@
 """The loop: one trunk, one conditioning, several tasks in every batch (SciRepEval sections 4 and 5).
 
     loss = sum over tasks of the mean over the task's rows in the batch          rates and schedule: training/config.py
-                                                                                 unlike weights: training/balance.py
+                                                                                 a batch and its losses: training/objective.py
 
 Each document of a batch is encoded once under each format that asks for it; where formats share a pass, or nothing is told
 (MTL CLS), once in all, and with dense labels it then takes every loss it has a label for. Heads are linear, one a task, and
@@ -15,7 +15,7 @@ the result is that of one process, but for dropout, which each draws for itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,15 +24,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.trunk.number_types import products_in
-from scirep_core.encoders.trunk.packing import Packed, on
 from scirep_core.encoders.trunk.speed import flops, matrix_rate
-from scirep_core.kit.errors import NumericError
-from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.training.balance import balanced
+from scirep_core.kit.errors import ConfigError, NumericError, nearest
 from scirep_core.training.batching import plan
 from scirep_core.training.checkpoint import (
     BEST,
@@ -48,16 +44,13 @@ from scirep_core.training.checkpoint import (
     save,
     write_checkpoint,
 )
-from scirep_core.training.checks import check
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.contrast import in_order, triplet_loss
 from scirep_core.training.data import TrainTask
-from scirep_core.training.losses import LOSSES, of_triplets
-from scirep_core.training.optimisation import drawn, key_of, make_heads, make_optimizer, only_trained, start_drawing
+from scirep_core.training.objective import Batch, balanced, encoded, gather, known_of, loss_of, losses_of, outputs_of
+from scirep_core.training.optimisation import drawn, make_heads, make_optimizer, only_trained, start_drawing
 from scirep_core.training.processes import (
     add_gradients,
     added,
-    first_here,
     processes,
     same_everywhere,
     threads_restored,
@@ -196,153 +189,45 @@ def due(step: int, every: int) -> bool:
     return bool(every) and step % every == 0
 
 
-# ---- a batch and its losses ------------------------------------------------------------------------------------------
+# ---- what must fit together ------------------------------------------------------------------------------------------
 
 
-class Known(NamedTuple):
-    """What is looked up while training.
-
-    Attributes:
-        labels: task -> (docs,) the example that labels a document, or -1; of dense labels only.
-        pairs: task -> its rows (n, 3) in order of queries; of losses with in-batch negatives only.
-    """
-
-    labels: dict[str, Ints]
-    pairs: dict[str, Ints]
-
-
-class Batch(NamedTuple):
-    """Documents packed, each once for all who ask for it.
-
-    Attributes:
-        packed: None where this process has no rows.
-        rows: task -> numbers of its examples.
-        places: task -> which of the packed documents each example is (n,), or a triplet's three are (n, 3).
-    """
-
-    packed: Packed | None
-    rows: dict[str, Ints]
-    places: dict[str, Ints]
-
-
-def known_of(tasks: Sequence[TrainTask], config: TrainConfig) -> Known:
-    """Return what these settings look up."""
-    labels, pairs = {}, {}
-    for task in tasks:
-        if task.kind == "triplet" and config.triplet_loss != "triplet_margin":
-            pairs[task.name] = in_order(task.rows)
-        elif task.kind != "triplet" and config.dense:
-            labels[task.name] = np.full(task.documents.docs, -1)
-            labels[task.name][task.rows[::-1]] = np.arange(len(task))[::-1]  # of several examples the first
-    return Known(labels, pairs)
-
-
-def gather(
-    model: Conditioned, tasks: Sequence[TrainTask], rows: Mapping[str, Ints], known: Known, world: int = 1
-) -> Batch:
-    """Return the documents that these rows of the tasks need, packed; with known labels, all their examples too.
-
-    A document that several of `world` processes need takes its labels in the first of them.
-    """
-    asked, keys = [task for task in tasks if task.name in rows], []
-    for task in asked:
-        numbers, own = task.rows[rows[task.name]], FORMATS.index(task.format)
-        format: Ints = np.array([FORMATS.index(task.query_format), own, own] if task.kind == "triplet" else [own])
-        key: Ints = numbers * len(FORMATS) + (format if model.apart else 0)
-        if task.kind == "triplet":
-            key = np.where(numbers < 0, key[:, :1], key)  # no negative: its query
-        keys.append(key)
-    if not keys:
-        if known.labels:
-            first_here(np.zeros(0, np.int64), world)  # the others ask
-        return Batch(None, {}, {})
-    distinct, back = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
-    documents, codes = np.divmod(distinct, len(FORMATS))
-    routes: list[Any] = (
-        [FORMATS[code] for code in codes] if model.apart else [model.conditioning.routes[0]] * len(codes)
-    )
-    parts = np.split(back, np.cumsum([key.size for key in keys])[:-1])
-    found = {task.name: rows[task.name] for task in asked}
-    places: dict[str, Ints] = {t.name: part.reshape(key.shape) for t, part, key in zip(asked, parts, keys, strict=True)}
-    if known.labels:
-        mine = first_here(documents, world)
-        for name, labels in known.labels.items():
-            places[name] = np.flatnonzero((labels[documents] >= 0) & mine)
-            found[name] = labels[documents[places[name]]]
-    found = {name: numbers for name, numbers in found.items() if len(numbers)}
-    return Batch(model.pack(tasks[0].documents.of(documents), routes), found, places)
-
-
-def losses_of(
-    model: Conditioned,
-    tasks: Sequence[TrainTask],
-    heads: nn.ModuleDict,
-    batch: Batch,
-    known: Known,
-    config: TrainConfig,
-    here: Set[str] = frozenset(),
-    world: int = 1,
-) -> dict[str, Tensor]:
-    """Return each task's loss, the mean over its rows in the batch; of tasks without rows none.
-
-    Args:
-        here: tasks of which some process has rows: where negatives are shared, one without takes part all the same.
-        world: processes that share negatives.
-    """
-    vectors = encoded(model, batch, config)
-    found, shared = {}, here if world > 1 and config.triplet_loss not in of_triplets() else frozenset()
-    for task in tasks:
-        if task.name in batch.rows or (task.kind == "triplet" and task.name in shared):
-            rows = batch.rows.get(task.name, np.zeros(0, np.int64))
-            outputs = outputs_of(model, task, heads, batch, vectors)
-            found[task.name] = loss_of(task, rows, outputs, known, config, world)
-    return found
-
-
-def encoded(model: Conditioned, batch: Batch, config: TrainConfig) -> Tensor:
-    """Return the vectors of a batch's documents; none of one without documents."""
-    if batch.packed is None:
-        return torch.zeros(0)
-    device = model.trunk.words.weight.device.type
-    with torch.autocast(device, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        vectors: Tensor = model(batch.packed)
-    return vectors
-
-
-def outputs_of(
-    model: Conditioned, task: TrainTask, heads: nn.ModuleDict, batch: Batch, vectors: Tensor
-) -> list[Tensor]:
-    """Return what a task's rows of a batch come to: (n, dim) of queries, positives and negatives, or (n, outputs) of its head."""
-    device = model.trunk.words.weight.device
-    if task.kind != "triplet":
-        places = on(str(device), batch.places[task.name])
-        return [heads[key_of(task.name)](taken(vectors, places, model, task.format))]
-    if task.name not in batch.rows:
-        return [torch.zeros(0, model.trunk.shape.hidden_size, device=device)] * 3
-    places = on(str(device), batch.places[task.name])
-    formats = (task.query_format, task.format, task.format)
-    return [taken(vectors, places[:, i], model, format) for i, format in enumerate(formats)]
-
-
-def loss_of(
-    task: TrainTask, rows: Ints, outputs: Sequence[Tensor], known: Known, config: TrainConfig, world: int = 1
-) -> Tensor:
-    """Return the mean loss of a task's rows with these outputs."""
-    if task.kind == "triplet":
-        return triplet_loss(outputs, task.rows[rows], known.pairs.get(task.name, task.rows), config, world)
-    assert task.targets is not None
-    (output,) = outputs
-    targets = on(str(output.device), task.targets[rows])
-    if task.kind == "regression":
-        return LOSSES["mean_squared_error"](output.squeeze(1), targets)
-    return LOSSES["cross_entropy" if task.kind == "classification" else "binary_cross_entropy"](output, targets)
-
-
-def taken(vectors: Tensor, places: Tensor, model: Conditioned, format: Format) -> Tensor:
-    """Return (n, dim) float32: the vectors at these places, under a format where a pass gives all."""
-    if model.conditioning.shared_pass:
-        vectors = vectors[:, model.conditioning.route(format)]
-    return F.embedding(places, vectors.float())  # as an embedding: the gradients of a place are summed in a fixed order
+def check(model: Conditioned, tasks: Sequence[TrainTask], validation: Sequence[TrainTask], config: TrainConfig) -> None:
+    """Raise ConfigError for tasks that do not fit together, or not the model."""
+    names = [task.name for task in tasks]
+    if not names or len(set(names)) < len(names):
+        raise ConfigError(f"tasks to train on: {', '.join(names) or 'none'}. Name at least one, and none twice")
+    if unknown := [task.name for task in validation if task.name not in names]:
+        raise ConfigError(f"validation task {unknown[0]!r} is not trained; {nearest(unknown[0], names)}")
+    if config.dense and model.apart:
+        raise ConfigError(
+            f"dense labels need one vector for all formats, or one pass: {model.conditioning.kind} encodes each apart"
+        )
+    shape, trained = model.trunk.shape, {task.name: task for task in tasks}
+    for some in (tasks, validation):
+        for task in some:
+            if task.documents is not some[0].documents:
+                raise ConfigError(f"{task.name}: tasks that are trained together share one collection of documents")
+            without = int((task.rows[:, 2] < 0).sum()) if task.kind == "triplet" else 0
+            if without and config.triplet_loss != "contrastive":
+                raise ConfigError(
+                    f'{task.name}: {without} of {len(task)} rows have no negative; set triplet_loss = "contrastive"'
+                )
+            if (task.kind, task.classes) != (trained[task.name].kind, trained[task.name].classes):
+                raise ConfigError(f"{task.name}: validation has other classes than training")
+            for format in (task.format, task.query_format) if model.apart or model.conditioning.shared_pass else ():
+                model.conditioning.route(format)
+    longest = max(int(task.documents.lengths.max()) for task in (*tasks, *validation)) + model.conditioning.added()
+    if longest > shape.max_position_embeddings:
+        raise ConfigError(
+            f"a document of {longest} tokens, and the model has {shape.max_position_embeddings} places. Cut to max_length"
+        )
+    if max(int(task.documents.ids.max()) for task in (*tasks, *validation)) >= shape.vocab_size:
+        raise ConfigError("a token id is outside the model's vocabulary: the documents are of another tokenizer")
+    if config.precision == "tf32" and not model.trunk.words.weight.is_cuda:
+        raise ConfigError("precision tf32 is a GPU's: set float32 or bfloat16")
+    if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
+        raise ConfigError("weights are trained in float32; precision = bfloat16 computes in bf16 all the same")
 
 
 # ---- looks and numbers -----------------------------------------------------------------------------------------------

@@ -46,9 +46,15 @@ if TYPE_CHECKING:
     from scirep_core.training.loop import Told
 
 Say = Callable[[str], None]
+"""Told in a line each what is made."""
 Watch = Callable[["Told"], None]
 Tried = dict[tuple[str, float], float]
 """Pilot and learning rate -> least dev loss of its trial."""
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
 
 # --------------------------------------------------------------------------------------------------------------- bases
 
@@ -60,7 +66,7 @@ ones by field, 4 hard), as the training set has them, or no triplets: word vecto
 BASES = (*OWN, *HUB)
 
 
-def base(name: str, given: Budget, say: Say | None = None, watch: Watch | None = None) -> Base:
+def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None) -> Base:
     """Return a base by name, folder or hub name; the embedded ones are trained on the first call, as `say` and `watch` are told.
 
     Raises ConfigError for an unknown name (with the nearest), a model that is neither here nor reachable.
@@ -98,7 +104,7 @@ def _saved(name: str, folder: Path) -> Base:
     return Base(name, folder, told.recipe, told.fingerprint, told.pooling, told.normalised)
 
 
-def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) -> Base:
+def _embedded(name: str, given: Budget, say: Say, watch: Watch | None) -> Base:
     from scirep_core.encoders.models.model_store import finished
     from scirep_core.training.base import small_base
 
@@ -108,16 +114,16 @@ def _embedded(name: str, given: Budget, say: Say | None, watch: Watch | None) ->
     folder = home() / "models" / f"base-{stable_hash([root(given).name, how, code('training/base.py')])[:16]}"
     with held(folder.with_name(f"{folder.name}.lock")):  # one process at a time; who waited finds it there
         if not finished(folder):
-            _tell(say, f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
+            say(f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
             small_base(root(given), folder=folder, progress=watch, **how)
     return _saved(name, folder)
 
 
-def root(given: Budget, name: str = TRAINING[0]) -> Path:
-    """Return the folder of the embedded literature with a training set's collection, written on the first call."""
+def root(given: Budget) -> Path:
+    """Return the folder of the embedded literature with the training sets, written on the first call."""
     from scirep_core.data.sources import root_of
 
-    return root_of(name, "embedded", given.papers, given.data_seed)
+    return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
 
 
 def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "") -> Conditioned:
@@ -138,8 +144,8 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
 
 
 CODE = (
-    "training/loop.py", "training/losses.py", "training/balance.py", "training/config.py", "training/data/__init__.py",
-    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/contrast.py",
+    "training/loop.py", "training/losses.py", "training/config.py", "training/data/__init__.py",
+    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/objective.py",
     "training/processes.py", "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
     "encoders/trunk/prepacked.py", "encoders/trunk/bert.py", "encoders/conditioning/base.py",
 )  # fmt: skip
@@ -161,7 +167,7 @@ class Made(NamedTuple):
 
 
 def obtain(
-    name: str, seed: int, given: Budget, on: str = "embedded", say: Say | None = None, watch: Watch | None = None,
+    name: str, seed: int, given: Budget, on: str = "embedded", say: Say = silent, watch: Watch | None = None,
     make: bool = True, tried: Tried | None = None,
 ) -> list[Made]:  # fmt: skip
     """Return the models whose vectors are averaged for a variant: one, or those of its members; trained where missing.
@@ -169,7 +175,6 @@ def obtain(
     Args:
         seed: of the training.
         on: the base, see `base`.
-        say: told what is being trained, a line each.
         watch: told how each training goes on.
         make: whether a model that is not there is trained.
         tried: see `at_best_rate`.
@@ -182,17 +187,14 @@ def obtain(
     from scirep_core.training.loop import MEASURES
 
     chosen, start = variant(name), base(on, given, say, watch)
+    also = functools.partial(obtain, on=on, say=say, watch=watch, make=make, tried=tried)
     if chosen.members:
         parts = [plain(member) for member in chosen.members]
-        return [
-            made
-            for part, again in parts
-            for made in obtain(part, seed + AGAIN * again, given, on, say, watch, make, tried)
-        ]
+        return [made for part, again in parts for made in also(part, seed + AGAIN * again, given)]
     if not chosen.kind:
         return [_cut(start, given) if DATA_SOURCES[given.source].cut else _as_it_is(start)]
     given = at_best_rate(chosen, given, on, say, watch, make, tried)
-    before = obtain(chosen.after, seed, given, on, say, watch, make, tried)[0] if chosen.after else _as_it_is(start)
+    before = also(chosen.after, seed, given)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)
     settings = config(name, seed, given, tasks)
     settings = replace(settings, precision=available(settings.precision, pick_device(None)))  # type: ignore[arg-type]
@@ -212,7 +214,7 @@ def obtain(
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
-            _tell(say, f"training {name} on {on}, seed {seed}: {steps} steps in {settings.precision}")
+            say(f"training {name} on {on}, seed {seed}: {steps} steps in {settings.precision}")
             model = untrained(
                 chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
             )
@@ -247,7 +249,7 @@ def documents_of(made: Made) -> int:
 
 
 def at_best_rate(
-    chosen: Variant, given: Budget, on: str, say: Say | None = None, watch: Watch | None = None, make: bool = True,
+    chosen: Variant, given: Budget, on: str, say: Say = silent, watch: Watch | None = None, make: bool = True,
     tried: Tried | None = None,
 ) -> Budget:  # fmt: skip
     """Return a budget with the one of its learning rates whose trial reaches the least dev loss; without rates as it is.
@@ -274,8 +276,8 @@ def at_best_rate(
             tried[pilot(chosen), rate] = describe(made.folder).made["training"]["best"]["loss"]
     losses = {rate: tried[pilot(chosen), rate] for rate in given.rates}
     best = min(losses, key=losses.__getitem__)
-    _tell(say, f"{pilot(chosen)} on {on}: learning rate {best:g} of dev losses "
-               f"{', '.join(f'{rate:g}: {loss:.3f}' for rate, loss in losses.items())}")  # fmt: skip
+    say(f"{pilot(chosen)} on {on}: learning rate {best:g} of dev losses "
+        f"{', '.join(f'{rate:g}: {loss:.3f}' for rate, loss in losses.items())}")  # fmt: skip
     return at_rate(given, best)
 
 
@@ -381,8 +383,3 @@ def train_into(
 
 def _slug(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
-
-
-def _tell(say: Say | None, line: str) -> None:
-    if say:
-        say(line)

@@ -11,7 +11,7 @@ Texts are tokenised once for all trainings and processes that read the same (`tr
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.store import home, sha256_array, stable_hash
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
+from scirep_core.training.data import Reading
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import DATA_SOURCES, Budget, Variant
 
@@ -74,21 +75,16 @@ def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> 
             f"data.source = {data.source!r}: {nearest(data.source, DATA_SOURCES)}, or a folder of training collections"
         )
     tokens = read_tokens(of.folder)
-    how = {
-        "max_length": data.max_length - room,
-        "recipe": of.recipe,
-        "seed": data.seed,
-        "titles_only": data.titles_only,
-    }
+    reading = Reading(of.recipe, data.max_length - room, data.titles_only, seed=data.seed)
     if any(name in SOURCES for name in data.tasks) and not _collections(data):
         raise ConfigError(f"{data.tasks[0]}: SciMult's training pairs are embedded ones, or your own by `scirep train`")
     if data.source == "samples" and not data.tasks_config:
         if split != "train":
             raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
-        return tokens, sample_tasks(tokens, data.tasks or TRAINED, cap=data.cap or None, **how)  # type: ignore[arg-type]
-    stamp, make = _source(data, tokens, split, how)
+        return tokens, sample_tasks(tokens, data.tasks or TRAINED, reading, cap=data.cap or None)
+    stamp, make = _source(data, tokens, split, reading)
     code = code_of(CODE)
-    key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, how["max_length"], data.seed, data.titles_only,
+    key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, reading.max_length, data.seed, data.titles_only,
                        split, list(data.tasks), code])  # fmt: skip
     return tokens, mapped(home() / "tokens" / key[:16], make)
 
@@ -97,7 +93,7 @@ def _collections(data: DataConfig) -> bool:
     return data.source not in DATA_SOURCES or DATA_SOURCES[data.source].collections  # a folder is one of collections
 
 
-def _source(data: DataConfig, tokens: Tokens, split: str, how: Mapping[str, Any]) -> tuple[Any, Make]:
+def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> tuple[Any, Make]:
     """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
@@ -113,33 +109,31 @@ def _source(data: DataConfig, tokens: Tokens, split: str, how: Mapping[str, Any]
             )
         return root_of(name, data.source, data.papers, data.seed)
 
-    caps = data.cap or None
+    how: dict[str, Any] = {"reading": reading, "split": split, "cap": data.cap or None}
     if data.tasks_config:
         path = Path(data.tasks_config).expanduser()
         named = read_tasks_config(path)
         folders = {root(task.set) / "scirepeval" for task in named if task.set}
         files = [file for task in named for file in (*task.files.values(), task.labels) if file]
         return [_stamp(path, *files, *sorted(folders))], lambda file: published_tasks(
-            path, tokens, root, split=split, cap=caps, file=file, **how
+            path, tokens, root, file=file, **how
         )
     if data.source == "open":
         names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
         known = [load_task(name).data_hash for name in names]
-        return known, lambda file: open_tasks(tokens, names, split=split, caps=caps, file=file, **how)
+        return known, lambda file: open_tasks(tokens, names, file=file, **how)
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
     if pairs := [name for name in names if name in SOURCES]:
         if others := [name for name in names if name not in SOURCES]:
             raise ConfigError(
                 f"data.tasks: {pairs[0]} is of SciMult and {others[0]} is not. Train on one paper's sets at a time"
             )
-        where, own = root(names[0]), {key: how[key] for key in ("max_length", "recipe")}
+        where = root(names[0])
         return _stamp(where / "scimult" / "pretraining"), lambda file: pair_tasks(
-            names, where, tokens, split=split, caps=caps, file=file, **own
+            names, where, tokens, file=file, **how
         )
     where = root(TRAINING[0])
-    return _stamp(where / "scirepeval"), lambda file: train_tasks(
-        names, where, tokens, split=split, caps=caps, file=file, **how
-    )
+    return _stamp(where / "scirepeval"), lambda file: train_tasks(names, where, tokens, file=file, **how)
 
 
 def _stamp(*places: Path) -> str:

@@ -35,7 +35,7 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, provenance
-from scirep_core.training.models import Say, base, options_of, untrained
+from scirep_core.training.models import Say, base, options_of, silent, untrained
 from scirep_core.training.sets import Base, examples
 from scirep_core.training.variants import Budget, budget, config, variant
 
@@ -71,7 +71,7 @@ class Start(NamedTuple):
 
 def measure(
     given: Budget, on: str = "embedded", names: Sequence[str] = TABLE_4, *, papers: int = 500, steps: int = 5, rounds: int = 5,
-    tokens: int = 128, say: Say | None = None,
+    tokens: int = 128, say: Say = silent,
 ) -> list[Result]:  # fmt: skip
     """Return rows of the table: parameters a format; training and encoding times as multiples of MTL CTRL's.
 
@@ -92,7 +92,11 @@ def measure(
     single = list(dict.fromkeys([REFERENCE, *(one for name in names for one in members(name))]))
     if wrong := [name for name in single if not variant(name).kind]:
         raise ConfigError(f"{wrong[0]!r} is not trained, so its training takes no time")
-    start = drawn(on, given, tokens) if on in SHAPES else _known(on, given, say)
+    if on in SHAPES:
+        start = drawn(on, given, tokens)
+    else:
+        known = base(on, given, say)
+        start = Start(on, known, examples(known, given)[1])
     with at_threads(1):  # so that CPU time is what the work takes, and no waiting of threads for each other
         return _measured(start, given, names, single, (papers, steps, rounds), say)
 
@@ -103,7 +107,7 @@ def _measured(
     names: Sequence[str],
     single: Sequence[str],
     much: tuple[int, int, int],
-    say: Say | None,
+    say: Say,
 ) -> list[Result]:
     papers, steps, rounds = much
     documents = _documents(start.tasks, papers)
@@ -111,8 +115,7 @@ def _measured(
     seconds: dict[str, dict[str, list[float]]] = {what: {name: [] for name in single} for what in (TRAINING, ONE, ALL)}
     shares: dict[str, list[float]] = {name: [] for name in single}
     for number in range(rounds + 1):  # the first one warms up
-        if say:
-            say(f"efficiency: round {number} of {rounds}")
+        say(f"efficiency: round {number} of {rounds}")
         for name in single:
             spent, share = _training(name, start, given, steps)
             found = {TRAINING: spent, **_encoding(models[name], documents)}
@@ -125,12 +128,6 @@ def _measured(
     made = [row for name in names for row in _rows(name, seconds, told)]
     made += [_share(name, shares[name], told) for name in single if name in names]
     return made + [_count(name, start, given, told) for name in names]
-
-
-def _known(on: str, given: Budget, say: Say | None) -> Start:
-    """Return a base of the book, with its training sets."""
-    start = base(on, given, say)
-    return Start(on, start, examples(start, given)[1])
 
 
 def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0) -> Start:

@@ -404,7 +404,3 @@ def texts_of(source: str = "", number: int = 1024, length: int = 512) -> tuple[s
     if not (found := [line for line in lines if line][:number]):
         raise ConfigError(f"{path}: has no text; give a text a line")
     return "own", found
-
-
-if __name__ == "__main__":
-    raise SystemExit("`scirep bench` has taken the place of this command, with the same options")

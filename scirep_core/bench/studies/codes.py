@@ -27,34 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.bench.studies.outcome import main_metric, trainings
+from scirep_core.bench.studies.outcome import Estimate, main_metric, over, trainings
 from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, TABLE_3
-from scirep_core.data.inventory import TASKS, TRAINING
-from scirep_core.data.open.tasks import OPEN
+from scirep_core.bench.suites import SPECS, UNIT
+from scirep_core.data.inventory import TRAINING
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result
 from scirep_core.training.variants import PARTITIONS, random_partition
 
 PARTS = ("in-train", "out-of-train")
-SPECS = {**TASKS, **OPEN}
 ASKED = (*TABLE_3, *OPEN_TABLE_3)
-WAYS = 24
-UNIT = "unit"
-"""Split of a row that is the mean of a task's settings."""
-
-
-class Estimate(NamedTuple):
-    """A mean over trainings with its 95 % interval; no interval of a single one."""
-
-    value: float
-    low: float | None
-    high: float | None
-    values: tuple[float, ...]
-
-    @property
-    def sign(self) -> int:
-        """1 where the whole interval lies above 0, -1 below, 0 where it holds 0 or there is none."""
-        return 0 if self.low is None or self.high is None else int(self.low > 0) - int(self.high < 0)
 
 
 class Matrix(NamedTuple):
@@ -153,21 +135,6 @@ def matrices(rows: Iterable[Result]) -> dict[str, Matrix]:
 
 
 # ---- estimates -------------------------------------------------------------------------------------------------------
-
-
-def over(values: Sequence[float]) -> Estimate:
-    """Return the mean of values with its t interval; none for a single value.
-
-    >>> [round(x, 2) for x in over([1.0, 2.0, 3.0])[:3]]
-    [2.0, -0.48, 4.48]
-    """
-    from scipy.stats import t
-
-    n, mean = len(values), float(np.mean(values))
-    if n < 2:
-        return Estimate(mean, None, None, tuple(values))
-    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
-    return Estimate(mean, mean - half, mean + half, tuple(values))
 
 
 def between(first: Sequence[float], second: Sequence[float]) -> Estimate:

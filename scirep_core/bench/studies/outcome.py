@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scirep_core.bench import suites
 from scirep_core.bench.studies.tables import HELPS, UNTRAINED, USELESS
-from scirep_core.data.inventory import TASKS
-from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import to_jsonl
@@ -150,19 +149,44 @@ OF_ONE = ("training_seed", "model", "training_seconds")
 """What single trainings have and their mean has not."""
 
 
-def _mean(label: str, group: Sequence[Result]) -> Result:
+class Estimate(NamedTuple):
+    """A mean over trainings with its 95 % interval; no interval of a single one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    values: tuple[float, ...]
+
+    @property
+    def sign(self) -> int:
+        """1 where the whole interval lies above 0, -1 below, 0 where it holds 0 or there is none."""
+        return 0 if self.low is None or self.high is None else int(self.low > 0) - int(self.high < 0)
+
+
+def over(values: Sequence[float]) -> Estimate:
+    """Return the mean of values with its t interval; none for a single value.
+
+    >>> [round(x, 2) for x in over([1.0, 2.0, 3.0])[:3]]
+    [2.0, -0.48, 4.48]
+    """
     from scipy.stats import t
 
+    n, mean = len(values), float(np.mean(values))
+    if n < 2:
+        return Estimate(mean, None, None, tuple(values))
+    half = float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5)
+    return Estimate(mean, mean - half, mean + half, tuple(values))
+
+
+def _mean(label: str, group: Sequence[Result]) -> Result:
     values, first = [row.value for row in group], group[0]
-    mean, n, low, high, more = float(np.mean(values)), len(values), None, None, {}
+    mean, n, found = over(values), len(values), dict[str, Any]()
     if n > 1:
-        sd = float(np.std(values, ddof=1))
-        half = float(t.ppf(0.975, n - 1)) * sd / n**0.5
-        low, high, more = mean - half, mean + half, {"sd": sd}
+        found["sd"] = float(np.std(values, ddof=1))
     told = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
     return replace(
-        first, encoder=label, value=mean, n=n, low=low, high=high, fingerprint="", replicates=None, seconds=None,
-        parameters={**told, "trainings": n, **more, "values": values},
+        first, encoder=label, value=mean.value, n=n, low=mean.low, high=mean.high, fingerprint="", replicates=None, seconds=None,
+        parameters={**told, "trainings": n, **found, "values": values},
         by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in first.by_query},
         note=f"mean of {n} trainings" if n > 1 else "one training",
     )  # fmt: skip
@@ -291,7 +315,10 @@ def main_metric(row: Result) -> str | None:
     A sample's citation triplets have no test split in their file: what was held out of them bears the file's name for it, train.
     """
     sample = SAMPLES.get(row.task)
-    spec = {**TASKS, **OPEN}.get(sample.like if sample else row.task)
-    metric = None if spec is None else "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
-    whole = "train" if sample and spec and spec.type == "triplets" else "test"
-    return row.task.rpartition("/")[2] if row.split == whole and row.metric == metric else None
+    whole = "train" if sample and suites.SPECS[sample.like].type == "triplets" else "test"
+    known = sample or row.task in suites.SPECS
+    return (
+        row.task.rpartition("/")[2]
+        if known and (row.split, row.metric) == (whole, suites.main_metric(row.task))
+        else None
+    )

@@ -27,7 +27,7 @@ from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.samples import TRAINED, held_out
-from scirep_core.training.models import Made, Say, Tried, Watch, base, documents_of, obtain
+from scirep_core.training.models import Made, Say, Tried, Watch, base, documents_of, obtain, silent
 from scirep_core.training.variants import BUDGETS, DATA_SOURCES, Budget, asked, variant
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(
     keep_vectors: bool = False,
     again: bool = False,
     out: Path | None = None,
-    say: Say | None = None,
+    say: Say = silent,
     watch: Watch | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
@@ -97,10 +97,9 @@ def run(
     ]
     if only != "train" and not done.issuperset(of.references):
         jobs.append(_Job((-1, 0), name, of, (), given, only, protocol))
-    if say:
-        data = f"{given.papers:,} papers" if given.source == "embedded" else DATA_SOURCES[given.source].text
-        planned = sum(len(job.cells) or len(of.references) for job in jobs)
-        say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
+    data = f"{given.papers:,} papers" if given.source == "embedded" else DATA_SOURCES[given.source].text
+    planned = sum(len(job.cells) or len(of.references) for job in jobs)
+    say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
             base(on, replace(given, width=width), say)
@@ -129,7 +128,7 @@ def run(
         if not left[unit.place[0]]:
             for fingerprint in () if keep_vectors else used:
                 shutil.rmtree(home() / "vectors" / fingerprint, ignore_errors=True)
-        if say and len(jobs) > 1:
+        if len(jobs) > 1:
             hours = (time.monotonic() - began) / spent * (len(jobs) - spent) / 3600
             say(f"study {name}: {spent} of {len(jobs)} units are done; the others take about {hours:.1f} hours")
     if failed:
@@ -149,8 +148,8 @@ def _recorded(path: Path, of: Study, given: Budget) -> list[Result]:
     there, own, today = trainings(read_results(path)), _asked(given), _data(of, given)
     remedy = "Give --out FILE, or delete it"
     for row in there:
-        if own and row.parameters.get("budget") and own != (other := _of_budget(row.parameters)):
-            budget = f"{other['budget']}, {other['settings'] or 'as it is'}"
+        if own and row.parameters.get("budget") and own != {key: row.parameters[key] for key in own}:
+            budget = f"{row.parameters['budget']}, {row.parameters['settings'] or 'as it is'}"
             raise ConfigError(f"{path}: its rows are of another budget: {budget}. {remedy}")
         if row.task not in today:
             raise ConfigError(
@@ -203,10 +202,6 @@ def _seed_of(row: Result) -> int:
     return int(row.parameters.get("training_seed", -1))
 
 
-def _of_budget(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: parameters[key] for key in ("budget", "settings")}
-
-
 class _Job(NamedTuple):
     """A unit of work: a variant on a base, one seed, its place among the seed's; or, without cells, what is not trained."""
 
@@ -237,8 +232,9 @@ def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol
     return [_Job((seed, i), name, of, tuple(some), given, only, protocol) for i, some in enumerate(found.values())]
 
 
-def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
+def _unit(job: _Job, say: Say, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
     """Train and score a unit's cells; a cell that fails does not lose the others."""
+    from scirep_core.encoders.ensemble import members
     from scirep_core.encoders.settings import pick_device
     from scirep_core.encoders.trunk.number_types import available
 
@@ -258,17 +254,17 @@ def _unit(job: _Job, say: Say | None, watch: Watch | None = None, progress: Prog
             if job.only == "train":
                 continue
             dtype = available(given.dtype, pick_device(None))
-            if say:
-                say(f"{job.name}: scoring {label}, vectors in {dtype}")
+            say(f"{job.name}: scoring {label}, vectors in {dtype}")
             system = as_system(label, made, cell.code, known.how, dtype)
-            done.used.update(_fingerprints(system) if known.kind or known.members else ())
+            if system.encoder and (known.kind or known.members):
+                done.used.update(one.fingerprint for one in members(system.encoder))
             done.rows.extend(_score(job, cell, system, made, dtype, tasks, progress))
         except ScirepError as error:
             done.failed.append(f"{label}: {error}")
     return done
 
 
-def _parallel(jobs: Sequence[_Job], workers: int, say: Say | None) -> Iterator[_Done]:
+def _parallel(jobs: Sequence[_Job], workers: int, say: Say) -> Iterator[_Done]:
     """Yield units as processes finish them; each has its share of the cores."""
     import os
 
@@ -316,23 +312,29 @@ def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mea
     return System(label, encoder.fingerprint, encoder)
 
 
-def _fingerprints(system: System) -> set[str]:
-    return {one.fingerprint for one in getattr(system.encoder, "members", (system,))}
-
-
 def _score(
     job: _Job, cell: Cell, system: System, made: Sequence[Made], dtype: str, tasks: list[Task], progress: Progress | None
 ) -> list[Result]:  # fmt: skip
-    """Return the rows of one cell, and its averages where its tasks form them."""
+    """Return the rows of one cell, and its averages where its tasks form them.
+
+    Raises ScirepError naming the tasks that failed.
+    """
+    from scirep_core.bench import score_cache, scoring
+
     given = job.given
-    rows = _scored(job.study, given, tasks, system, job.protocol, progress)
+    outcome = scoring.attempt(
+        tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
+        question=score_cache.Question(job.protocol, split=job.study.split, similarity=job.study.similarity),
+    )  # fmt: skip
+    if outcome.failed:
+        raise ScirepError(scoring.failure(outcome)) from next(iter(outcome.failed.values()))
     own = {"width": cell.width, "layers": given.layers} if cell.base.startswith("embedded") else {}
     told = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
         "model": "+".join(one.key for one in made), "dtype": dtype, **own, **_length(made),
         **_of_data(job), **_asked(given),
     }  # fmt: skip
-    return _placed(job.name, job.study, rows, told)
+    return _placed(job.name, job.study, outcome.rows, told)
 
 
 def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
@@ -369,21 +371,6 @@ def curves_file(path: Path) -> Path:
     """Return where the learning curves of a study's file are: `main.jsonl.gz` has `main.curves.jsonl.gz`."""
     name, dot, rest = path.name.partition(".")
     return path.with_name(f"{name}.curves{dot}{rest}")
-
-
-def _scored(
-    of: Study, given: Budget, tasks: Sequence[Task], system: System | str, protocol: str, progress: Progress | None
-) -> list[Result]:
-    """Return a system's rows on a study's tasks. Raises ScirepError naming the tasks that failed."""
-    from scirep_core.bench import score_cache, scoring
-
-    outcome = scoring.attempt(
-        tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
-        question=score_cache.Question(protocol, split=of.split, similarity=of.similarity),
-    )  # fmt: skip
-    if outcome.failed:
-        raise ScirepError(scoring.failure(outcome)) from next(iter(outcome.failed.values()))
-    return outcome.rows
 
 
 def _length(made: Sequence[Made]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, main_metric, shortened
+from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, shortened
+from scirep_core.bench.suites import main_metric
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.widgets.common import Explorer, View, check_choice, complete, folded, module, style, within
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -152,20 +152,24 @@ class Reading:
     Attributes:
         recipe: the encoder's own: separator, prefixes.
         max_length: token ids kept of a document, [CLS] and [SEP] included; leave room for what a conditioning adds.
-        titles_only: share of papers of which the title alone is read (SciRepEval, Limitations: 5 %).
-        per_query: triplets made of a ranked query at most.
+        titles_only: share of papers of which the title alone is read (SciRepEval, Limitations: 5 %); of training rows alone.
         respect_grades: whether a triplet may hold two relevant papers of different grade (the paper) or not (its code).
-        float_years: whether a year is written 2019.0, as the published data have it.
         seed: of all that is drawn.
     """
 
     recipe: Recipe = PLAIN
     max_length: int = 512
     titles_only: float = 0.05
-    per_query: int = 5
     respect_grades: bool = True
-    float_years: bool = True
     seed: int = 0
+
+    def of(self, split: str) -> Reading:
+        """Return how a split is read: all but training rows whole."""
+        return self if split == "train" else replace(self, titles_only=0.0)
+
+
+READING = Reading()
+"""As SciRepEval reads."""
 
 
 def build(streams: Sequence[Stream], tokens: Tokens, reading: Reading, file: Path | None = None) -> list[TrainTask]:
@@ -232,7 +236,7 @@ def _threes(stream: Stream, reading: Reading) -> Iterator[Sequence[Paper]]:
             yield row
             continue
         ranked: RankedQuery = row  # type: ignore[assignment]
-        for pair in triplets_of(ranked, reading.per_query, reading.respect_grades, reading.seed):
+        for pair in triplets_of(ranked, respect_grades=reading.respect_grades, seed=reading.seed):
             yield ranked.query, ranked.candidates[pair.positive], ranked.candidates[pair.negative]
 
 
@@ -279,14 +283,10 @@ def train_tasks(
     names: Sequence[str],
     root: Path,
     tokens: Tokens,
+    reading: Reading = READING,
     *,
     split: str = "train",
-    caps: int | Mapping[str, int] | None = None,
-    max_length: int = 512,
-    seed: int = 0,
-    titles_only: float = 0.05,
-    recipe: Recipe = PLAIN,
-    respect_grades: bool = True,
+    cap: int | None = None,
     file: Path | None = None,
 ) -> list[TrainTask]:
     """Return training sets of SciRepEval, embedded or real, in the order named.
@@ -296,27 +296,13 @@ def train_tasks(
         root: folder that holds `scirepeval/`; `datasets.locate` gives that of the embedded literature.
         tokens: the encoder's tokenizer.
         split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
-        caps: most examples of each task, or of some by name; of triplets and numbers the first ones, of classes drawn in
-            proportion. The paper has 600,000.
-        max_length, seed, titles_only, recipe, respect_grades: see `Reading`.
+        cap: most examples of each task; of triplets and numbers the first ones, of classes drawn in proportion. The paper has
+            600,000.
         file: where token ids go, see `Shelf`.
 
     Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
-    most = caps_of(names, caps)
-    share = titles_only if split == "train" else 0.0
-    reading = Reading(recipe, max_length, share, respect_grades=respect_grades, seed=seed)
-    return build([stream(name, root, split, most.get(name)) for name in names], tokens, reading, file)
-
-
-def caps_of(names: Sequence[str], caps: int | Mapping[str, int] | None) -> dict[str, int]:
-    """Return name -> cap, of those that have one. Raises ConfigError for a name not among `names`, or a cap below 1."""
-    most = dict.fromkeys(names, caps) if isinstance(caps, int) else dict(caps or {})
-    if unknown := [name for name in most if name not in names]:
-        raise ConfigError(f"a cap for {unknown[0]!r}, which is not trained on; {nearest(unknown[0], names)}")
-    if few := [name for name, cap in most.items() if cap < 1]:
-        raise ConfigError(f"a cap of {most[few[0]]} for {few[0]}: give at least 1, or none for all")
-    return most
+    return build([stream(name, root, split, cap) for name in names], tokens, reading.of(split), file)
 
 
 def stream(name: str, root: Path, split: str = "train", most: int | None = None) -> Stream:
@@ -373,7 +359,9 @@ def _text(paper: Paper, stream: Stream, reading: Reading, found: bool = False) -
     if stream.text_query and not found:
         return reading.recipe.of_query(paper.title)
     shown = titled(paper, reading.titles_only, reading.seed)
-    return reading.recipe.of_paper(shown, stream.fields, stream.text_query, reading.float_years)
+    return reading.recipe.of_paper(
+        shown, stream.fields, stream.text_query, float_years=True
+    )  # as the published data have it
 
 
 class Shelf:

@@ -10,7 +10,7 @@ No paper that any task of the suite `open` tests, and no title of one, is in a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,9 @@ from scirep_core.data import load_task
 from scirep_core.data.open.tasks import PAIRED, TRAINED
 from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, TrainRow
 from scirep_core.data.task import Labelled, Task, Triples
-from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build, caps_of, moments
+from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build, moments
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
@@ -32,13 +31,10 @@ if TYPE_CHECKING:
 def open_tasks(
     tokens: Tokens,
     names: Sequence[str] = TRAINED,
+    reading: Reading = READING,
     *,
     split: str = "train",
-    caps: int | Mapping[str, int] | None = None,
-    max_length: int = 512,
-    seed: int = 0,
-    titles_only: float = 0.05,
-    recipe: Recipe = PLAIN,
+    cap: int | None = None,
     file: Path | None = None,
 ) -> list[TrainTask]:
     """Return training tasks of the open literature, in the order named.
@@ -47,7 +43,7 @@ def open_tasks(
         tokens: the encoder's tokenizer.
         names: of TRAINED and PAIRED.
         split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
-        caps, max_length, seed, titles_only, recipe, file: as of `training.data.train_tasks`.
+        cap, file: as of `training.data.train_tasks`.
 
     Raises ConfigError for another name or split, and what `load_task` raises.
     """
@@ -55,9 +51,7 @@ def open_tasks(
         raise ConfigError(f"{unknown[0]!r} is not trained on; {nearest(unknown[0], (*TRAINED, *PAIRED))}")
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
-    most = caps_of(names, caps)
-    reading = Reading(recipe, max_length, titles_only if split == "train" else 0.0, seed=seed)
-    return build([open_stream(name, split, most.get(name)) for name in names], tokens, reading, file)
+    return build([open_stream(name, split, cap) for name in names], tokens, reading.of(split), file)
 
 
 def open_stream(name: str, split: str = "train", most: int | None = None) -> Stream:

@@ -11,7 +11,7 @@ labels of real papers become such files by `scirep data pairs` (`data/readers/ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import PLAIN, Shelf, TrainTask, caps_of
+from scirep_core.training.data import READING, Reading, Shelf, TrainTask
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
@@ -39,11 +39,10 @@ def pair_tasks(
     names: Sequence[str],
     root: Path,
     tokens: Tokens,
+    reading: Reading = READING,
     *,
     split: str = "train",
-    caps: int | Mapping[str, int] | None = None,
-    max_length: int = 256,
-    recipe: Recipe = PLAIN,
+    cap: int | None = None,
     file: Path | None = None,
 ) -> list[TrainTask]:
     """Return sources of SciMult's training, in the order named, over one collection of documents.
@@ -53,12 +52,11 @@ def pair_tasks(
         root: folder that holds `scimult/pretraining/`.
         tokens: the encoder's tokenizer.
         split: train or validation.
-        caps: most pairs of each source, or of some by name; the first ones.
-        max_length: token ids kept of a text, [CLS] and [SEP] included; SciMult's settings have 256.
-        recipe: how the encoder wants its text.
+        reading: its recipe and max_length; SciMult's settings have 256.
+        cap: most pairs of each source; the first ones.
         file: where token ids go, see `Shelf`.
 
-    Raises ConfigError for an unknown source, split or cap, DataError with file and line for what is malformed or not there.
+    Raises ConfigError for an unknown source or split, DataError with file and line for what is malformed or not there.
     """
     if unknown := [name for name in names if name not in SOURCES]:
         raise ConfigError(f"{unknown[0]!r} is no source of SciMult's training; {nearest(unknown[0], SOURCES)}")
@@ -66,9 +64,8 @@ def pair_tasks(
         raise ConfigError("there is nothing to train on: name a source")
     if split not in ("train", "validation"):
         raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
-    most = caps_of(names, caps)
-    shelf = Shelf(tokens, max_length, file)
-    rows = {name: _rows(name, root, split, shelf, recipe, most.get(name)) for name in names}
+    shelf = Shelf(tokens, reading.max_length, file)
+    rows = {name: _rows(name, root, split, shelf, reading.recipe, cap) for name in names}
     documents = shelf.documents()
     return [TrainTask(name, SOURCES[name], SOURCES[name], "triplet", documents, rows[name]) for name in names]
 

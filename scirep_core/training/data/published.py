@@ -29,10 +29,9 @@ from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.records import field, read_json
-from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build, moments, stream
+from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build, moments, stream
 
 if TYPE_CHECKING:
-    from scirep_core.data.text import Recipe
     from scirep_core.encoders.trunk.tokens import Tokens
 
 HUB = "allenai/scirepeval"
@@ -94,22 +93,18 @@ def published_tasks(
     path: Path,
     tokens: Tokens,
     root_of: Callable[[str], Path],
+    reading: Reading = READING,
     *,
     split: str = "train",
     cap: int | None = None,
-    max_length: int = 512,
-    seed: int = 0,
-    titles_only: float = 0.05,
-    recipe: Recipe = PLAIN,
     file: Path | None = None,
 ) -> list[TrainTask]:
-    """Return the tasks of a tasks_config.json as tasks to train on, under its own names.
+    """Return the tasks of a tasks_config.json as tasks to train on, under its own names; triplets are its code's.
 
     Args:
         root_of: training set -> the folder that holds `scirepeval/`; `datasets.locate` with a source. Not called for files.
         split: train or validation (which the configuration calls dev).
         cap: most examples of a task, where its own sample_size is larger or not there.
-        max_length, seed, titles_only, recipe: see `training.data.Reading`.
         file: where token ids go, see `Shelf`.
 
     Raises DataError for what is malformed or not there.
@@ -118,8 +113,7 @@ def published_tasks(
     for task in read_tasks_config(path):
         sizes = [size for size in (task.sample_size.get(split), cap) if size]
         streams.append(replace(_stream(task, root_of, split), name=task.name, most=min(sizes, default=None)))
-    share = titles_only if split == "train" else 0.0
-    return build(streams, tokens, Reading(recipe, max_length, share, respect_grades=False, seed=seed), file)
+    return build(streams, tokens, replace(reading.of(split), respect_grades=False), file)
 
 
 # --- reading an entry -------------------------------------------------------------------------------------------------

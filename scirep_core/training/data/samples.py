@@ -21,10 +21,9 @@ from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
-from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import PLAIN, Kind, Reading, Stream, TrainTask, build
+from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
@@ -36,22 +35,18 @@ TRAINED = ("sample/fos", "sample/mesh_descriptors", "sample/same_author", "sampl
 def sample_tasks(
     tokens: Tokens,
     names: Sequence[str] = TRAINED,
-    folder_of: Callable[[str], Path] | None = None,
+    reading: Reading = READING,
     *,
     cap: int | None = None,
-    max_length: int = 512,
-    seed: int = 0,
-    titles_only: float = 0.05,
-    recipe: Recipe = PLAIN,
+    folder_of: Callable[[str], Path] | None = None,
 ) -> list[TrainTask]:
     """Return the real samples as tasks to train on.
 
     Args:
         tokens: the encoder's tokenizer.
         names: of TRAINED, with or without "sample/".
-        folder_of: collection -> its folder; `manifests.fetch` where not given, which reads SCIREP_DATA_MIRROR.
         cap: most examples of each; None: all.
-        max_length, seed, titles_only, recipe: see `training.data.Reading`.
+        folder_of: collection -> its folder; `manifests.fetch` where not given, which reads SCIREP_DATA_MIRROR.
 
     Raises ConfigError for another name, DataError for a sample that is malformed, and what `manifests.fetch` raises.
     """
@@ -59,7 +54,7 @@ def sample_tasks(
     read = {name: read_sample(name, folder_of or _fetched) for name in TRAINED}
     tested = _Tested(frozenset(key for name, task in read.items() for key in _titles(name, task)))
     streams = [replace(_stream(name, read[name], tested), most=cap) for name in wanted]
-    return build(streams, tokens, Reading(recipe, max_length, titles_only, seed=seed))
+    return build(streams, tokens, reading)
 
 
 def held_out(name: str, task: Task) -> Task:
