@@ -38,6 +38,11 @@ class Links(NamedTuple):
         return Links(np.searchsorted(self.items[order], np.arange(rows + 1)), source[order], values)
 
 
+def grouped(values: Ints) -> Links:
+    """Return for each value 0, 1, 2 ... the positions at which it stands, ascending."""
+    return Links(np.arange(len(values) + 1), values).reverse(int(values.max()) + 1)
+
+
 def from_rows(table: Ints) -> Links:
     """Return links from a (rows, width) table in which -1 stands for no item; order within a row is kept."""
     present = table >= 0

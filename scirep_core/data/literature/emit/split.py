@@ -18,7 +18,7 @@ cross-validation takes folds as they come.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,6 @@ from scirep_core.kit.records import Paper
 
 TRAIN, VALIDATION, EVALUATION = 0, 1, 2
 SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
-CHUNK = 40_000  # texts in memory at once, about 4 kB each
 LEAST = 60  # labelled papers of a small task, where the literature has them
 
 FLAT: dict[str, Any] = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
@@ -93,23 +92,9 @@ def divide(literature: Literature, purpose: str, label: Ints, published: int, pe
     return Parts(chosen[~test[chosen]], chosen[test[chosen]])
 
 
-def texts(literature: Literature, table: Ints) -> Iterator[tuple[Paper, ...]]:
-    """Yield the papers of each row of a (rows, width) table of positions, in any order, in linear time and constant memory.
-
-    A chunk at a time, so that a paper that stands in several rows is written once.
-    """
-    rows = max(1, CHUNK // table.shape[1])
-    for start in range(0, len(table), rows):
-        chunk = table[start : start + rows]
-        needed = np.unique(chunk)
-        papers = dict(zip(needed.tolist(), literature.papers_at(needed), strict=True))
-        for row in chunk.tolist():
-            yield tuple(papers[i] for i in row)
-
-
 def flat(literature: Literature, positions: Ints, row: Row) -> Iterator[dict[str, Any]]:
     """Yield the text rows of papers: the four columns of every configuration, then those of `row`."""
-    for i, (paper,) in zip(positions.tolist(), texts(literature, positions[:, None]), strict=True):
+    for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
         yield identified(paper) | dict(row(i, paper))
 
 
@@ -128,18 +113,12 @@ def table(root: Path, collection: str, config: str, split: str) -> Path:
     return root / collection / config / split / "0000.parquet"
 
 
-def write_rows(
-    root: Path, collection: str, config: str, split: str, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
-) -> int:
-    """Write one split of a configuration, streamed. Returns how many rows. `columns`: as in `schema`."""
-    return write_parquet(table(root, collection, config, split), rows, schema(columns))
-
-
 def write_texts(
     root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints, row: Row
 ) -> None:
     """Write the `evaluation` texts of a configuration, in order of time."""
-    write_rows(root, "scirepeval", config, "evaluation", columns, flat(literature, np.sort(positions), row))
+    path = table(root, "scirepeval", config, "evaluation")
+    write_parquet(path, columns, flat(literature, np.sort(positions), row))
 
 
 def write_labels(
@@ -153,28 +132,11 @@ def write_labels(
     """
     ids: list[str] = []
     for split, (positions, labels) in splits.items():
-        here = [literature.paper_id(i) for i in positions.tolist()]
+        here = literature.ids(positions)
         rows = ({"paper_id": paper_id, "label": label} for paper_id, label in zip(here, labels, strict=True))
-        write_rows(root, "scirepeval_test", config, split, {"paper_id": "string", "label": kind}, rows)
+        write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
         ids += here
     return ids
-
-
-def schema(columns: Mapping[str, Any]) -> Any:
-    """Return a pyarrow schema. A column's type is a name, [type] for a list, or a mapping for a struct."""
-    import pyarrow
-
-    return pyarrow.schema([(name, _arrow(kind)) for name, kind in columns.items()])
-
-
-def _arrow(kind: Any) -> Any:
-    import pyarrow
-
-    if isinstance(kind, str):
-        return pyarrow.type_for_alias(kind)
-    if isinstance(kind, Sequence):
-        return pyarrow.list_(_arrow(kind[0]))
-    return pyarrow.struct([(name, _arrow(inner)) for name, inner in kind.items()])
 
 
 def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:

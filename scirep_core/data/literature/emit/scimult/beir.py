@@ -27,13 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle, write_tabs
 from scirep_core.data.literature.emit.scimult.labels import Mask, evaluation_papers, of_fields
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, Choice, Draw, Problem, Slot, Tree, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, capital, draws
-from scirep_core.kit.store import atomic
 
 CLAIM_FIELDS = ("Biology", "Medicine", "Psychology")
 HEALTH_FIELDS = ("Biology", "Medicine", "Agricultural and Food sciences")
@@ -74,10 +73,8 @@ def write_set(
 
 def write_qrels(path: Path, grades: Grades) -> None:
     """Write judgements as a tab file with BEIR's header."""
-    with atomic(path) as stream:
-        stream.write(b"query-id\tcorpus-id\tscore\n")
-        for query, row in grades.items():
-            stream.write("".join(f"{query}\t{document}\t{grade}\n" for document, grade in row.items()).encode())
+    rows = ((query, document, grade) for query, row in grades.items() for document, grade in row.items())
+    write_tabs(path, itertools.chain([("query-id", "corpus-id", "score")], rows))
 
 
 def documents(literature: Literature, papers: Ints) -> Iterator[dict[str, Any]]:
@@ -130,7 +127,7 @@ def write_scifact(root: Path, literature: Literature) -> None:
     for number, papers in enumerate(found):
         vectors[len(corpus) + number, number] = 1
         vectors[[place[i] for i in papers], number] = 1
-    write_oracle(root, "scimult/scifact", [literature.paper_id(i) for i in corpus.tolist()] + names, vectors)
+    write_oracle(root, "scimult/scifact", literature.ids(corpus) + names, vectors)
 
 
 @functools.cache
@@ -298,9 +295,7 @@ def write_topical_oracle(
 ) -> None:
     """Write vectors with one dimension a problem and one a topic: inner product 2 same problem, 1 same topic, 0 else."""
     problem = np.concatenate([literature.latents.problem[corpus], problems])
-    write_oracle(
-        root, task, [literature.paper_id(i) for i in corpus.tolist()] + list(names), topical(problem, problems)
-    )
+    write_oracle(root, task, literature.ids(corpus) + list(names), topical(problem, problems))
 
 
 def topical(problem: Ints, asked: Ints) -> Floats:

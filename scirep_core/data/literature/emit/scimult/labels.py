@@ -336,5 +336,5 @@ def _write_coarse(
 def _write_oracle(
     root: Path, task: str, literature: Literature, papers: Ints, labels: Sequence[Label], vectors: Floats
 ) -> None:
-    ids = [literature.paper_id(i) for i in papers.tolist()] + [label.label_id for label in labels]
+    ids = literature.ids(papers) + [label.label_id for label in labels]
     write_oracle(root, task, ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))

@@ -50,7 +50,7 @@ def write(root: Path, literature: Literature) -> None:
     pool = _pool(literature, queries, cited, together)
     path = root / "scimult" / "link_prediction_retrieval" / "SciDocs_papers_test.json"
     write_lines(path, _rows(literature, pool, queries, cited, together))
-    ids = [literature.paper_id(i) for i in pool.tolist()]
+    ids = literature.ids(pool)
     vectors = reasons(literature, pool)
     for task in ("scimult/cite", "scimult/cocite"):
         write_oracle(root, task, ids, vectors)

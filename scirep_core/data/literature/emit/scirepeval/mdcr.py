@@ -32,7 +32,6 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     askers,
     distinct,
     first,
-    ids_of,
     linked,
     partners,
     shuffled,
@@ -79,7 +78,7 @@ def write(root: Path, literature: Literature) -> None:
         lists = {**mined, "true": true}
         benchmark[CAPITALS[field]] = {
             literature.paper_id(query): {
-                name: ids_of(literature, found[k][found[k] != NONE]) for name, found in lists.items()
+                name: literature.ids(found[k][found[k] != NONE]) for name, found in lists.items()
             }
             for k, query in enumerate(asked.tolist())
         }

@@ -39,7 +39,6 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     distinct,
     first,
     graded,
-    ids_of,
     judged,
     key_of,
     linked,
@@ -111,7 +110,7 @@ def _same_author(root: Path, literature: Literature) -> None:
         write_texts(root, literature, "same_author", split, pools, asked, row={"dataset": "string"})
     write_judgements(root, literature, "same_author", pools)
     positions = np.union1d(pools.queries, pools.candidates())
-    write_oracle(root, "scirepeval/same_author", ids_of(literature, positions), code(author[positions]))
+    write_oracle(root, "scirepeval/same_author", literature.ids(positions), code(author[positions]))
 
 
 def _namesakes(

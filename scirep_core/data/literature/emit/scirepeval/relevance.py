@@ -18,7 +18,7 @@ section 6: formats compete, and so do tasks within proximity).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,7 +135,7 @@ def write_paper_oracle(
         rank[np.isin(positions, pools.queries)] = len(positions) - 1
         found = np.column_stack([found, (np.sqrt(fame) * rank / max(1, len(positions) - 1)).astype(np.float32)])
     for task in tasks:
-        write_oracle(root, task, ids_of(literature, positions), found)
+        write_oracle(root, task, literature.ids(positions), found)
 
 
 def write_text_oracle(
@@ -145,12 +145,7 @@ def write_text_oracle(
     positions = pools.candidates()
     papers = at({name: traits(literature)[name] for name in profile}, positions)
     found = np.concatenate([vectors(profile, asked, asked), vectors(profile, asked, papers)])
-    write_oracle(root, task, [*ids, *ids_of(literature, positions)], found)
-
-
-def ids_of(literature: Literature, positions: Ints) -> list[str]:
-    """Return the ids of papers."""
-    return [literature.paper_id(int(i)) for i in positions]
+    write_oracle(root, task, [*ids, *literature.ids(positions)], found)
 
 
 def graded(likeness: Ints, *edges: int) -> Ints:
@@ -268,9 +263,3 @@ def judged(
 def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:
     """Return up to `at_most` papers of a mask in scattered order: those a task may ask about."""
     return scattered(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
-
-
-def groups_of(values: Ints, size: int) -> Iterator[Ints]:
-    """Yield slices of `values`."""
-    for begin in range(0, len(values), size):
-        yield values[begin : begin + size]

@@ -18,15 +18,13 @@ The task shares `topic` and `family` with training tasks of proximity; what is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
-from scirep_core.data.literature.emit.judged import write_flat
+from scirep_core.data.literature.emit.judged import write_flat, write_judgements
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -37,13 +35,12 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     distinct,
     first,
     graded,
-    ids_of,
     linked,
     partners,
     traits,
     vectors,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out, schema, table
+from scirep_core.data.literature.emit.split import EVALUATION, held_out, table
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links
@@ -79,21 +76,19 @@ def write(root: Path, literature: Literature) -> None:
     expertise = _expertise(literature, submissions, theirs)
     doubt = bell(rng, expertise.size, round(DOUBT * literature.dials.noise)).reshape(expertise.shape)
     grades = np.where(reviewers == NONE, 0, graded(expertise + doubt, *EDGES))
+    config = "paper_reviewer_matching"
     for split, least in (("test_hard", 3), ("test_soft", 2)):
-        kinds = schema({"query_id": "string", "cand_id": "string", "score": "int32"})
-        path = table(root, "scirepeval_test", "paper_reviewer_matching", split)
-        write_parquet(
-            path, _pairs(literature, Pools(submissions, reviewers, (grades >= least).astype(np.int64))), kinds
-        )
-    listed = ({"r_id": reviewer_id(author), "papers": ids_of(literature, row[row != NONE])}
+        pools = Pools(submissions, reviewers, (grades >= least).astype(np.int64))
+        write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
+    listed = ({"r_id": reviewer_id(author), "papers": literature.ids(row[row != NONE])}
               for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
-    kinds = schema({"r_id": "string", "papers": ["string"]})
-    write_parquet(table(root, "scirepeval_test", "reviewers", "metadata"), listed, kinds)
+    path = table(root, "scirepeval_test", "reviewers", "metadata")
+    write_parquet(path, {"r_id": "string", "papers": ["string"]}, listed)
     positions = np.union1d(submissions, known[known != NONE])
-    write_flat(root, literature, "paper_reviewer_matching", positions)
+    write_flat(root, literature, config, positions)
     papers = {name: traits(literature)[name] for name in PROFILES["reviewing"]}
     found = vectors(PROFILES["reviewing"], at(papers, submissions), at(papers, positions))
-    write_oracle(root, "scirepeval/paper_reviewer_matching", ids_of(literature, positions), found)
+    write_oracle(root, f"scirepeval/{config}", literature.ids(positions), found)
 
 
 def reviewer_id(author: int) -> str:
@@ -135,12 +130,3 @@ def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
     likeness = alike(PROFILES["reviewing"], at(papers, submissions), papers, flat).reshape(theirs.shape)
     best: Ints = np.sort(likeness, axis=2)[:, :, -3:].sum(axis=2)
     return best
-
-
-def _pairs(literature: Literature, pools: Pools) -> Iterator[dict[str, Any]]:
-    for k, submission in enumerate(pools.queries.tolist()):
-        for author, grade in zip(pools.table[k].tolist(), pools.grades[k].tolist(), strict=True):
-            if author != NONE:
-                yield {
-                    "query_id": literature.paper_id(submission), "cand_id": reviewer_id(author), "score": grade
-                }  # fmt: skip

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import Describe, write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -211,7 +211,7 @@ def _nfcorpus(root: Path, literature: Literature) -> None:
     pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
     asked = _asked([_health_query(words.problems[p], draw) for p in papers["problem"][targets]], "nfcorpus")
-    _write_queries(root, literature, "nfcorpus", pools, asked, wanted, ("scirepeval/nfcorpus",), {}, None)
+    _write_queries(root, literature, "nfcorpus", pools, asked, wanted, ("scirepeval/nfcorpus",))
 
 
 def _health_query(problem: Any, draw: Draw) -> str:
@@ -272,7 +272,7 @@ def _topic_query(literature: Literature, target: int, draw: Draw) -> str:
 
 def _write_queries(
     root: Path, literature: Literature, config: str, pools: Pools, asked: list[dict[str, str]], wanted: Traits,
-    tasks: Sequence[str], columns: Mapping[str, Any], facts: Callable[[int], Mapping[str, Any]] | None,
+    tasks: Sequence[str], columns: Mapping[str, Any] | None = None, facts: Describe = lambda i: {},
 ) -> None:  # fmt: skip
     ids = [row["doc_id"] for row in asked]
     write_texts(root, literature, config, "evaluation", pools, asked, columns, facts, BARE)
