@@ -40,7 +40,7 @@ class Links(NamedTuple):
 
 def grouped(values: Ints) -> Links:
     """Return for each value 0, 1, 2 ... the positions at which it stands, ascending."""
-    return Links(np.arange(len(values) + 1), values).reverse(int(values.max()) + 1)
+    return Links(np.arange(len(values) + 1), values).reverse(int(values.max(initial=-1)) + 1)
 
 
 def from_rows(table: Ints) -> Links:

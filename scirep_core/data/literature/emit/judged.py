@@ -10,22 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scirep_core.data.literature.emit.files import write_parquet
 from scirep_core.data.literature.emit.scirepeval.relevance import Pools
 from scirep_core.data.literature.emit.split import FLAT, identified, table
-from scirep_core.data.literature.latents import NONE, Ints
+from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.model import Literature
 
 Describe = Callable[[int], Mapping[str, Any]]
 """Further columns of a candidate, from its position."""
-
-
-def write_flat(root: Path, literature: Literature, config: str, positions: Ints, shard: int = 0) -> None:
-    """Write the texts of papers, each once."""
-    path = table(root, "scirepeval", config, "evaluation").with_name(f"{shard:04d}.parquet")
-    write_parquet(path, FLAT, map(identified, literature.papers_at(np.unique(positions))))
 
 
 def write_texts(

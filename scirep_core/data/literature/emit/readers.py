@@ -25,8 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -47,7 +48,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     write_paper_oracle,
     write_text_oracle,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
 from scirep_core.data.literature.model import Literature
 
@@ -88,7 +89,7 @@ def _sessions(root: Path, literature: Literature) -> None:
         tasks = [f"scirepeval/scidocs_{name}", f"scimult/{scimult}"]
         write_paper_oracle(root, literature, tasks, PROFILES[name], pools)
         seen += [pools.queries, pools.candidates()]
-    write_flat(root, literature, "scidocs_view_cite_read", np.concatenate(seen), shard=1)
+    hub.write_texts(root, literature, "scidocs_view_cite_read", FLAT, np.concatenate(seen), shard=1)
 
 
 def _wander(rng: np.random.Generator, literature: Literature, papers: Traits, starts: Ints, name: str) -> Ints:

@@ -18,14 +18,14 @@ cross-validation takes folds as they come.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import scaled, write_parquet
+from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
 from scirep_core.data.literature.latents import NONE, Ints
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
@@ -114,29 +114,33 @@ def table(root: Path, collection: str, config: str, split: str) -> Path:
 
 
 def write_texts(
-    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints, row: Row
-) -> None:
-    """Write the `evaluation` texts of a configuration, in order of time."""
-    path = table(root, "scirepeval", config, "evaluation")
-    write_parquet(path, columns, flat(literature, np.sort(positions), row))
+    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints,
+    row: Row = lambda i, paper: {}, shard: int = 0,
+) -> None:  # fmt: skip
+    """Write the `evaluation` texts of a configuration, each once, in order of time."""
+    path = table(root, "scirepeval", config, "evaluation").with_name(f"{shard:04d}.parquet")
+    write_parquet(path, columns, flat(literature, np.unique(positions), row))
 
 
 def write_labels(
-    root: Path, literature: Literature, config: str, kind: Any, splits: Mapping[str, tuple[Ints, Iterable[Any]]]
-) -> list[str]:
-    """Write the labels of a configuration. Returns the ids in file order.
+    root: Path, literature: Literature, config: str, kind: Any, parts: Parts, label: npt.NDArray[Any],
+    oracle: npt.NDArray[Any],
+) -> bool:  # fmt: skip
+    """Write labels and oracle of a configuration. Returns False, with nothing written, where a part is empty.
 
     Args:
         kind: column type of the label.
-        splits: name -> positions and their labels.
+        label: (papers, ...) the label of each paper of the literature.
+        oracle: vectors of the papers of `parts`, in that order.
     """
-    ids: list[str] = []
-    for split, (positions, labels) in splits.items():
-        here = literature.ids(positions)
-        rows = ({"paper_id": paper_id, "label": label} for paper_id, label in zip(here, labels, strict=True))
+    if not all(len(positions) for positions in parts):
+        return False
+    for split, positions in zip(parts._fields, parts, strict=True):
+        pairs = zip(literature.ids(positions), label[positions].tolist(), strict=True)
+        rows = ({"paper_id": paper_id, "label": value} for paper_id, value in pairs)
         write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
-        ids += here
-    return ids
+    write_oracle(root, f"scirepeval/{config.lower()}", literature.ids(np.concatenate(parts)), oracle)
+    return True
 
 
 def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:

@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
+from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled, write_oracle
-from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -49,7 +50,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     without,
     write_paper_oracle,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.model import Literature
@@ -173,7 +174,7 @@ def _scidocs(root: Path, literature: Literature) -> None:
         tasks = [f"scirepeval/scidocs_{name}", f"scimult/{name}_rerank"]
         write_paper_oracle(root, literature, tasks, PROFILES["cite"], pools, fame=FAME)
         seen += [pools.queries, pools.candidates()]
-    write_flat(root, literature, "scidocs_view_cite_read", np.concatenate(seen))
+    hub.write_texts(root, literature, "scidocs_view_cite_read", FLAT, np.concatenate(seen))
 
 
 def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) -> Ints:

@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
-from scirep_core.data.literature.emit.judged import write_flat, write_judgements
+from scirep_core.data.literature.emit.judged import write_judgements
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -40,7 +41,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     traits,
     vectors,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out, table
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links
@@ -82,10 +83,10 @@ def write(root: Path, literature: Literature) -> None:
         write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
     listed = ({"r_id": reviewer_id(author), "papers": literature.ids(row[row != NONE])}
               for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
-    path = table(root, "scirepeval_test", "reviewers", "metadata")
+    path = hub.table(root, "scirepeval_test", "reviewers", "metadata")
     write_parquet(path, {"r_id": "string", "papers": ["string"]}, listed)
     positions = np.union1d(submissions, known[known != NONE])
-    write_flat(root, literature, config, positions)
+    hub.write_texts(root, literature, config, FLAT, positions)
     papers = {name: traits(literature)[name] for name in PROFILES["reviewing"]}
     found = vectors(PROFILES["reviewing"], at(papers, submissions), at(papers, positions))
     write_oracle(root, f"scirepeval/{config}", literature.ids(positions), found)
