@@ -43,6 +43,12 @@ def grouped(values: Ints) -> Links:
     return Links(np.arange(len(values) + 1), values).reverse(int(values.max(initial=-1)) + 1)
 
 
+def from_lists(rows: list[Ints]) -> Links:
+    """Return links from the items of each row."""
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return Links(starts, np.concatenate([np.zeros(0, dtype=np.int64), *rows]))
+
+
 def from_rows(table: Ints) -> Links:
     """Return links from a (rows, width) table in which -1 stands for no item; order within a row is kept."""
     present = table >= 0

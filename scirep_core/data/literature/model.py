@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from scirep_core.data.literature.citations import draw_citations
 from scirep_core.data.literature.latents import Dials, Ints, Latents, draw_latents
 from scirep_core.data.literature.links import Links
@@ -50,6 +52,13 @@ class Literature:
     def cited_by(self) -> Links:
         """The citations backwards: paper -> papers that cite it."""
         return self.cites.reverse(len(self))
+
+    def cited_with(self, i: int, most: int) -> tuple[Ints, Ints]:
+        """Return the papers cited together with paper i, ascending, and by how many of the first `most` that cite it."""
+        together = [self.cites.of(k) for k in self.cited_by.of(i)[:most].tolist()]
+        papers, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *together]), return_counts=True)
+        others = papers != i
+        return papers[others], counts[others]
 
     @cached_property
     def _written(self) -> Callable[[int], Paper]:

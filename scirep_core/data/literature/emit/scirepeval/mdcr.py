@@ -33,7 +33,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     distinct,
     first,
     linked,
-    partners,
+    sharing,
     shuffled,
     traits,
     without,
@@ -49,8 +49,6 @@ FAME = 12.0  # of the oracle: how near fame brings a candidate; miners make all 
 MINED = 6
 """Candidates of each miner."""
 CITED = 5
-CAPITALS = {field: " ".join(word.capitalize() for word in field.split()) for field in MAG}
-"""Names of the fields as the benchmark spells them: "Computer Science"."""
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -76,7 +74,7 @@ def write(root: Path, literature: Literature) -> None:
             early = np.where(latents.year[found] < latents.year[asked][:, None], found, NONE)
             mined[name] = first(without(distinct(early, asked), cited), MINED)
         lists = {**mined, "true": true}
-        benchmark[CAPITALS[field]] = {
+        benchmark[field.title()] = {
             literature.paper_id(query): {
                 name: literature.ids(found[k][found[k] != NONE]) for name, found in lists.items()
             }
@@ -101,7 +99,7 @@ def _mined(
     """Return what each miner proposes, in the order of the published script."""
 
     def like(name: str) -> Ints:
-        return partners(rng, papers[name], papers[name][queries], 4 * MINED)
+        return sharing(rng, papers, queries, [((name,), 4 * MINED)])
 
     def both(one: Ints, other: Ints) -> Ints:
         return shuffled(rng, np.concatenate([one, other], axis=1))

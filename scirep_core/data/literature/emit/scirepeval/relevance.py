@@ -18,9 +18,9 @@ section 6: formats compete, and so do tasks within proximity).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,9 +60,8 @@ class Pools(NamedTuple):
     table: Ints
     grades: Ints
 
-    def kept(self, rows: npt.NDArray[np.bool_], at_most: int) -> Pools:
-        """Return the first `at_most` of the queries in `rows`."""
-        chosen = np.flatnonzero(rows)[:at_most]
+    def rows(self, chosen: npt.NDArray[Any] | slice) -> Pools:
+        """Return the pools of some queries: a mask, positions or a slice."""
         return Pools(self.queries[chosen], self.table[chosen], self.grades[chosen])
 
     def candidates(self) -> Ints:
@@ -192,6 +191,19 @@ def partners(
     return np.where(count[:, None] > 0, order[np.minimum(drawn, len(order) - 1)], NONE)
 
 
+def sharing(
+    rng: np.random.Generator, papers: Traits, queries: Ints, sources: Iterable[tuple[Sequence[str], int]],
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> Ints:  # fmt: skip
+    """Draw for each query, source by source, `count` papers that share the named latents with it, as `partners` does.
+
+    Args:
+        sources: (names of latents, count).
+    """
+    keys = [(key_of(papers, *names), count) for names, count in sources]
+    return np.concatenate([partners(rng, key, key[queries], count, allowed) for key, count in keys], axis=1)
+
+
 def anyone(rng: np.random.Generator, pool: Ints, rows: int, width: int) -> Ints:
     """Draw (rows, width) papers from a pool, with repetition."""
     return pool[rng.integers(0, len(pool), size=(rows, width))] if len(pool) else np.full((rows, width), NONE)
@@ -207,9 +219,10 @@ def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
     return np.where(present, links.items[place], NONE), np.where(present, values[place], 0)
 
 
-def distinct(table: Ints, queries: Ints) -> Ints:
-    """Return the table with NONE for the query itself and for every repetition within a row."""
-    table = np.where(table == queries[:, None], NONE, table)
+def distinct(table: Ints, queries: Ints | None = None) -> Ints:
+    """Return the table with NONE for the query itself, where given, and for every repetition within a row."""
+    if queries is not None:
+        table = np.where(table == queries[:, None], NONE, table)
     order = np.argsort(table, axis=1, kind="stable")
     ordered = np.take_along_axis(table, order, axis=1)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
@@ -257,7 +270,7 @@ def judged(
     offset = np.arange(len(table))[:, None] * (1 + int(table.max(initial=0)))
     grades = np.isin(table + offset, (good + offset)[good != NONE]).astype(np.int64) * (table != NONE)
     enough = (good != NONE).sum(axis=1) >= (wanted[0] if all_positives else 1)
-    return Pools(queries, table, grades).kept(enough & (bad != NONE).any(axis=1), len(queries))
+    return Pools(queries, table, grades).rows(enough & (bad != NONE).any(axis=1))
 
 
 def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:

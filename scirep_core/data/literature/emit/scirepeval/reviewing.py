@@ -44,7 +44,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
 from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
-from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.links import Links, from_lists
 from scirep_core.data.literature.model import Literature
 
 KNOWN = 12
@@ -105,23 +105,20 @@ def _invited(
     area = np.array([t.area for t in lexicon().topics])[people.topic]
     field = np.array([t.field for t in lexicon().topics])[people.topic]
     near = ((people.topic, latents.topic, OF_TOPIC), (area, latents.area, OF_AREA), (field, latents.field, OF_FIELD))
-    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible), submissions * 0 - 2), count)
+    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible)), count)
              for of_author, of_paper, count in near]  # fmt: skip
     drawn.append(anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
     authors, _ = linked(people.teams, submissions, 5)
-    invited = distinct(np.concatenate(drawn, axis=1), submissions * 0 - 2)
+    invited = distinct(np.concatenate(drawn, axis=1))
     own = (invited[:, :, None] == authors[:, None, :]).any(axis=2)
     return first(np.where(own, NONE, invited), PER_SUBMISSION)
 
 
 def _known(rng: np.random.Generator, written: Links, invited: Ints) -> Ints:
     """Return (invited, KNOWN): papers each reviewer is known by."""
-    known = np.full((len(invited), KNOWN), NONE)
-    for k, author in enumerate(invited.tolist()):
-        papers = written.of(author)
-        chosen = np.sort(rng.permutation(len(papers))[:KNOWN])
-        known[k, : len(chosen)] = papers[chosen]
-    return known
+    papers = [written.of(author) for author in invited.tolist()]
+    known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]
+    return linked(from_lists(known), np.arange(len(known)), KNOWN)[0]
 
 
 def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:

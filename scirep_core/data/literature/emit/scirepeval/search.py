@@ -39,8 +39,8 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     first,
     graded,
     key_of,
-    partners,
     rated,
+    sharing,
     shuffled,
     traits,
     write_text_oracle,
@@ -61,6 +61,8 @@ SKIPPED = np.array([0, 120, 250, 360, 450, 530, 600, 660, 710, 750])
 OUTBREAK = ("infectious diseases", "respiratory diseases")
 CANDIDATE = {"venue": "string", "year": "double", "author_names": ["string"], "n_citations": "int32",
              "n_key_citations": "int32"}  # fmt: skip
+TREC_POOL = (("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)
+"""What candidates share with the paper behind a topic, and in per cent of the pool how many are drawn for it."""
 TREC = {"date": "string", "doi": "string", "iscovid": "bool"}
 BARE = {"query": "string", "doc_id": "string"}
 Fill = Mapping[str, Callable[[], str]]
@@ -95,7 +97,7 @@ def _search(root: Path, literature: Literature) -> None:
         allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
         clicked = np.flatnonzero(pools.grades.any(axis=1))[:size]
-        pools = pools.kept(np.isin(np.arange(len(targets)), clicked), size)
+        pools = pools.rows(clicked)
         draw = draws(stream(literature.seed, "search queries", number))
         queries = [_spelled(literature, i, KINDS[k][0], draw) for i, k in
                    zip(targets[clicked].tolist(), kind[clicked].tolist(), strict=True)]  # fmt: skip
@@ -124,12 +126,9 @@ def _clicked(
 ) -> Pools:
     """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
     papers, noise = traits(literature), literature.dials.noise
-    drawn = [targets[:, None]]
-    for names, count in SHOWN:
-        key = key_of(papers, *names)
-        drawn.append(partners(rng, key, key[targets], count, allowed))
+    drawn = [targets[:, None], sharing(rng, papers, targets, SHOWN, allowed)]
     drawn.append(anyone(rng, np.flatnonzero(allowed), len(targets), 14))
-    table = first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), 10)
+    table = first(distinct(np.concatenate(drawn, axis=1)), 10)
     likeness = alike(PROFILES["search"], wanted, papers, table)
     most = sum(weight * (wanted[name] != NONE) for name, weight in PROFILES["search"].items())
     share = likeness * 100 // np.maximum(most, 1)[:, None]
@@ -203,10 +202,10 @@ def _nfcorpus(root: Path, literature: Literature) -> None:
     targets = askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
     targets = targets[: scaled(everybody, 323, 1.5, 40)]
     width = scaled(everybody, 138, 4, 60)
-    drawn = [partners(rng, papers[name], papers[name][targets], count, medicine)
-             for name, count in (("problem", 1 + width // 6), ("topic", 1 + width // 4))]  # fmt: skip
-    drawn += [targets[:, None], anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width)]
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    sources = ((("problem",), 1 + width // 6), (("topic",), 1 + width // 4))
+    drawn = [sharing(rng, papers, targets, sources, medicine), targets[:, None]]
+    drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
     wanted = at(papers, targets)
     pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
@@ -226,12 +225,10 @@ def _trec_covid(root: Path, literature: Literature) -> None:
     outbreak = np.isin(papers["topic"], [k for k, t in enumerate(words.topics) if t.name in OUTBREAK])
     targets = _topics(literature, outbreak, medicine)
     width = scaled(everybody, 1_386, 4, 60)
-    drawn = [targets[:, None]]
-    for names, share in ((("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)):
-        key = key_of(papers, *names)
-        drawn.append(partners(rng, key, key[targets], 1 + width * share // 100))
+    sources = [(names, 1 + width * share // 100) for names, share in TREC_POOL]
+    drawn = [targets[:, None], sharing(rng, papers, targets, sources)]
     drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
     wanted = at(papers, targets)
     # problem and topic 5, family 2: all 7; the problem alone 5, or topic and family 3
     planted = graded(alike(PROFILES["trec_covid"], wanted, papers, table), 3, 7)
