@@ -84,7 +84,7 @@ def draw_people(latents: Latents, seed: int, dials: Dials) -> People:
     count = int(first[-1])
     home = np.repeat(np.arange(topics), per_topic)
     rank = np.arange(count) - first[home]  # 0: the most productive of the topic
-    seniority = np.clip(LEVELS - 1 - rank * LEVELS // per_topic[home] + bell(rng, count, 150), 0, LEVELS - 1)
+    seniority = np.clip(LEVELS - 1 - rank * LEVELS // per_topic[home] + bell(rng, (count,), 150), 0, LEVELS - 1)
     teams = _teams(rng, latents, per_topic, first)
     words = lexicon()
     names = np.stack([

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.latents import Ints
+from scirep_core.data.literature.model import Literature
 from scirep_core.kit.store import atomic
 
 GROUP = 2_000
@@ -73,6 +74,12 @@ def write_tabs(path: Path, rows: Iterable[Iterable[Any]]) -> None:
             stream.write(("\t".join(map(str, row)) + "\n").encode())
 
 
+def texts(literature: Literature, papers: Ints, key: str = "paper_id") -> Iterator[dict[str, str]]:
+    """Yield {key: id, title, abstract} of papers."""
+    for paper in literature.papers_at(papers):
+        yield {key: paper.paper_id, "title": paper.title, "abstract": paper.abstract}
+
+
 def write_oracle(root: Path, task: str, ids: Sequence[str], vectors: npt.ArrayLike) -> None:
     """Write `<root>/oracle/<task>.npz`: `ids` (n,) and float32 `vectors` (n, dim). Each id once."""
     array = np.asarray(vectors, dtype=np.float32)
@@ -80,6 +87,12 @@ def write_oracle(root: Path, task: str, ids: Sequence[str], vectors: npt.ArrayLi
         raise ValueError(f"oracle of {task}: {len(ids)} ids ({len(set(ids))} different), array {array.shape}")
     with atomic(root / "oracle" / f"{task.replace('/', '__')}.npz", sync=False) as stream:
         np.savez(stream, ids=np.array(ids, dtype=np.str_), vectors=array)
+
+
+def digits(numbers: Ints, width: int = 0) -> Floats:
+    """Return (n, width) rows of +1 and -1: the binary digits of each number, lowest first; as many as needed without a width."""
+    bits = (numbers[:, None] >> np.arange(width or int(numbers.max()).bit_length() or 1)) & 1
+    return (2 * bits - 1).astype(np.float32)
 
 
 def one_hot(values: Ints, weight: float = 1.0) -> Floats:

@@ -95,7 +95,7 @@ def _wander(rng: np.random.Generator, literature: Literature, papers: Traits, st
     reasons = STEPS[name]
     visited, last = [], starts
     for _ in range(LENGTH):
-        reason = weighted(rng, np.array([share for _, share in reasons]), len(starts))
+        reason = weighted(rng, [share for _, share in reasons], len(starts))
         options = sharing(rng, papers, last, [(names, 1) for names, _ in reasons])
         lost = chance(rng, literature.dials.noise / 2, len(starts))
         following = np.where(lost, rng.integers(0, len(literature), size=len(starts)), np.choose(reason, options.T))
@@ -153,7 +153,7 @@ def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> Pool
     named = first(np.where(allowed, others, NONE), seeds)
     table = shuffled(rng, first(without(distinct(np.concatenate(feed, axis=1), queries), named), 10))
     liked = graded(alike(PROFILES["feeds"], at(papers, queries), papers, table), LIKED)
-    moods = chance(rng, literature.dials.noise / 3, table.size).reshape(table.shape)
+    moods = chance(rng, literature.dials.noise / 3, table.shape)
     grades = np.where(table == NONE, 0, np.where(moods, 1 - liked, liked))
     rows, column = np.nonzero(named != NONE)
     pools = Pools(named[rows, column], table[rows], grades[rows])

@@ -26,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
-from scirep_core.data.literature.latents import NONE, Ints
+from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
 from scirep_core.kit.records import Paper
 
 TRAIN, VALIDATION, EVALUATION = 0, 1, 2
 SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
+FEWEST = 3  # training papers of a class
 LEAST = 60  # labelled papers of a small task, where the literature has them
 
 FLAT: dict[str, Any] = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
@@ -56,13 +57,15 @@ def held_out(literature: Literature) -> Ints:
     return np.where(place < train, TRAIN, np.where(place < train + validation, VALIDATION, EVALUATION))
 
 
-FEWEST = 3
-
-
 def shuffled(literature: Literature, purpose: str, positions: Ints) -> Ints:
     """Return positions in an order that depends on the papers' numbers and the purpose, not on the other papers."""
     drawn: Ints = positions[np.argsort(_mixed(literature.latents.paper_number[positions], purpose), kind="stable")]
     return drawn
+
+
+def sample(literature: Literature, purpose: str, positions: Ints, count: int) -> Ints:
+    """Return up to `count` of the positions, drawn by the literature's seed, ascending."""
+    return np.sort(stream(literature.seed, purpose).permutation(positions)[:count])
 
 
 def divide(literature: Literature, purpose: str, label: Ints, published: int, percent: float,

@@ -18,34 +18,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from scirep_core.data.literature.emit.files import write_lines, write_tabs
-from scirep_core.data.literature.emit.scimult.labels import (
-    BIOMEDICINE,
-    Mask,
-    Space,
-    gold,
-    is_conference,
-    of_fields,
-    space,
-)
+from scirep_core.data.literature.emit.scimult.labels import Labelled, Space, gold
 from scirep_core.data.literature.latents import Ints
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.literature.model import Literature
-
-
-class Folder(NamedTuple):
-    """One folder: its field, whether its labels are MeSH, which venues count ("" all), how many papers it has at most."""
-
-    name: str
-    field: str
-    published: int
-    mesh: bool = False
-    venues: str = ""
-
 
 PUBLISHED = {
     "Art": 58_373, "Philosophy": 59_296, "Geography": 73_883, "Business": 84_858, "Sociology": 90_208,
@@ -55,34 +36,25 @@ PUBLISHED = {
     "Medicine": 2_646_105,
 }  # fmt: skip
 FOLDERS = (
-    *(Folder(name.title().replace(" ", "_"), name, PUBLISHED[name]) for name in MAG if name != "Computer science"),
-    Folder("CSRankings", "Computer science", 263_393, venues="conference"),
-    Folder("Computer_Science", "Computer science", 410_603, venues="journal"),
-    Folder("Biology_MeSH", "Biology", 1_379_393, mesh=True),
-    Folder("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
-    Folder("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
+    *(Labelled(name.title().replace(" ", "_"), name, PUBLISHED[name]) for name in MAG if name != "Computer science"),
+    Labelled("CSRankings", "Computer science", 263_393, venues="conference"),
+    Labelled("Computer_Science", "Computer science", 410_603, venues="journal"),
+    Labelled("Biology_MeSH", "Biology", 1_379_393, mesh=True),
+    Labelled("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
+    Labelled("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
 )
 
 
 def write(root: Path, literature: Literature) -> None:
     """Write the 23 folders, paper by paper."""
-    conference = is_conference(literature)
     for folder in FOLDERS:
-        papers = np.flatnonzero(chosen(literature, folder, conference))[: folder.published]
+        papers = np.flatnonzero(folder.suitable(literature))[: folder.published]
         if len(papers):  # a literature of a few fields has no others
             _write_folder(root / "maple" / folder.name, literature, folder, papers)
 
 
-def chosen(literature: Literature, folder: Folder, conference: Mask) -> Mask:
-    """Return which papers belong into a folder."""
-    found = of_fields(literature, folder.field)
-    if folder.venues:
-        found &= conference == (folder.venues == "conference")
-    return found
-
-
-def _write_folder(base: Path, literature: Literature, folder: Folder, papers: Ints) -> None:
-    labels = space(BIOMEDICINE if folder.mesh else (folder.field,), folder.mesh)
+def _write_folder(base: Path, literature: Literature, folder: Labelled, papers: Ints) -> None:
+    labels = folder.space()
     write_lines(base / "papers.json", _papers(literature, papers, labels))
     named = [(label, label.label_id, plain(label.name)) for label in labels.labels]
     if folder.mesh:

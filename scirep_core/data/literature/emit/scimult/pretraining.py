@@ -32,6 +32,7 @@ from scirep_core.data.literature.emit.files import scaled, write_lines, write_or
 from scirep_core.data.literature.emit.scimult.beir import asking
 from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
     BIOMEDICINE,
+    OF_MAG,
     Label,
     Mask,
     Space,
@@ -42,7 +43,7 @@ from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
     of_fields,
     space,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, sample
 from scirep_core.data.literature.emit.training import CODE, reasons
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, Draw, lexicon, spell
@@ -74,7 +75,8 @@ def write(root: Path, literature: Literature) -> None:
         own = part == number
 
         def papers(suitable: Mask, published: int, percent: float, least: int, purpose: str, own: Mask = own) -> Ints:
-            return _some(literature, own & suitable, scaled(len(literature), published, percent, least), purpose)
+            count = scaled(len(literature), published, percent, least)
+            return sample(literature, f"pretraining {purpose}", np.flatnonzero(own & suitable), count)
 
         cites = literature.cites.counts() > 0
         sources = {
@@ -127,15 +129,9 @@ def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Me
             answers = gold(latents, papers, labels)
             vectors[np.repeat(rows, answers.counts()), answers.items] = 1.0
         else:
-            number = np.array([MAG.index(f) if f in MAG else NONE for f in FIELDS])
-            vectors[rows, number[latents.field[papers]]] = 1.0
+            vectors[rows, OF_MAG[latents.field[papers]]] = 1.0
         vectors[np.flatnonzero(~is_paper), place[~is_paper]] = 1.0
     write_oracle(root, f"scimult/pretrain_{name}", list(members), vectors)
-
-
-def _some(literature: Literature, suitable: Mask, count: int, purpose: str) -> Ints:
-    order = stream(literature.seed, f"pretraining {purpose}").permutation(np.flatnonzero(suitable))
-    return np.sort(order[:count])
 
 
 def _row(question: str, positives: list[Row], hard: list[Row]) -> Row:

@@ -31,7 +31,8 @@ import numpy as np
 from scirep_core.data.literature.citations import REASONS
 from scirep_core.data.literature.emit.files import Floats, one_hot, scaled, write_lines, write_oracle
 from scirep_core.data.literature.emit.scimult.labels import evaluation_papers
-from scirep_core.data.literature.latents import Ints, stream
+from scirep_core.data.literature.emit.split import sample
+from scirep_core.data.literature.latents import Ints
 from scirep_core.data.literature.links import Links, from_lists
 from scirep_core.data.literature.model import Literature
 
@@ -91,8 +92,7 @@ def at_least(most: list[int]) -> int:
 def _pool(literature: Literature, queries: Ints, cited: Links, together: Links) -> Ints:
     linked = np.unique(np.concatenate([queries, cited.items, together.items]))
     others = np.setdiff1d(np.arange(len(literature)), linked)
-    order = stream(literature.seed, "pool of links").permutation(others)
-    return np.sort(np.concatenate([linked, order[: max(0, POOL - len(linked))]]))
+    return np.union1d(linked, sample(literature, "pool of links", others, max(0, POOL - len(linked))))
 
 
 def _rows(literature: Literature, pool: Ints, queries: Ints, cited: Links, together: Links) -> Iterator[dict[str, Any]]:

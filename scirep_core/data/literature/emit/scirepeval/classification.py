@@ -190,7 +190,7 @@ def annotated(literature: Literature) -> Ints:
     """Return (papers,) the purpose most of three annotators name, the first one's where all differ; NONE outside medicine."""
     rng, truth = stream(literature.seed, "drsm"), literature.latents.purpose
     shape = (ANNOTATORS, len(literature))
-    wrong = rng.integers(0, 1_000_000, size=shape) < round(literature.dials.noise * 1_000_000)
+    wrong = chance(rng, literature.dials.noise, shape)
     other = (truth + rng.integers(1, len(PURPOSES), size=shape)) % len(PURPOSES)
     first, second, third = np.where(wrong, other, truth)
     return np.where(truth == NONE, NONE, np.where(second == third, second, first))
@@ -237,10 +237,15 @@ def disease(literature: Literature) -> Ints:
     return np.where(problem == NONE, NONE, _disease_of_topic()[topic_of[problem]])
 
 
+def disease_topics() -> Ints:
+    """Return the positions of the topics that are groups of diseases."""
+    medicine = FIELDS.index("Medicine")
+    return np.array([k for k, topic in enumerate(lexicon().topics) if topic.field == medicine][:DISEASES])
+
+
 def _disease_of_topic() -> Ints:
-    topics, medicine = lexicon().topics, FIELDS.index("Medicine")
-    group = np.full(len(topics), NONE)
-    group[[k for k, topic in enumerate(topics) if topic.field == medicine][:DISEASES]] = np.arange(DISEASES)
+    group = np.full(len(lexicon().topics), NONE)
+    group[disease_topics()] = np.arange(DISEASES)
     return group
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import scaled, write_lines
+from scirep_core.data.literature.emit.files import scaled, texts, write_lines
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -87,9 +87,7 @@ def write(root: Path, literature: Literature) -> None:
     with atomic(root / "mdcr" / "mdcr_test.json") as stream_:
         stream_.write((json.dumps(benchmark, indent=1) + "\n").encode())
     positions = np.union1d(pools.queries, pools.candidates())
-    texts = literature.papers_at(positions)
-    rows = ({"paper_id": paper.paper_id, "title": paper.title, "abstract": paper.abstract} for paper in texts)
-    write_lines(root / "mdcr" / "mdcr_test_data.jsonl", rows)
+    write_lines(root / "mdcr" / "mdcr_test_data.jsonl", texts(literature, positions))
     write_paper_oracle(root, literature, ["scirepeval/mdcr"], PROFILES["mdcr"], pools, fame=FAME)
 
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import scaled, write_oracle
+from scirep_core.data.literature.emit.files import digits, scaled, write_oracle
 from scirep_core.data.literature.emit.judged import write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
@@ -36,7 +36,6 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     anyone,
     askers,
     at,
-    code,
     distinct,
     first,
     graded,
@@ -58,6 +57,7 @@ from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.people import People
 
 FAME = 4.0  # of the oracle of citations: how near fame brings a candidate
+CODE = 24  # binary digits of an author's number, in oracles
 PARTS = ("train", "validation", "evaluation")
 OF_BLOCK = ("aminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 """Collections of S2AND, as Same Author Detection spells them; blocks are dealt to them."""
@@ -114,7 +114,7 @@ def _same_author(root: Path, literature: Literature) -> None:
         write_texts(root, literature, "same_author", split, pools, asked, row={"dataset": "string"})
     write_judgements(root, literature, "same_author", pools)
     positions = np.union1d(pools.queries, pools.candidates())
-    write_oracle(root, "scirepeval/same_author", literature.ids(positions), code(author[positions]))
+    write_oracle(root, "scirepeval/same_author", literature.ids(positions), digits(author[positions], CODE))
 
 
 def _namesakes(

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import one_hot, scaled, write_lines, write_oracle, write_tabs
+from scirep_core.data.literature.emit.files import one_hot, scaled, texts, write_lines, write_oracle, write_tabs
 from scirep_core.data.literature.emit.scimult.labels import evaluation_papers
 from scirep_core.data.literature.latents import Ints, stream
 from scirep_core.data.literature.lexicon import Draw
@@ -69,10 +69,7 @@ def write(root: Path, literature: Literature) -> None:
     folder = root / "recommendation"
     write_tabs(folder / "user_study_results.tsv", itertools.chain([COLUMNS], _lines(literature, shown)))
     papers = np.unique([i for row in shown for i in (row.query, row.cand)])
-    write_lines(
-        folder / "papers.jsonl",
-        ({"paper_id": p.paper_id, "title": p.title, "abstract": p.abstract} for p in literature.papers_at(papers)),
-    )
+    write_lines(folder / "papers.jsonl", texts(literature, papers))
     blocks = [one_hot(getattr(literature.latents, name)[papers], weight**0.5) for name, weight in AGREEING.items()]
     ids = literature.ids(papers)
     write_oracle(root, "scimult/recommendation", ids, np.concatenate(blocks, axis=1))

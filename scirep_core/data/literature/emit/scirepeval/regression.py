@@ -141,9 +141,9 @@ def reviews(literature: Literature) -> Reviews:
     rng, papers = stream(literature.seed, "reviews"), len(literature)
     number = rng.integers(REVIEWERS[0], REVIEWERS[1] + 1, size=papers)
     shape = (papers, REVIEWERS[1])
-    error = bell(rng, papers * REVIEWERS[1], round(literature.dials.noise * 60)).reshape(shape)  # tenths of a point
+    error = bell(rng, shape, round(literature.dials.noise * 60))  # tenths of a point
     rating = np.clip((10 + 90 * literature.latents.quality[:, None] // LEVELS + error + 5) // 10, 1, 10)
-    confidence = np.clip(3 + bell(rng, papers * REVIEWERS[1], 10).reshape(shape) // 10, 1, 5)
+    confidence = np.clip(3 + bell(rng, shape, 10) // 10, 1, 5)
     absent = np.arange(REVIEWERS[1]) >= number[:, None]
     total = np.where(absent, 0, rating).sum(axis=1)
     return Reviews(np.where(absent, NONE, rating), np.where(absent, NONE, confidence), total, number)
@@ -152,7 +152,7 @@ def reviews(literature: Literature) -> Reviews:
 def author_indices(literature: Literature) -> Ints:
     """Return (authors,) the h-index of each author: 1 to about 60, by seniority and some luck."""
     seniority = literature.people.seniority
-    luck = bell(stream(literature.seed, "h-index"), len(seniority), round(literature.dials.noise * 50))
+    luck = bell(stream(literature.seed, "h-index"), seniority.shape, round(literature.dials.noise * 50))
     return 1 + seniority * seniority * (100 + np.clip(luck, -80, 80)) // 2_500_000
 
 
@@ -194,11 +194,11 @@ def _reviewed(root: Path, literature: Literature) -> None:
 
 def tweets(literature: Literature) -> tuple[Ints, Ints]:
     """Return (papers,) mentions and retweets: the louder a paper, the more of both, spread by chance."""
-    rng, papers = stream(literature.seed, "tweets"), len(literature)
+    rng = stream(literature.seed, "tweets")
     spread = round(literature.dials.noise * 150)
     loud = 20 + literature.latents.hype**2 // 4_000  # 20 to 269
-    mentions = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_000
-    retweets = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_500
+    mentions = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_000
+    retweets = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_500
     return mentions, retweets
 
 

@@ -110,12 +110,6 @@ def vectors(profile: Profile, asked: Traits, rows: Traits) -> Floats:
     return np.concatenate(blocks, axis=1)
 
 
-def code(numbers: Ints) -> Floats:
-    """Return +-1 vectors that are equal for equal numbers (below 2^24) and different for different ones."""
-    bits = (numbers[:, None] >> np.arange(24)) & 1
-    return (2 * bits - 1).astype(np.float32)
-
-
 def write_paper_oracle(
     root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools, fame: float = 0.0
 ) -> None:
@@ -154,9 +148,9 @@ def graded(likeness: Ints, *edges: int) -> Ints:
 
 def rated(rng: np.random.Generator, grades: Ints, noise: float, raters: int, highest: int) -> Ints:
     """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
-    size = raters * grades.size
-    steps = chance(rng, noise, size) * (2 * rng.integers(0, 2, size=size) - 1)
-    said = np.sort(np.clip(grades + steps.reshape(raters, *grades.shape), 0, highest), axis=0)
+    shape = (raters, *grades.shape)
+    steps = chance(rng, noise, shape) * (2 * rng.integers(0, 2, size=shape) - 1)
+    said = np.sort(np.clip(grades + steps, 0, highest), axis=0)
     middle: Ints = said[raters // 2]
     return middle
 

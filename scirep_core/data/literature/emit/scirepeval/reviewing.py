@@ -75,7 +75,7 @@ def write(root: Path, literature: Literature) -> None:
         theirs[place] = known[rows[int(reviewers[place])]]
     theirs = np.where(theirs == submissions[:, None, None], NONE, theirs)
     expertise = _expertise(literature, submissions, theirs)
-    doubt = bell(rng, expertise.size, round(DOUBT * literature.dials.noise)).reshape(expertise.shape)
+    doubt = bell(rng, expertise.shape, round(DOUBT * literature.dials.noise))
     grades = np.where(reviewers == NONE, 0, graded(expertise + doubt, *EDGES))
     config = "paper_reviewer_matching"
     for split, least in (("test_hard", 3), ("test_soft", 2)):

@@ -93,7 +93,7 @@ def _search(root: Path, literature: Literature) -> None:
     for split, number, size in plan:
         rng = stream(literature.seed, "clicks", number)
         targets = askers(literature, f"search {split}", part == number, 2 * size)
-        kind = weighted(rng, np.array([share for _, share in KINDS]), len(targets))
+        kind = weighted(rng, [share for _, share in KINDS], len(targets))
         allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
         clicked = np.flatnonzero(pools.grades.any(axis=1))[:size]
@@ -141,7 +141,7 @@ def _clicked(
     willing = np.array([round(120 * noise), round(600 * noise), 1_000 - round(500 * noise)])[fit]
     skipped = (SKIPPED * min(1_000, round(2_000 * noise)) // 1_000)[: table.shape[1]]
     clicks = np.zeros(table.shape, dtype=np.int64)
-    users = weighted(rng, np.array([80, 15, 5]), len(targets)) + 1
+    users = weighted(rng, (80, 15, 5), len(targets)) + 1
     for user in range(3):
         looks = rng.integers(0, 1_000, size=table.shape) >= skipped
         clicked = looks & (rng.integers(0, 1_000, size=table.shape) < willing) & (user < users)[:, None]
