@@ -213,8 +213,8 @@ def _background(
     # a field has two or three neighbours; a second problem comes from one of them
     neighbours = _fashions_of(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
     second_field = _pick(rng, neighbours, field)
-    first, many = _first_of(field_of[topic_of]), per_field
-    second_problem = first[second_field] + rng.integers(0, many[second_field])
+    first = first_of(field_of[topic_of])
+    second_problem = first[second_field] + rng.integers(0, per_field[second_field])
     has_second = chance(rng, dials.interdisciplinary, papers) & (second_field != field)
     return {
         "problem": problem,
@@ -241,7 +241,7 @@ def _any_usual(rng: np.random.Generator, usual: list[tuple[int, ...]], row: Ints
     return drawn
 
 
-def _first_of(groups: Ints) -> Ints:
+def first_of(groups: Ints) -> Ints:
     """Return the position at which each group of a sorted array begins."""
     return np.searchsorted(groups, np.arange(int(groups.max()) + 1))
 

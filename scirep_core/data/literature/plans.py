@@ -135,9 +135,7 @@ def choose(code: int, rank: int, seed: int) -> tuple[int, ...]:
 
 def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) -> dict[str, str]:
     """Return what else is said: {place: group of lexicon_phrases or templates}, places before, middle and end."""
-    said = {}
-    for k, name in enumerate(RATES):
-        said[name] = (bits >> (8 * k) & 255) * 100 < RATES[name] * 256
+    said = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
     levels = {"evidence": int(latents.quality[i]), "tone": int(latents.hype[i]), "standing": int(standing[i])}
     groups: dict[str, str] = {}
     for name, level in levels.items():

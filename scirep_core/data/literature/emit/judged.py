@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.data.literature.emit.files import write_parquet
-from scirep_core.data.literature.emit.scirepeval.relevance import Pools
+from scirep_core.data.literature.emit.scirepeval.relevance import Pools, Profile, Traits, write_text_oracle
 from scirep_core.data.literature.emit.split import FLAT, identified, table
 from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.model import Literature
 
+BARE = {"query": "string", "doc_id": "string"}
+"""Columns of a query that is no paper."""
 Describe = Callable[[int], Mapping[str, Any]]
 """Further columns of a candidate, from its position."""
 
@@ -45,6 +47,22 @@ def write_texts(
         kinds,
         _rows(literature, pools, asked or [{}] * len(pools.queries), describe),
     )
+
+
+def write_asked(
+    root: Path, literature: Literature, config: str, tasks: Sequence[str], profile: Profile, pools: Pools,
+    asked: Sequence[Mapping[str, str]], wanted: Traits, columns: Mapping[str, Any] | None = None, describe: Describe = lambda i: {},
+) -> None:  # fmt: skip
+    """Write texts, judgements and oracle of bare queries.
+
+    Args:
+        asked: {query, doc_id} of each.
+        wanted: what each asks for, NONE where it does not say.
+    """
+    ids = [row["doc_id"] for row in asked]
+    write_texts(root, literature, config, "evaluation", pools, asked, columns, describe, BARE)
+    write_judgements(root, literature, config, pools, ids)
+    write_text_oracle(root, literature, tasks, profile, pools, ids, wanted)
 
 
 def _rows(

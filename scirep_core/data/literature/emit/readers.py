@@ -27,7 +27,7 @@ import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import write_asked, write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -45,7 +45,6 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     traits,
     without,
     write_paper_oracle,
-    write_text_oracle,
 )
 from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
@@ -163,11 +162,8 @@ def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> Pool
 
 def _titles(root: Path, literature: Literature, pools: Pools) -> None:
     """Write the first feed once more, with the seed's title for a query."""
-    ids = [f"title-{literature.paper_id(i)}" for i in pools.queries.tolist()]
-    titles = [literature.paper(i).title for i in pools.queries.tolist()]
-    asked = [{"query": title, "doc_id": query_id} for title, query_id in zip(titles, ids, strict=True)]
-    row = {"query": "string", "doc_id": "string"}
-    write_texts(root, literature, "feeds_title", "evaluation", pools, asked, row=row)
-    write_judgements(root, literature, "feeds_title", pools, ids)
+    seeds = literature.papers_at(pools.queries)
+    asked = [{"query": paper.title, "doc_id": f"title-{paper.paper_id}"} for paper in seeds]
     wanted = at(traits(literature), pools.queries)
-    write_text_oracle(root, literature, "scirepeval/feeds_title", PROFILES["feeds"], pools, ids, wanted)
+    tasks = ["scirepeval/feeds_title"]
+    write_asked(root, literature, "feeds_title", tasks, PROFILES["feeds"], pools, asked, wanted)

@@ -98,7 +98,7 @@ def divide(literature: Literature, purpose: str, label: Ints, published: int, pe
 def flat(literature: Literature, positions: Ints, row: Row) -> Iterator[dict[str, Any]]:
     """Yield the text rows of papers: the four columns of every configuration, then those of `row`."""
     for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
-        yield identified(paper) | dict(row(i, paper))
+        yield {**identified(paper), **row(i, paper)}
 
 
 def identified(paper: Paper) -> dict[str, Any]:

@@ -35,13 +35,8 @@ COLUMNS = (
     "Similarity", "EmbSimilarity", "TfIdfSimilarity", "ComputedRankByMethod", "ComputedRankGlobal",
 )  # fmt: skip
 AGREEING = {"topic": 1, "problem": 2, "family": 1, "group": 1}
-KINDS = (
-    "problem",
-    "topic",
-    "family",
-    "area",
-    "group",
-)  # what the content recommender matches, one proposal after another
+KINDS = ("problem", "topic", "family", "area", "group")
+"""What the content recommender matches, one proposal after another."""
 FEWEST, MOST = 12, 32  # proposals; those made twice count once
 
 

@@ -132,13 +132,15 @@ def write_paper_oracle(
 
 
 def write_text_oracle(
-    root: Path, literature: Literature, task: str, profile: Profile, pools: Pools, ids: Sequence[str], asked: Traits
-) -> None:
-    """Write the oracle of a task whose queries are texts: `ids` and `asked`, one per query."""
+    root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools,
+    ids: Sequence[str], asked: Traits,
+) -> None:  # fmt: skip
+    """Write the oracle of tasks whose queries are texts: `ids` and `asked`, one per query."""
     positions = pools.candidates()
     papers = at({name: traits(literature)[name] for name in profile}, positions)
     found = np.concatenate([vectors(profile, asked, asked), vectors(profile, asked, papers)])
-    write_oracle(root, task, [*ids, *literature.ids(positions)], found)
+    for task in tasks:
+        write_oracle(root, task, [*ids, *literature.ids(positions)], found)
 
 
 def graded(likeness: Ints, *edges: int) -> Ints:

@@ -17,7 +17,7 @@ a click are dropped, as from a log. Where the dials leave out medicine, the heal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import Describe, write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import BARE, write_asked, write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -47,7 +47,7 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
 )
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
-from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell
+from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
 
@@ -64,8 +64,6 @@ CANDIDATE = {"venue": "string", "year": "double", "author_names": ["string"], "n
 TREC_POOL = (("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)
 """What candidates share with the paper behind a topic, and in per cent of the pool how many are drawn for it."""
 TREC = {"date": "string", "doi": "string", "iscovid": "bool"}
-BARE = {"query": "string", "doc_id": "string"}
-Fill = Mapping[str, Callable[[], str]]
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -106,8 +104,8 @@ def _search(root: Path, literature: Literature) -> None:
     ids = [row["doc_id"] for row in asked]
     write_judgements(root, literature, "search", pools, ids)
     wanted = _meant(literature, targets[clicked], kind[clicked])
-    for task in ("scirepeval/search", "scimult/search"):
-        write_text_oracle(root, literature, task, PROFILES["search"], pools, ids, wanted)
+    tasks = ("scirepeval/search", "scimult/search")
+    write_text_oracle(root, literature, tasks, PROFILES["search"], pools, ids, wanted)
 
 
 def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
@@ -210,7 +208,8 @@ def _nfcorpus(root: Path, literature: Literature) -> None:
     pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
     asked = _asked([_health_query(words.problems[p], draw) for p in papers["problem"][targets]], "nfcorpus")
-    _write_queries(root, literature, "nfcorpus", pools, asked, wanted, ("scirepeval/nfcorpus",))
+    tasks = ["scirepeval/nfcorpus"]
+    write_asked(root, literature, "nfcorpus", tasks, PROFILES["nfcorpus"], pools, asked, wanted)
 
 
 def _health_query(problem: Any, draw: Draw) -> str:
@@ -242,7 +241,7 @@ def _trec_covid(root: Path, literature: Literature) -> None:
         return {"date": date, "doi": doi, "iscovid": bool(outbreak[i])}
 
     tasks = ("scirepeval/trec_covid", "scimult/trec_covid")
-    _write_queries(root, literature, "trec_covid", pools, asked, wanted, tasks, TREC, facts)
+    write_asked(root, literature, "trec_covid", tasks, PROFILES["trec_covid"], pools, asked, wanted, TREC, facts)
 
 
 def _topics(literature: Literature, outbreak: npt.NDArray[np.bool_], medicine: npt.NDArray[np.bool_]) -> Ints:
@@ -265,14 +264,3 @@ def _topic_query(literature: Literature, target: int, draw: Draw) -> str:
     }
     forms = lexicon().phrases["topic_query"]
     return " [SEP] ".join(spell(any_of(forms[part], draw), draw, fill) for part in ("query", "question", "narrative"))
-
-
-def _write_queries(
-    root: Path, literature: Literature, config: str, pools: Pools, asked: list[dict[str, str]], wanted: Traits,
-    tasks: Sequence[str], columns: Mapping[str, Any] | None = None, facts: Describe = lambda i: {},
-) -> None:  # fmt: skip
-    ids = [row["doc_id"] for row in asked]
-    write_texts(root, literature, config, "evaluation", pools, asked, columns, facts, BARE)
-    write_judgements(root, literature, config, pools, ids)
-    for task in tasks:
-        write_text_oracle(root, literature, task, PROFILES[config], pools, ids, wanted)
