@@ -87,11 +87,11 @@ def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: s
     main = next(k for k, row in enumerate(ceiling) if row.split in ("test", "task-I", "train"))
     top, bottom = ceiling[main].value, floor[main].value
     assert top > bottom + 10, (top, bottom)
-    if PLANTED[name].exact:
+    if not PLANTED[name].errs:
         assert top == pytest.approx(100.0, abs=1e-9), PLANTED[name]
     else:
         assert top < 100.0, "declared noisy, yet the oracle is perfect"
-    assert PLANTED[name].decided_by and bool(PLANTED[name].errs) != PLANTED[name].exact
+    assert PLANTED[name].decided_by
 
 
 @pytest.mark.parametrize("name", ["scirepeval/fos", "scirepeval/same_author", "scimult/geography", "scimult/scifact",

@@ -558,7 +558,6 @@ def test_without_rating_noise_the_oracle_is_perfect(tmp_path: Path) -> None:
     (lambda: Dials(drift=float("nan")), "'drift' must be a number in"),
     (lambda: Dials(first_year=2020), "first_year < last_year"),
     (lambda: Dials(fields=("Medcine",)), "did you mean 'Medicine'"),
-    (lambda: Dials.from_params({"drfit": 0.1}), "did you mean 'drift'"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(call: Callable[[], object], words: str) -> None:
     refused(call, words, error=ConfigError)

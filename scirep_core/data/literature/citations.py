@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scirep_core.data.literature.latents import Dials, Ints, Latents, chance, stream
+from scirep_core.data.literature.latents import Dials, Ints, Latents, chance, stream, weighted
 from scirep_core.data.literature.links import Links
 
 REASONS = (("problem", 22), ("topic", 26), ("method", 10), ("area", 20), ("field", 14), ("any", 8))
@@ -38,9 +38,7 @@ def draw_citations(latents: Latents, seed: int, dials: Dials) -> Links:
         rows = np.arange(begin, min(begin + BLOCK, papers))
         rng = stream(seed, "citations", 1 + part)
         source = np.repeat(rows, wanted[rows])
-        reason = np.searchsorted(
-            np.cumsum([share for _, share in REASONS]), rng.integers(0, 100, size=len(source)), side="right"
-        )
+        reason = weighted(rng, [share for _, share in REASONS], len(source))
         target = np.full(len(source), -1)
         for number, (name, _) in enumerate(REASONS):
             of_reason = np.flatnonzero(reason == number)

@@ -19,8 +19,8 @@ Cost is linear in the number of papers.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -87,16 +87,6 @@ class Dials:
             if name not in FIELDS:
                 raise ConfigError(f"dial 'fields': unknown field of study {name!r}; {nearest(name, FIELDS)}")
 
-    @classmethod
-    def from_params(cls, params: dict[str, Any]) -> Dials:
-        """Build from a mapping; an unknown name raises ConfigError with the nearest valid one."""
-        known = [f.name for f in fields(cls)]
-        for name in params:
-            if name not in known:
-                raise ConfigError(f"unknown dial {name!r}: {nearest(name, known)}")
-        given: dict[str, Any] = {name: tuple(value) if name == "fields" else value for name, value in params.items()}
-        return replace(cls(), **given)
-
 
 @dataclass(frozen=True)
 class Latents:
@@ -148,20 +138,20 @@ def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=key)))
 
 
-def weighted(rng: np.random.Generator, weights: Ints, size: int) -> Ints:
+def weighted(rng: np.random.Generator, weights: Sequence[int] | Ints, size: int) -> Ints:
     """Draw `size` indices with integer `weights` (exact: integers only)."""
     edges = np.cumsum(weights)
     return np.searchsorted(edges, rng.integers(0, int(edges[-1]), size=size), side="right").astype(np.int64)
 
 
-def chance(rng: np.random.Generator, probability: float, size: int) -> npt.NDArray[np.bool_]:
+def chance(rng: np.random.Generator, probability: float, size: int | tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return a mask that is true with `probability`, to one part in a million."""
     return rng.integers(0, 1_000_000, size=size) < round(probability * 1_000_000)
 
 
-def bell(rng: np.random.Generator, size: int, spread: int) -> Ints:
+def bell(rng: np.random.Generator, shape: tuple[int, ...], spread: int) -> Ints:
     """Return bell-shaped integers around 0 with standard deviation `spread`: a sum of 12 uniform numbers."""
-    drawn: Ints = (rng.integers(0, 1001, size=(12, size)).sum(axis=0) - 6000) * spread // 1001
+    drawn: Ints = (rng.integers(0, 1001, size=(12, *shape)).sum(axis=0) - 6000) * spread // 1001
     return drawn
 
 
@@ -186,7 +176,7 @@ def draw_latents(papers: int, seed: int, dials: Dials) -> Latents:
     science, rng = stream(seed, "science"), stream(seed, "papers")
     span = dials.last_year - dials.first_year + 1
     year = np.sort(weighted(rng, np.arange(span, 4 * span, 3), papers)) + dials.first_year  # science grows fourfold
-    kind = weighted(rng, np.array(KIND_SHARES), papers)
+    kind = weighted(rng, KIND_SHARES, papers)
     background = _background(words, science, rng, dials, papers)
     method = _methods(words, science, rng, dials, background, year)
     result = _findings(words, science, rng, dials, background, method, kind)
@@ -223,8 +213,8 @@ def _background(
     # a field has two or three neighbours; a second problem comes from one of them
     neighbours = _fashions_of(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
     second_field = _pick(rng, neighbours, field)
-    first, many = _first_of(field_of[topic_of]), per_field
-    second_problem = first[second_field] + rng.integers(0, many[second_field])
+    first = first_of(field_of[topic_of])
+    second_problem = first[second_field] + rng.integers(0, per_field[second_field])
     has_second = chance(rng, dials.interdisciplinary, papers) & (second_field != field)
     return {
         "problem": problem,
@@ -251,7 +241,7 @@ def _any_usual(rng: np.random.Generator, usual: list[tuple[int, ...]], row: Ints
     return drawn
 
 
-def _first_of(groups: Ints) -> Ints:
+def first_of(groups: Ints) -> Ints:
     """Return the position at which each group of a sorted array begins."""
     return np.searchsorted(groups, np.arange(int(groups.max()) + 1))
 
@@ -320,7 +310,7 @@ def _findings(
 
     def aspect() -> Ints:
         """Draw what a finding is about: from the topic's, the family's or the paper type's list, else the field's."""
-        source = weighted(rng, np.array([72, 14, 14]), papers)
+        source = weighted(rng, (72, 14, 14), papers)
         listed = np.choose(source, [_pick(rng, *row) for row in lists])
         plausible = reported[background["field"], group_of[listed]]  # a metallurgist reports no unemployment
         from_list = chance(rng, dials.result_topicality, papers) & plausible
@@ -335,7 +325,7 @@ def _findings(
     drawn = {
         "aspect": (first, second),
         "group": (group_of[first], group_of[second]),
-        "polarity": tuple(weighted(rng, np.array([66, 16, 18]), papers) for _ in "12"),
+        "polarity": tuple(weighted(rng, (66, 16, 18), papers) for _ in "12"),
         "condition": (condition(), condition()),
     }
     return {name: pair[0] for name, pair in drawn.items()} | {
@@ -359,7 +349,7 @@ def _standing(words: Lexicon, seed: int, background: dict[str, Ints], method: di
         # good papers are cited several times as often as weak ones, and luck spreads them further
         "fame": (100 + quality * quality // 1500) * luck,
         "venue": rng.integers(0, venues[field]),
-        "purpose": np.where(field == medicine, weighted(rng, np.array([26, 20, 18, 12, 14, 10]), papers), NONE),
+        "purpose": np.where(field == medicine, weighted(rng, (26, 20, 18, 12, 14, 10), papers), NONE),
         "biomimetic": np.where(about_nature, (rng.integers(0, 100, size=papers) < 45).astype(np.int64), NONE),
     }
 

@@ -269,11 +269,8 @@ def lexicon() -> Lexicon:
             for a in row["members"]
         ),
         polarity=tuple(
-            tuple(
-                (_trees(findings["polarity"][p][d]["verb"]), _trees(findings["polarity"][p][d]["gain"]))
-                for d in DIRECTIONS
-            )
-            for p in POLARITIES
+            tuple((_trees(row[way]["verb"]), _trees(row[way]["gain"])) for way in ("down", "up"))
+            for row in (findings["polarity"][outcome] for outcome in ("better", "same", "worse"))
         ),
         conditions=tuple(_trees(c["adverb"]) for c in findings["conditions"]),
         templates=templates,
@@ -334,7 +331,3 @@ def _templates(groups: dict[str, list[str]]) -> dict[str, tuple[Template, ...]]:
         name: tuple(Template(next(numbers), parse(s), OPENS.match(s) is not None) for s in strings)
         for name, strings in groups.items()
     }
-
-
-DIRECTIONS = ("down", "up")
-POLARITIES = ("better", "same", "worse")

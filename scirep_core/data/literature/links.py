@@ -38,6 +38,17 @@ class Links(NamedTuple):
         return Links(np.searchsorted(self.items[order], np.arange(rows + 1)), source[order], values)
 
 
+def grouped(values: Ints) -> Links:
+    """Return for each value 0, 1, 2 ... the positions at which it stands, ascending."""
+    return Links(np.arange(len(values) + 1), values).reverse(int(values.max(initial=-1)) + 1)
+
+
+def from_lists(rows: list[Ints]) -> Links:
+    """Return links from the items of each row."""
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return Links(starts, np.concatenate([np.zeros(0, dtype=np.int64), *rows]))
+
+
 def from_rows(table: Ints) -> Links:
     """Return links from a (rows, width) table in which -1 stands for no item; order within a row is kept."""
     present = table >= 0

@@ -8,12 +8,14 @@ Cost is linear in the number of papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+import numpy as np
 
 from scirep_core.data.literature.citations import draw_citations
-from scirep_core.data.literature.latents import Dials, Latents, draw_latents
+from scirep_core.data.literature.latents import Dials, Ints, Latents, draw_latents
 from scirep_core.data.literature.links import Links
 from scirep_core.data.literature.people import People, draw_people
 from scirep_core.data.literature.plans import draw_plans
@@ -22,7 +24,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
 KEPT = 120_000
-"""Texts kept in memory once written, about 4 kB each: tasks share papers, and writing one takes longer than storing it."""
+"""Texts kept in memory, those asked for last, about 4 kB each: tasks share papers, and writing takes longer than storing."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +53,20 @@ class Literature:
         """The citations backwards: paper -> papers that cite it."""
         return self.cites.reverse(len(self))
 
+    def cited_with(self, i: int, most: int) -> tuple[Ints, Ints]:
+        """Return the papers cited together with paper i, ascending, and by how many of the first `most` that cite it."""
+        together = [self.cites.of(k) for k in self.cited_by.of(i)[:most].tolist()]
+        papers, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *together]), return_counts=True)
+        others = papers != i
+        return papers[others], counts[others]
+
     @cached_property
-    def _kept(self) -> dict[int, Paper]:
-        return {}
+    def _written(self) -> Callable[[int], Paper]:
+        return lru_cache(KEPT)(self.writer.paper)
 
     def paper(self, i: int) -> Paper:
         """Return paper i with its text."""
-        found = self._kept.get(i)
-        if found is None:
-            found = self.writer.paper(i)
-            if len(self._kept) < KEPT:
-                self._kept[i] = found
-        return found
+        return self._written(i)
 
     def papers_at(self, positions: Iterable[int]) -> Iterator[Paper]:
         """Yield papers one by one."""
@@ -77,6 +81,10 @@ class Literature:
     def paper_id(self, i: int) -> str:
         """Return the id of paper i without writing it."""
         return str(self.latents.paper_number[i])
+
+    def ids(self, positions: Ints) -> list[str]:
+        """Return the ids of papers."""
+        return [str(number) for number in self.latents.paper_number[positions].tolist()]
 
 
 def generate(papers: int, seed: int = 0, dials: Dials | None = None) -> Literature:

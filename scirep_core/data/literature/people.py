@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scirep_core.data.literature.latents import LEVELS, Dials, Ints, Latents, bell, chance, stream
+from scirep_core.data.literature.latents import LEVELS, Dials, Ints, Latents, bell, chance, first_of, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links, from_rows
 
@@ -84,7 +84,7 @@ def draw_people(latents: Latents, seed: int, dials: Dials) -> People:
     count = int(first[-1])
     home = np.repeat(np.arange(topics), per_topic)
     rank = np.arange(count) - first[home]  # 0: the most productive of the topic
-    seniority = np.clip(LEVELS - 1 - rank * LEVELS // per_topic[home] + bell(rng, count, 150), 0, LEVELS - 1)
+    seniority = np.clip(LEVELS - 1 - rank * LEVELS // per_topic[home] + bell(rng, (count,), 150), 0, LEVELS - 1)
     teams = _teams(rng, latents, per_topic, first)
     words = lexicon()
     names = np.stack([
@@ -112,8 +112,7 @@ def _teams(rng: np.random.Generator, latents: Latents, per_topic: Ints, first: I
     topics = np.repeat(latents.topic[:, None], TEAM, axis=1)
     # one in eight comes from a topic of the same field
     field_of = np.array([t.field for t in lexicon().topics])
-    start = np.searchsorted(field_of, np.arange(int(field_of.max()) + 1))
-    size = np.bincount(field_of)
+    start, size = first_of(field_of), np.bincount(field_of)
     field = latents.field[:, None]
     guest = rng.integers(0, 8, size=(papers, TEAM)) == 0
     guest[:, 0] = False  # the first author is at home

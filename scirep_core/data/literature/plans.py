@@ -80,9 +80,7 @@ def draw_plans(latents: Latents, seed: int) -> Plans:
         (latents.second_method != NONE).astype(np.int64),
         (latents.second_aspect != NONE).astype(np.int64),
     )
-    code = np.zeros(papers, dtype=np.int64)
-    for part, radix in zip(parts, RADICES, strict=True):
-        code = code * radix + part
+    code = np.ravel_multi_index(parts, RADICES).astype(np.int64)
     rank = _ranks(code)
     while True:
         codes = np.unique(code)
@@ -108,11 +106,8 @@ def _ranks(code: Ints) -> Ints:
 def core(code: int) -> Core:
     """Return the plan of a number."""
     extra, rest = divmod(code, EXTRA)
-    parts = []
-    for radix in reversed(RADICES):
-        rest, part = divmod(rest, radix)
-        parts.append(part)
-    has_finding, has_second, flip, closing, generic, pattern, kind, has_objective, background = parts
+    parts = map(int, np.unravel_index(rest, RADICES))
+    background, has_objective, kind, pattern, generic, closing, flip, has_second, has_finding = parts
     suffix = OF_KIND[kind]
     front = ["background_context"] * extra + list(BACKGROUNDS[background])
     method = list(METHODS[2 + pattern if has_second else pattern]) + ["method_second"] * has_second
@@ -140,9 +135,7 @@ def choose(code: int, rank: int, seed: int) -> tuple[int, ...]:
 
 def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) -> dict[str, str]:
     """Return what else is said: {place: group of lexicon_phrases or templates}, places before, middle and end."""
-    said = {}
-    for k, name in enumerate(RATES):
-        said[name] = (bits >> (8 * k) & 255) * 100 < RATES[name] * 256
+    said = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
     levels = {"evidence": int(latents.quality[i]), "tone": int(latents.hype[i]), "standing": int(standing[i])}
     groups: dict[str, str] = {}
     for name, level in levels.items():

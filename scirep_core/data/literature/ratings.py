@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.latents import NONE, Ints, Latents
+from scirep_core.data.literature.latents import NONE, Ints, Latents, chance
 
 # hundredths of a grade. Background: (alone, with the same obstacle)
 BACKGROUND = {"problem": (200, 270), "topic": (90, 160), "area": (75, 110), "elsewhere": (0, 30)}
@@ -117,14 +117,13 @@ def rate(truth: Ints, rng: np.random.Generator, people: Ratings) -> dict[str, li
     raw = []
     for annotator in pair:
         rating = grade(truth + _noise(rng, size, people.noise) + round(100 * people.bias[annotator]))
-        lapsed = rng.integers(0, 1_000_000, size=size) < round(1_000_000 * people.lapse)
+        lapsed = chance(rng, people.lapse, size)
         rating = np.where(lapsed, grade(truth)[rng.permutation(size)], rating)
-        raw.append(np.where(rng.integers(0, 1_000_000, size=size) < round(1_000_000 * people.missing), -1, rating))
+        raw.append(np.where(chance(rng, people.missing, size), -1, rating))
     low, high = np.minimum(*raw), np.maximum(*raw)
     view = grade(truth + _noise(rng, size, people.adjudicator_noise))
     sides = np.where(np.abs(view - low) < np.abs(high - view), low, high)  # the nearer of the two
-    own = rng.integers(0, 1_000_000, size=size) < round(1_000_000 * people.overrule)
-    final = np.maximum(np.where(low == high, low, np.where(own, view, sides)), 0)
+    final = np.maximum(np.where(low == high, low, np.where(chance(rng, people.overrule, size), view, sides)), 0)
     return {
         "relevance_adju": final.tolist(),
         **{f"relevance_ann{a + 1}": r.tolist() for a, r in zip(pair, raw, strict=True)},

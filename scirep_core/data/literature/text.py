@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scirep_core.data.literature.latents import Dials, Latents, stream
+from scirep_core.data.literature.latents import Dials, Ints, Latents, stream
 from scirep_core.data.literature.lexicon import Draw, Fill, Problem, Template, Tree, lexicon, spell
 from scirep_core.data.literature.people import People
 from scirep_core.data.literature.plans import Plans, around, choose, core
@@ -188,6 +188,11 @@ class Writer:
 def any_of(options: Sequence[T], draw: Draw) -> T:
     """Return one of the options."""
     return options[draw() % len(options)]
+
+
+def any_of_many(options: Ints, draw: Draw) -> int:
+    """Return one of the options, of which there may be more than 65,536."""
+    return int(options[(draw() << 16 | draw()) % len(options)])
 
 
 def capital(text: str) -> str:

@@ -204,7 +204,7 @@ def _errs(name: str) -> str:
     one = PLANTED[name]
     return (
         one.errs
-        if not one.exact
+        if one.errs
         else (
             f"no: the oracle reaches 100, or nearly, on {one.metric}: its threshold is tuned on other blocks"
             if one.metric

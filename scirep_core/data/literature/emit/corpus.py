@@ -21,27 +21,22 @@ from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
 
 SHARD = 50_000
+PAPERS: dict[str, Any] = {
+    "paper_id": "string", "title": "string", "abstract": "string", "year": "int32", "venue": "string",
+    "fields_of_study": ["string"], "authors": [{"author_id": "int32", "name": "string"}],
+    "references": [{"paper_id": "string", "mentions": "int32"}], "sentence_labels": ["string"],
+}  # fmt: skip
 
 
 def write(root: Path, literature: Literature) -> None:
     """Write papers and latents."""
-    import pyarrow
-
-    text, number = pyarrow.string(), pyarrow.int32()
-    person = pyarrow.struct([("author_id", number), ("name", text)])
-    reference = pyarrow.struct([("paper_id", text), ("mentions", number)])
-    papers = pyarrow.schema([
-        ("paper_id", text), ("title", text), ("abstract", text), ("year", number), ("venue", text),
-        ("fields_of_study", pyarrow.list_(text)), ("authors", pyarrow.list_(person)),
-        ("references", pyarrow.list_(reference)), ("sentence_labels", pyarrow.list_(text)),
-    ])  # fmt: skip
     names = [f.name for f in fields(literature.latents)]
-    latents = pyarrow.schema([("paper_id", text), *((name, pyarrow.int64()) for name in names)])
+    latents = {"paper_id": "string", **dict.fromkeys(names, "int64")}
     for shard, start in enumerate(range(0, len(literature), SHARD)):
         rows = range(start, min(start + SHARD, len(literature)))
         folder = root / "literature"
-        write_parquet(folder / "papers" / f"{shard:04}.parquet", _papers(literature, rows), papers)
-        write_parquet(folder / "latents" / f"{shard:04}.parquet", _latents(literature, rows, names), latents)
+        write_parquet(folder / "papers" / f"{shard:04}.parquet", PAPERS, _papers(literature, rows))
+        write_parquet(folder / "latents" / f"{shard:04}.parquet", latents, _latents(literature, rows, names))
 
 
 def _papers(literature: Literature, rows: range) -> Iterator[dict[str, Any]]:

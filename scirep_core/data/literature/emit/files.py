@@ -1,7 +1,7 @@
 """What every writer of the embedded collections shares: sizes, files in the published kinds, oracle vectors.
 
-Rows are streamed into parquet (row groups of `GROUP`), JSON lines or gzipped JSON lines; a file is whole or absent, and
-equal rows give equal bytes. Oracle vectors go to `<root>/oracle/<task>.npz`: for each id of the task a vector made from the
+Rows are streamed into parquet (row groups of `GROUP`), JSON lines (gzipped or not) or tab files; a file is whole or absent,
+and equal rows give equal bytes. Oracle vectors go to `<root>/oracle/<task>.npz`: for each id of the task a vector made from the
 latents alone, without the noise of people, such that the task's own evaluator (nearest by L2, linear probe, ...) reaches
 the ceiling.
 """
@@ -13,15 +13,15 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.latents import Ints
+from scirep_core.data.literature.model import Literature
 from scirep_core.kit.store import atomic
 
-T = TypeVar("T")
 GROUP = 2_000
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
 Floats = npt.NDArray[np.float32]
@@ -32,32 +32,52 @@ def scaled(papers: int, published: int, percent: float, least: int) -> int:
     return min(published, max(least, round(papers * percent / 100)))
 
 
-def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], schema: Any) -> int:
-    """Write rows to one parquet file, a group at a time. Returns how many. `schema`: a pyarrow schema."""
+def write_parquet(path: Path, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows to one parquet file, a group at a time.
+
+    Args:
+        columns: name -> type of each column: a name of pyarrow's, [type] for a list, or a mapping for a struct.
+    """
     import pyarrow
     import pyarrow.parquet
 
-    count = 0
-    with atomic(path, sync=False) as stream:
-        writer = pyarrow.parquet.ParquetWriter(stream, schema, compression="snappy")
-        for group in batches(rows, GROUP):
+    schema, source = pyarrow.schema([(name, _arrow(kind)) for name, kind in columns.items()]), iter(rows)
+    with atomic(path, sync=False) as stream, pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+        while group := list(itertools.islice(source, GROUP)):
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
-            count += len(group)
-        writer.close()
-    return count
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write rows as JSON lines, streamed. Returns how many. A path in .gz is gzipped, without a time stamp."""
-    count = 0
+def _arrow(kind: Any) -> Any:
+    import pyarrow
+
+    if isinstance(kind, str):
+        return pyarrow.type_for_alias(kind)
+    if isinstance(kind, Sequence):
+        return pyarrow.list_(_arrow(kind[0]))
+    return pyarrow.struct([(name, _arrow(inner)) for name, inner in kind.items()])
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as JSON lines, streamed. A path in .gz is gzipped, without a time stamp."""
     with atomic(path, sync=False) as stream:
         packed = gzip.GzipFile("", "wb", 6, stream, mtime=0) if path.suffix == ".gz" else stream
         for row in rows:
             packed.write((_ENCODE(row) + "\n").encode())
-            count += 1
         if packed is not stream:
             packed.close()
-    return count
+
+
+def write_tabs(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows of cells with tabs between them, streamed."""
+    with atomic(path, sync=False) as stream:
+        for row in rows:
+            stream.write(("\t".join(map(str, row)) + "\n").encode())
+
+
+def texts(literature: Literature, papers: Ints, key: str = "paper_id") -> Iterator[dict[str, str]]:
+    """Yield {key: id, title, abstract} of papers."""
+    for paper in literature.papers_at(papers):
+        yield {key: paper.paper_id, "title": paper.title, "abstract": paper.abstract}
 
 
 def write_oracle(root: Path, task: str, ids: Sequence[str], vectors: npt.ArrayLike) -> None:
@@ -67,6 +87,12 @@ def write_oracle(root: Path, task: str, ids: Sequence[str], vectors: npt.ArrayLi
         raise ValueError(f"oracle of {task}: {len(ids)} ids ({len(set(ids))} different), array {array.shape}")
     with atomic(root / "oracle" / f"{task.replace('/', '__')}.npz", sync=False) as stream:
         np.savez(stream, ids=np.array(ids, dtype=np.str_), vectors=array)
+
+
+def digits(numbers: Ints, width: int = 0) -> Floats:
+    """Return (n, width) rows of +1 and -1: the binary digits of each number, lowest first; as many as needed without a width."""
+    bits = (numbers[:, None] >> np.arange(width or int(numbers.max()).bit_length() or 1)) & 1
+    return (2 * bits - 1).astype(np.float32)
 
 
 def one_hot(values: Ints, weight: float = 1.0) -> Floats:
@@ -79,10 +105,3 @@ def one_hot(values: Ints, weight: float = 1.0) -> Floats:
     known = np.flatnonzero(values >= 0)
     rows[known, np.searchsorted(present, values[known])] = weight
     return rows
-
-
-def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of up to `size` rows."""
-    source = iter(rows)
-    while group := list(itertools.islice(source, size)):
-        yield group

@@ -26,7 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import digits, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.split import sample
 from scirep_core.data.literature.latents import LEVELS, Ints, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.model import Literature, generate
@@ -68,7 +69,7 @@ def write(root: Path, literature: Literature) -> None:
         write_lines(path, _rows(small, papers, collection))
         ids = [small.paper_id(i) for i in papers.tolist()]
         both = [f"{paper_id}/{part}" for paper_id in ids for part in ("t", "ta")]
-        write_oracle(root, f"neighbours/{collection.config}", both, np.repeat(digits(len(ids)), 2, axis=0))
+        write_oracle(root, f"neighbours/{collection.config}", both, np.repeat(digits(np.arange(len(ids))), 2, axis=0))
 
 
 def gather(literature: Literature, collection: Collection, number: int, wanted: int) -> tuple[Literature, Ints]:
@@ -86,16 +87,8 @@ def gather(literature: Literature, collection: Collection, number: int, wanted: 
         small = generate(size, seed, dials)
         papers = np.flatnonzero(belongs[small.latents.topic])
         if len(papers) >= wanted:
-            order = stream(seed, "collection").permutation(papers)
-            return small, np.sort(order[:wanted])
+            return small, sample(small, "collection", papers, wanted)
         size += size // 4
-
-
-def digits(count: int) -> Floats:
-    """Return (count, dim) rows of +1 and -1, all different: the binary digits of the row number."""
-    width = max(1, (count - 1).bit_length())
-    bits: Floats = ((np.arange(count)[:, None] >> np.arange(width)) & 1).astype(np.float32)
-    return 2 * bits - 1
 
 
 def _rows(small: Literature, papers: Ints, collection: Collection) -> Iterator[dict[str, Any]]:

@@ -25,8 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import write_asked, write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -39,15 +40,13 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     first,
     graded,
     judged,
-    key_of,
-    partners,
+    sharing,
     shuffled,
     traits,
     without,
     write_paper_oracle,
-    write_text_oracle,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
 from scirep_core.data.literature.model import Literature
 
@@ -82,13 +81,12 @@ def _sessions(root: Path, literature: Literature) -> None:
             visited = _downloaded(rng, literature, papers, np.repeat(queries, SESSIONS), visited)
         together = visited.reshape(len(queries), SESSIONS * LENGTH)
         random = without(anyone(rng, np.arange(everybody), len(queries), 40), together)
-        pools = judged(rng, queries, _most_often(rng, together), random, (5, 25), all_positives=True)
-        pools = pools.kept(np.ones(len(pools.queries), bool), size)
+        pools = judged(rng, queries, _most_often(rng, together), random, (5, 25), all_positives=True).rows(slice(size))
         write_judgements(root, literature, f"scidocs_{name}", pools)
         tasks = [f"scirepeval/scidocs_{name}", f"scimult/{scimult}"]
         write_paper_oracle(root, literature, tasks, PROFILES[name], pools)
         seen += [pools.queries, pools.candidates()]
-    write_flat(root, literature, "scidocs_view_cite_read", np.concatenate(seen), shard=1)
+    hub.write_texts(root, literature, "scidocs_view_cite_read", FLAT, np.concatenate(seen), shard=1)
 
 
 def _wander(rng: np.random.Generator, literature: Literature, papers: Traits, starts: Ints, name: str) -> Ints:
@@ -96,10 +94,10 @@ def _wander(rng: np.random.Generator, literature: Literature, papers: Traits, st
     reasons = STEPS[name]
     visited, last = [], starts
     for _ in range(LENGTH):
-        reason = weighted(rng, np.array([share for _, share in reasons]), len(starts))
-        options = [partners(rng, key_of(papers, *names), key_of(papers, *names)[last], 1)[:, 0] for names, _ in reasons]
+        reason = weighted(rng, [share for _, share in reasons], len(starts))
+        options = sharing(rng, papers, last, [(names, 1) for names, _ in reasons])
         lost = chance(rng, literature.dials.noise / 2, len(starts))
-        following = np.where(lost, rng.integers(0, len(literature), size=len(starts)), np.choose(reason, options))
+        following = np.where(lost, rng.integers(0, len(literature), size=len(starts)), np.choose(reason, options.T))
         visited.append(following)
         # half of the time a reader goes back to the paper the session started from
         last = np.where(chance(rng, 0.5, len(starts)), starts, following)
@@ -141,10 +139,9 @@ def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> Pool
     """
     papers = traits(literature)
     rng = stream(literature.seed, name)
-    drawn = [partners(rng, key_of(papers, *names), key_of(papers, *names)[queries], count) for names, count in FEED]
-    drawn.append(anyone(rng, np.arange(len(literature)), len(queries), 14))
-    taste = key_of(papers, "mode", "condition")
-    others = np.concatenate([queries[:, None], partners(rng, taste, taste[queries], 4 * (seeds - 1))], axis=1)
+    feed = [sharing(rng, papers, queries, FEED), anyone(rng, np.arange(len(literature)), len(queries), 14)]
+    alike_taste = sharing(rng, papers, queries, [(("mode", "condition"), 4 * (seeds - 1))])
+    others = np.concatenate([queries[:, None], alike_taste], axis=1)
     # a seed must be new to the whole task: queries are known by their id
     flat = others.ravel()
     seen_before = np.ones(len(flat), dtype=np.bool_)
@@ -153,23 +150,20 @@ def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> Pool
     allowed[:, 1:] &= (held_out(literature)[others[:, 1:]] == EVALUATION) & ~np.isin(others[:, 1:], queries)
     allowed[:, 0] = True
     named = first(np.where(allowed, others, NONE), seeds)
-    table = shuffled(rng, first(without(distinct(np.concatenate(drawn, axis=1), queries), named), 10))
+    table = shuffled(rng, first(without(distinct(np.concatenate(feed, axis=1), queries), named), 10))
     liked = graded(alike(PROFILES["feeds"], at(papers, queries), papers, table), LIKED)
-    moods = chance(rng, literature.dials.noise / 3, table.size).reshape(table.shape)
+    moods = chance(rng, literature.dials.noise / 3, table.shape)
     grades = np.where(table == NONE, 0, np.where(moods, 1 - liked, liked))
     rows, column = np.nonzero(named != NONE)
     pools = Pools(named[rows, column], table[rows], grades[rows])
     told_apart = pools.grades.any(axis=1) & ((pools.grades == 0) & (pools.table != NONE)).any(axis=1)
-    return pools.kept(told_apart, len(rows))
+    return pools.rows(told_apart)
 
 
 def _titles(root: Path, literature: Literature, pools: Pools) -> None:
     """Write the first feed once more, with the seed's title for a query."""
-    ids = [f"title-{literature.paper_id(i)}" for i in pools.queries.tolist()]
-    titles = [literature.paper(i).title for i in pools.queries.tolist()]
-    asked = [{"query": title, "doc_id": query_id} for title, query_id in zip(titles, ids, strict=True)]
-    row = {"query": "string", "doc_id": "string"}
-    write_texts(root, literature, "feeds_title", "evaluation", pools, asked, row=row)
-    write_judgements(root, literature, "feeds_title", pools, ids)
+    seeds = literature.papers_at(pools.queries)
+    asked = [{"query": paper.title, "doc_id": f"title-{paper.paper_id}"} for paper in seeds]
     wanted = at(traits(literature), pools.queries)
-    write_text_oracle(root, literature, "scirepeval/feeds_title", PROFILES["feeds"], pools, ids, wanted)
+    tasks = ["scirepeval/feeds_title"]
+    write_asked(root, literature, "feeds_title", tasks, PROFILES["feeds"], pools, asked, wanted)

@@ -18,22 +18,22 @@ cross-validation takes folds as they come.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import scaled, write_parquet
-from scirep_core.data.literature.latents import NONE, Ints
+from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
+from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
 from scirep_core.kit.records import Paper
 
 TRAIN, VALIDATION, EVALUATION = 0, 1, 2
 SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
-CHUNK = 40_000  # texts in memory at once, about 4 kB each
+FEWEST = 3  # training papers of a class
 LEAST = 60  # labelled papers of a small task, where the literature has them
 
 FLAT: dict[str, Any] = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
@@ -57,13 +57,15 @@ def held_out(literature: Literature) -> Ints:
     return np.where(place < train, TRAIN, np.where(place < train + validation, VALIDATION, EVALUATION))
 
 
-FEWEST = 3
-
-
 def shuffled(literature: Literature, purpose: str, positions: Ints) -> Ints:
     """Return positions in an order that depends on the papers' numbers and the purpose, not on the other papers."""
     drawn: Ints = positions[np.argsort(_mixed(literature.latents.paper_number[positions], purpose), kind="stable")]
     return drawn
+
+
+def sample(literature: Literature, purpose: str, positions: Ints, count: int) -> Ints:
+    """Return up to `count` of the positions, drawn by the literature's seed, ascending."""
+    return np.sort(stream(literature.seed, purpose).permutation(positions)[:count])
 
 
 def divide(literature: Literature, purpose: str, label: Ints, published: int, percent: float,
@@ -93,24 +95,10 @@ def divide(literature: Literature, purpose: str, label: Ints, published: int, pe
     return Parts(chosen[~test[chosen]], chosen[test[chosen]])
 
 
-def texts(literature: Literature, table: Ints) -> Iterator[tuple[Paper, ...]]:
-    """Yield the papers of each row of a (rows, width) table of positions, in any order, in linear time and constant memory.
-
-    A chunk at a time, so that a paper that stands in several rows is written once.
-    """
-    rows = max(1, CHUNK // table.shape[1])
-    for start in range(0, len(table), rows):
-        chunk = table[start : start + rows]
-        needed = np.unique(chunk)
-        papers = dict(zip(needed.tolist(), literature.papers_at(needed), strict=True))
-        for row in chunk.tolist():
-            yield tuple(papers[i] for i in row)
-
-
 def flat(literature: Literature, positions: Ints, row: Row) -> Iterator[dict[str, Any]]:
     """Yield the text rows of papers: the four columns of every configuration, then those of `row`."""
-    for i, (paper,) in zip(positions.tolist(), texts(literature, positions[:, None]), strict=True):
-        yield identified(paper) | dict(row(i, paper))
+    for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
+        yield {**identified(paper), **row(i, paper)}
 
 
 def identified(paper: Paper) -> dict[str, Any]:
@@ -128,53 +116,34 @@ def table(root: Path, collection: str, config: str, split: str) -> Path:
     return root / collection / config / split / "0000.parquet"
 
 
-def write_rows(
-    root: Path, collection: str, config: str, split: str, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
-) -> int:
-    """Write one split of a configuration, streamed. Returns how many rows. `columns`: as in `schema`."""
-    return write_parquet(table(root, collection, config, split), rows, schema(columns))
-
-
 def write_texts(
-    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints, row: Row
-) -> None:
-    """Write the `evaluation` texts of a configuration, in order of time."""
-    write_rows(root, "scirepeval", config, "evaluation", columns, flat(literature, np.sort(positions), row))
+    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints,
+    row: Row = lambda i, paper: {}, shard: int = 0,
+) -> None:  # fmt: skip
+    """Write the `evaluation` texts of a configuration, each once, in order of time."""
+    path = table(root, "scirepeval", config, "evaluation").with_name(f"{shard:04d}.parquet")
+    write_parquet(path, columns, flat(literature, np.unique(positions), row))
 
 
 def write_labels(
-    root: Path, literature: Literature, config: str, kind: Any, splits: Mapping[str, tuple[Ints, Iterable[Any]]]
-) -> list[str]:
-    """Write the labels of a configuration. Returns the ids in file order.
+    root: Path, literature: Literature, config: str, kind: Any, parts: Parts, label: npt.NDArray[Any],
+    oracle: npt.NDArray[Any],
+) -> bool:  # fmt: skip
+    """Write labels and oracle of a configuration. Returns False, with nothing written, where a part is empty.
 
     Args:
         kind: column type of the label.
-        splits: name -> positions and their labels.
+        label: (papers, ...) the label of each paper of the literature.
+        oracle: vectors of the papers of `parts`, in that order.
     """
-    ids: list[str] = []
-    for split, (positions, labels) in splits.items():
-        here = [literature.paper_id(i) for i in positions.tolist()]
-        rows = ({"paper_id": paper_id, "label": label} for paper_id, label in zip(here, labels, strict=True))
-        write_rows(root, "scirepeval_test", config, split, {"paper_id": "string", "label": kind}, rows)
-        ids += here
-    return ids
-
-
-def schema(columns: Mapping[str, Any]) -> Any:
-    """Return a pyarrow schema. A column's type is a name, [type] for a list, or a mapping for a struct."""
-    import pyarrow
-
-    return pyarrow.schema([(name, _arrow(kind)) for name, kind in columns.items()])
-
-
-def _arrow(kind: Any) -> Any:
-    import pyarrow
-
-    if isinstance(kind, str):
-        return pyarrow.type_for_alias(kind)
-    if isinstance(kind, Sequence):
-        return pyarrow.list_(_arrow(kind[0]))
-    return pyarrow.struct([(name, _arrow(inner)) for name, inner in kind.items()])
+    if not all(len(positions) for positions in parts):
+        return False
+    for split, positions in zip(parts._fields, parts, strict=True):
+        pairs = zip(literature.ids(positions), label[positions].tolist(), strict=True)
+        rows = ({"paper_id": paper_id, "label": value} for paper_id, value in pairs)
+        write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
+    write_oracle(root, f"scirepeval/{config.lower()}", literature.ids(np.concatenate(parts)), oracle)
+    return True
 
 
 def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:

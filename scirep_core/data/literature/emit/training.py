@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle
+from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle, write_parquet
 from scirep_core.data.literature.emit.scirepeval.classification import (
     FOS,
     MESH,
@@ -76,7 +76,7 @@ def _labelled(
         size = scaled(len(literature), published, percent, 1)
         positions = shuffled(literature, f"{config} training", np.flatnonzero(split == number))[:size]
         if len(positions):
-            hub.write_rows(root, "scirepeval", config, name, columns, hub.flat(literature, positions, row))
+            write_parquet(hub.table(root, "scirepeval", config, name), columns, hub.flat(literature, positions, row))
 
 
 # --- citation triplets ------------------------------------------------------------------------------------------------
@@ -137,14 +137,14 @@ def _triplets(root: Path, literature: Literature, split: Ints) -> None:
             continue
         used.append(np.unique(found))
         rows = (
-            dict(zip(("query", "pos", "neg"), map(hub.identified, papers), strict=True))
-            for papers in hub.texts(literature, found)
+            dict(zip(("query", "pos", "neg"), map(hub.identified, literature.papers_at(row)), strict=True))
+            for row in found.tolist()
         )
         columns = dict.fromkeys(("query", "pos", "neg"), part)
-        hub.write_rows(root, "scirepeval", "cite_prediction", name, columns, rows)
+        write_parquet(hub.table(root, "scirepeval", "cite_prediction", name), columns, rows)
     if used:
         positions = np.unique(np.concatenate(used))
-        ids = [literature.paper_id(i) for i in positions.tolist()]
+        ids = literature.ids(positions)
         write_oracle(root, "scirepeval/cite_prediction", ids, reasons(literature, positions))
 
 

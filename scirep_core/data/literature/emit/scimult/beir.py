@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle
-from scirep_core.data.literature.emit.scimult.labels import Mask, evaluation_papers, of_fields
+from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle, write_tabs
+from scirep_core.data.literature.emit.scimult.labels import evaluation_papers, of_fields
+from scirep_core.data.literature.emit.split import sample
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, Choice, Draw, Problem, Slot, Tree, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, capital, draws
-from scirep_core.kit.store import atomic
 
 CLAIM_FIELDS = ("Biology", "Medicine", "Psychology")
 HEALTH_FIELDS = ("Biology", "Medicine", "Agricultural and Food sciences")
@@ -74,10 +74,8 @@ def write_set(
 
 def write_qrels(path: Path, grades: Grades) -> None:
     """Write judgements as a tab file with BEIR's header."""
-    with atomic(path) as stream:
-        stream.write(b"query-id\tcorpus-id\tscore\n")
-        for query, row in grades.items():
-            stream.write("".join(f"{query}\t{document}\t{grade}\n" for document, grade in row.items()).encode())
+    rows = ((query, document, grade) for query, row in grades.items() for document, grade in row.items())
+    write_tabs(path, itertools.chain([("query-id", "corpus-id", "score")], rows))
 
 
 def documents(literature: Literature, papers: Ints) -> Iterator[dict[str, Any]]:
@@ -86,15 +84,14 @@ def documents(literature: Literature, papers: Ints) -> Iterator[dict[str, Any]]:
         yield {"_id": paper.paper_id, "title": paper.title, "text": paper.abstract, "metadata": {"year": paper.year}}
 
 
-def sample(literature: Literature, suitable: Mask, purpose: str, count: int) -> Ints:
-    """Return up to `count` suitable papers, ascending."""
-    order = stream(literature.seed, f"corpus of {purpose}").permutation(np.flatnonzero(suitable))
-    return np.sort(order[:count])
+def corpus_of(literature: Literature, fields: Sequence[str], purpose: str, count: int) -> Ints:
+    """Return up to `count` papers of some fields, ascending."""
+    return sample(literature, f"corpus of {purpose}", np.flatnonzero(of_fields(literature, *fields)), count)
 
 
 def write_scifact(root: Path, literature: Literature) -> None:
     """Write claims, their evidence and the corpus."""
-    corpus = sample(literature, of_fields(literature, *CLAIM_FIELDS), "scifact", 5_183)
+    corpus = corpus_of(literature, CLAIM_FIELDS, "scifact", 5_183)
     inside = np.zeros(len(literature), dtype=np.bool_)
     inside[corpus] = True
     wanted = scaled(len(literature), 1_109, 5, 120)
@@ -130,7 +127,7 @@ def write_scifact(root: Path, literature: Literature) -> None:
     for number, papers in enumerate(found):
         vectors[len(corpus) + number, number] = 1
         vectors[[place[i] for i in papers], number] = 1
-    write_oracle(root, "scimult/scifact", [literature.paper_id(i) for i in corpus.tolist()] + names, vectors)
+    write_oracle(root, "scimult/scifact", literature.ids(corpus) + names, vectors)
 
 
 @functools.cache
@@ -213,7 +210,7 @@ def _original(literature: Literature, number: int, claim: Asked, papers: Sequenc
 def write_nfcorpus(root: Path, literature: Literature) -> None:
     """Write health questions in lay words."""
     words, latents = lexicon(), literature.latents
-    corpus = sample(literature, of_fields(literature, *HEALTH_FIELDS), "nfcorpus", 3_633)
+    corpus = corpus_of(literature, HEALTH_FIELDS, "nfcorpus", 3_633)
     present = set(latents.problem[corpus].tolist())
     problems = [k for k, problem in enumerate(words.problems) if problem.lay and k in present]
     draw = draws(stream(literature.seed, "health queries"))
@@ -242,7 +239,7 @@ def write_nfcorpus(root: Path, literature: Literature) -> None:
 def write_trec_covid(root: Path, literature: Literature) -> None:
     """Write fifty questions with deep judgements."""
     words, latents = lexicon(), literature.latents
-    corpus = sample(literature, of_fields(literature, *COVID_FIELDS), "trec-covid", 171_332)
+    corpus = corpus_of(literature, COVID_FIELDS, "trec-covid", 171_332)
     fields = [FIELDS.index(name) for name in ("Medicine", "Biology")]
     of = np.array([words.topics[p.topic].field for p in words.problems])
     candidates = np.concatenate([np.flatnonzero(of == field) for field in fields])
@@ -298,9 +295,7 @@ def write_topical_oracle(
 ) -> None:
     """Write vectors with one dimension a problem and one a topic: inner product 2 same problem, 1 same topic, 0 else."""
     problem = np.concatenate([literature.latents.problem[corpus], problems])
-    write_oracle(
-        root, task, [literature.paper_id(i) for i in corpus.tolist()] + list(names), topical(problem, problems)
-    )
+    write_oracle(root, task, literature.ids(corpus) + list(names), topical(problem, problems))
 
 
 def topical(problem: Ints, asked: Ints) -> Floats:

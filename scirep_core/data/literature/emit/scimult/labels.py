@@ -28,28 +28,33 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import Floats, write_lines, write_oracle
-from scirep_core.data.literature.emit.scirepeval.classification import DISEASES
+from scirep_core.data.literature.emit.files import Floats, texts, write_lines, write_oracle
+from scirep_core.data.literature.emit.scirepeval.classification import disease_topics
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
-from scirep_core.data.literature.latents import Ints, Latents, stream
-from scirep_core.data.literature.lexicon import FIELDS, MAG, Tree, lexicon, spell
+from scirep_core.data.literature.latents import NONE, Ints, Latents, stream
+from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon, spell
 from scirep_core.data.literature.links import Links, from_rows
 from scirep_core.data.literature.model import Literature
 from scirep_core.kit.records import Paper
 
-TREE = ("area", "topic", "problem")
+KINDS = {
+    "area": (1, "areas", "context"), "topic": (2, "topics", "context"), "problem": (3, "problems", "what"),
+    "family": (1, "families", ""), "method": (2, "methods", "np"), "group": (1, "groups", ""), "aspect": (2, "aspects", "np"),
+}  # fmt: skip
+"""Kind of concept -> depth in its tree, its place in the lexicon, the forms it is written in ("" where it has a name alone)."""
 SHARED = ("family", "method", "group", "aspect")
-DEPTH = {"area": 1, "topic": 2, "problem": 3, "family": 1, "method": 2, "group": 1, "aspect": 2}
 SOURCES = ("area", "topic", "problem", "second_problem", *SHARED, *(f"second_{kind}" for kind in SHARED))
 BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
 CONFERENCE = ("Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings")
+OF_MAG = np.array([MAG.index(name) if name in MAG else NONE for name in FIELDS])
+"""Number of each field of study among MAG's 19."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -70,23 +75,39 @@ class Space(NamedTuple):
     rows: dict[str, Ints]
 
 
-class FineSet(NamedTuple):
-    """A set of fine-grained classification; `venues`: which of a field's venues count (conference, journal or "")."""
+class Labelled(NamedTuple):
+    """A set of papers with their labels: its field, how many papers it has at most, whether its labels are MeSH and defined.
+
+    `venues`: which of the field's venues count: conference, journal or "", all.
+    """
 
     name: str
-    task: str
     field: str
     published: int
     mesh: bool = False
     defined: bool = True
     venues: str = ""
 
+    @property
+    def task(self) -> str:
+        """The task of SciMult that is asked of it."""
+        return f"scimult/{self.name.lower().replace('-', '_')}"
+
+    def space(self) -> Space:
+        """Return its label space."""
+        return space(BIOMEDICINE if self.mesh else (self.field,), self.mesh)
+
+    def suitable(self, literature: Literature) -> Mask:
+        """Return which papers of a literature belong into it."""
+        found = of_fields(literature, self.field)
+        return found & (is_conference(literature) == (self.venues == "conference")) if self.venues else found
+
 
 FINE = (
-    FineSet("CS-Conference", "scimult/cs_conference", "Computer science", 261_781, venues="conference"),
-    FineSet("Chemistry-MeSH", "scimult/chemistry_mesh", "Chemistry", 762_129, mesh=True),
-    FineSet("Geography", "scimult/geography", "Geography", 73_883, defined=False),
-    FineSet("Psychology", "scimult/psychology", "Psychology", 372_954, defined=False),
+    Labelled("CS-Conference", "Computer science", 261_781, venues="conference"),
+    Labelled("Chemistry-MeSH", "Chemistry", 762_129, mesh=True),
+    Labelled("Geography", "Geography", 73_883, defined=False),
+    Labelled("Psychology", "Psychology", 372_954, defined=False),
 )
 
 
@@ -106,40 +127,21 @@ def space(names: tuple[str, ...], mesh: bool = False) -> Space:
         "problem": [words.topics[p.topic].field for p in words.problems],
     }
     labels, rows, number = list[Label](), dict[str, Ints](), 0
-    for kind in (*TREE, *SHARED):
-        concepts = _concepts(kind)
+    for kind, (depth, place, forms) in KINDS.items():
+        concepts = getattr(words, place)
         rows[kind] = np.full(len(concepts), -1)
-        for position, (name, definition, forms) in enumerate(concepts):
+        for position, concept in enumerate(concepts):
             number += 1
             if kind in fields and fields[kind][position] not in wanted:
                 continue
             rows[kind][position] = len(labels)
             label_id = f"D{number:06d}" if mesh else f"L{number:04d}"
-            synonyms = tuple(dict.fromkeys(spell(form, _first, {}) for form in forms))
-            labels.append(Label(label_id, name, definition, DEPTH[kind], tuple(s for s in synonyms if s != name)))
+            spelled = dict.fromkeys(spell(form, lambda: 0, {}) for form in (getattr(concept, forms) if forms else ()))
+            synonyms = tuple(s for s in spelled if s != concept.name)
+            labels.append(Label(label_id, concept.name, concept.definition, depth, synonyms))
     rows |= {f"second_{kind}": rows[kind] for kind in SHARED}
     rows["second_problem"] = rows["problem"] if mesh else np.full(len(words.problems), -1)
     return Space(tuple(labels), rows)
-
-
-def _first() -> int:
-    return 0
-
-
-def _concepts(kind: str) -> list[tuple[str, str, tuple[Tree, ...]]]:
-    """Return (name, definition, forms) of every concept of a kind."""
-    words = lexicon()
-    if kind == "area":
-        return [(a.name, a.definition, a.context) for a in words.areas]
-    if kind == "topic":
-        return [(t.name, t.definition, t.context) for t in words.topics]
-    if kind == "problem":
-        return [(p.name, p.definition, p.what) for p in words.problems]
-    if kind == "method":
-        return [(m.name, m.definition, m.np) for m in words.methods]
-    if kind == "aspect":
-        return [(a.name, a.definition, a.np) for a in words.aspects]
-    return [(c.name, c.definition, ()) for c in (words.families if kind == "family" else words.groups)]
 
 
 def coarse_mag() -> tuple[Label, ...]:
@@ -150,12 +152,6 @@ def coarse_mag() -> tuple[Label, ...]:
         Label(f"F{k:02d}", name, f"The field of study that covers {'; '.join(of_field[name])}.", 0)
         for k, name in enumerate(MAG)
     )
-
-
-def disease_topics() -> Ints:
-    """Return the positions of the topics that are the coarse MeSH classes."""
-    field = FIELDS.index("Medicine")
-    return np.array([k for k, topic in enumerate(lexicon().topics) if topic.field == field][:DISEASES])
 
 
 def coarse_mesh() -> tuple[Label, ...]:
@@ -184,19 +180,17 @@ def normalised(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
-class Names(NamedTuple):
-    """Normalised names of labels, found by their first word: [(other words, row of the label)]."""
-
-    by_first: dict[str, list[tuple[list[str], int]]]
+Names = dict[str, list[tuple[list[str], int]]]
+"""Normalised names of labels, found by their first word: [(other words, row of the label)]."""
 
 
 def names_of(labels: Sequence[Label]) -> Names:
     """Return the primary names, ready to be looked up."""
-    found: dict[str, list[tuple[list[str], int]]] = {}
+    found: Names = {}
     for row, label in enumerate(labels):
         first, *rest = normalised(label.name).split()
         found.setdefault(first, []).append((rest, row))
-    return Names(found)
+    return found
 
 
 def matched(names: Names, paper: Paper) -> list[int]:
@@ -205,7 +199,7 @@ def matched(names: Names, paper: Paper) -> list[int]:
     for text in (paper.title, paper.abstract):
         words = normalised(text).split()
         for place, word in enumerate(words, start=1):
-            for rest, row in names.by_first.get(word, ()):
+            for rest, row in names.get(word, ()):
                 if words[place : place + len(rest)] == rest:
                     rows.add(row)
     return sorted(rows)
@@ -242,13 +236,10 @@ def evaluation_papers(literature: Literature, suitable: Mask, purpose: str, want
     return np.sort(order[: min(wanted, max(own, least))])
 
 
-def of_set(literature: Literature, which: FineSet) -> Ints:
+def of_set(literature: Literature, which: Labelled) -> Ints:
     """Return the papers of a set of fine-grained classification: at most 2 % of a large literature."""
-    suitable = of_fields(literature, which.field)
-    if which.venues:
-        suitable &= is_conference(literature) == (which.venues == "conference")
     wanted = min(which.published, max(800, len(literature) // 50))
-    return evaluation_papers(literature, suitable, which.name, wanted, least=40)
+    return evaluation_papers(literature, which.suitable(literature), which.name, wanted, least=40)
 
 
 def of_mag(literature: Literature) -> Ints:
@@ -272,12 +263,6 @@ def lent(literature: Literature) -> Mask:
     return used
 
 
-def texts(literature: Literature, papers: Ints) -> Iterator[dict[str, str]]:
-    """Yield {paper, title, abstract} of papers."""
-    for paper in literature.papers_at(papers):
-        yield {"paper": paper.paper_id, "title": paper.title, "abstract": paper.abstract}
-
-
 def label_row(label: Label, defined: bool = True) -> dict[str, Any]:
     """Return a line of a label file."""
     return {
@@ -292,22 +277,21 @@ def write(root: Path, literature: Literature) -> None:
     for which in FINE:
         _write_fine(root, literature, which)
     latents = literature.latents
-    fields = np.array([MAG.index(name) if name in MAG else -1 for name in FIELDS])
     papers = of_mag(literature)
-    _write_coarse(root, literature, "MAG", coarse_mag(), papers, fields[latents.field[papers]])
+    _write_coarse(root, literature, "MAG", coarse_mag(), papers, OF_MAG[latents.field[papers]])
     papers = of_mesh(literature)
     topics = np.searchsorted(disease_topics(), latents.topic[papers])
     _write_coarse(root, literature, "MeSH", coarse_mesh(), papers, topics)
 
 
-def _write_fine(root: Path, literature: Literature, which: FineSet) -> None:
+def _write_fine(root: Path, literature: Literature, which: Labelled) -> None:
     base = root / "scimult" / "classification_fine"
-    labels = space(BIOMEDICINE if which.mesh else (which.field,), which.mesh)
+    labels = which.space()
     papers = of_set(literature, which)
     answers, names = gold(literature.latents, papers, labels), names_of(labels.labels)
     ids = [label.label_id for label in labels.labels]
     write_lines(base / f"{which.name}_label.json", (label_row(label, which.defined) for label in labels.labels))
-    rows = enumerate(texts(literature, papers))
+    rows = enumerate(texts(literature, papers, "paper"))
     write_lines(
         base / f"{which.name}_papers_test.json",
         ({**row, "label": [ids[k] for k in answers.of(i).tolist()]} for i, row in rows),
@@ -326,15 +310,14 @@ def _write_coarse(
 ) -> None:
     base = root / "scimult" / "classification_coarse"
     write_lines(base / f"{name}_label.json", map(label_row, labels))
-    rows = zip(texts(literature, papers), answer.tolist(), strict=True)
+    rows = zip(texts(literature, papers, "paper"), answer.tolist(), strict=True)
     write_lines(base / f"{name}_papers_test.json", ({**row, "label": label} for row, label in rows))
-    one: Floats = np.zeros((len(papers), len(labels)), dtype=np.float32)
-    one[np.arange(len(papers)), answer] = 1
-    _write_oracle(root, f"scimult/{name.lower()}", literature, papers, labels, one)
+    one_hot = np.eye(len(labels), dtype=np.float32)[answer]
+    _write_oracle(root, f"scimult/{name.lower()}", literature, papers, labels, one_hot)
 
 
 def _write_oracle(
     root: Path, task: str, literature: Literature, papers: Ints, labels: Sequence[Label], vectors: Floats
 ) -> None:
-    ids = [literature.paper_id(i) for i in papers.tolist()] + [label.label_id for label in labels]
+    ids = literature.ids(papers) + [label.label_id for label in labels]
     write_oracle(root, task, ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))

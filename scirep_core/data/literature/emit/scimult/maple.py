@@ -16,37 +16,17 @@ fine-grained sets of SciMult are drawn from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import write_lines
-from scirep_core.data.literature.emit.scimult.labels import (
-    BIOMEDICINE,
-    Mask,
-    Space,
-    gold,
-    is_conference,
-    of_fields,
-    space,
-)
+from scirep_core.data.literature.emit.files import write_lines, write_tabs
+from scirep_core.data.literature.emit.scimult.labels import Labelled, Space, gold
 from scirep_core.data.literature.latents import Ints
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.literature.model import Literature
-from scirep_core.kit.store import atomic
-
-
-class Folder(NamedTuple):
-    """One folder: its field, whether its labels are MeSH, which venues count ("" all), how many papers it has at most."""
-
-    name: str
-    field: str
-    published: int
-    mesh: bool = False
-    venues: str = ""
-
 
 PUBLISHED = {
     "Art": 58_373, "Philosophy": 59_296, "Geography": 73_883, "Business": 84_858, "Sociology": 90_208,
@@ -56,53 +36,40 @@ PUBLISHED = {
     "Medicine": 2_646_105,
 }  # fmt: skip
 FOLDERS = (
-    *(Folder(name.title().replace(" ", "_"), name, PUBLISHED[name]) for name in MAG if name != "Computer science"),
-    Folder("CSRankings", "Computer science", 263_393, venues="conference"),
-    Folder("Computer_Science", "Computer science", 410_603, venues="journal"),
-    Folder("Biology_MeSH", "Biology", 1_379_393, mesh=True),
-    Folder("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
-    Folder("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
+    *(Labelled(name.title().replace(" ", "_"), name, PUBLISHED[name]) for name in MAG if name != "Computer science"),
+    Labelled("CSRankings", "Computer science", 263_393, venues="conference"),
+    Labelled("Computer_Science", "Computer science", 410_603, venues="journal"),
+    Labelled("Biology_MeSH", "Biology", 1_379_393, mesh=True),
+    Labelled("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
+    Labelled("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
 )
 
 
 def write(root: Path, literature: Literature) -> None:
     """Write the 23 folders, paper by paper."""
-    conference = is_conference(literature)
     for folder in FOLDERS:
-        papers = np.flatnonzero(chosen(literature, folder, conference))[: folder.published]
+        papers = np.flatnonzero(folder.suitable(literature))[: folder.published]
         if len(papers):  # a literature of a few fields has no others
             _write_folder(root / "maple" / folder.name, literature, folder, papers)
 
 
-def chosen(literature: Literature, folder: Folder, conference: Mask) -> Mask:
-    """Return which papers belong into a folder."""
-    found = of_fields(literature, folder.field)
-    if folder.venues:
-        found &= conference == (folder.venues == "conference")
-    return found
-
-
-def _write_folder(base: Path, literature: Literature, folder: Folder, papers: Ints) -> None:
-    labels = space(BIOMEDICINE if folder.mesh else (folder.field,), folder.mesh)
+def _write_folder(base: Path, literature: Literature, folder: Labelled, papers: Ints) -> None:
+    labels = folder.space()
     write_lines(base / "papers.json", _papers(literature, papers, labels))
-    rows = (
-        (label.label_id, plain(label.name)) if folder.mesh else (label.label_id, plain(label.name), str(label.depth))
-        for label in labels.labels
-    )
-    _write_table(base / "labels.txt", rows)
+    named = [(label, label.label_id, plain(label.name)) for label in labels.labels]
     if folder.mesh:
-        _write_table(
-            base / "labels_mesh.txt",
-            ((label.label_id, plain(label.name), *label.synonyms) for label in labels.labels),
-        )
+        write_tabs(base / "labels.txt", (ends for _, *ends in named))
+        write_tabs(base / "labels_mesh.txt", ((*ends, *label.synonyms) for label, *ends in named))
+    else:
+        write_tabs(base / "labels.txt", ((*ends, label.depth) for label, *ends in named))
     teams, people = literature.people.teams, literature.people
     authors = np.unique(np.concatenate([teams.of(i) for i in papers.tolist()]))
     names = ((author_id(a), people.name(a)) for a in authors.tolist())
-    _write_table(base / "authors.txt", ((key, plain(name), name) for key, name in names))
+    write_tabs(base / "authors.txt", ((key, plain(name), name) for key, name in names))
     field = FIELDS.index(folder.field)
     venues = [(venue_id(field, k), lexicon().fields[field].venues[k])
               for k in np.unique(literature.latents.venue[papers]).tolist()]  # fmt: skip
-    _write_table(base / "venues.txt", ((key, plain(name), name) for key, name in venues))
+    write_tabs(base / "venues.txt", ((key, plain(name), name) for key, name in venues))
 
 
 def _papers(literature: Literature, papers: Ints, labels: Space) -> Iterator[dict[str, Any]]:
@@ -116,7 +83,7 @@ def _papers(literature: Literature, papers: Ints, labels: Space) -> Iterator[dic
             "title": plain(paper.title),
             "label": [ids[k] for k in answers.of(row).tolist()],
             "author": [author_id(a) for a in literature.people.teams.of(i).tolist()],
-            "reference": [literature.paper_id(k) for k in literature.cites.of(i).tolist()],
+            "reference": literature.ids(literature.cites.of(i)),
             "abstract": plain(paper.abstract),
             "title_raw": paper.title,
             "abstract_raw": paper.abstract,
@@ -143,9 +110,3 @@ def plain(text: str) -> str:
 
 
 OTHER = re.compile(r"[^a-z0-9]+")
-
-
-def _write_table(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
-    with atomic(path) as stream:
-        for row in rows:
-            stream.write(("\t".join(row) + "\n").encode())

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import scaled, texts, write_lines, write_oracle
 from scirep_core.data.literature.emit.scimult.beir import (
     documents,
     topical,
@@ -33,7 +33,7 @@ from scirep_core.data.literature.emit.scimult.beir import (
     write_qrels,
     write_topical_oracle,
 )
-from scirep_core.data.literature.emit.scimult.labels import of_fields, texts
+from scirep_core.data.literature.emit.scimult.labels import of_fields
 from scirep_core.data.literature.latents import Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell
 from scirep_core.data.literature.model import Literature
@@ -88,8 +88,7 @@ def write_supervised(root: Path, literature: Literature, pool: list[Patient], qu
     # articles
     articles = _articles(literature)
     write_lines(base / "PAR" / "PAR_corpus.jsonl", documents(literature, articles))
-    rows = ({"article": row.pop("paper"), **row} for row in texts(literature, articles))
-    write_lines(bundle / "PMCPatientsPAR_articles_test.json", rows)
+    write_lines(bundle / "PMCPatientsPAR_articles_test.json", texts(literature, articles, "article"))
     grades = topical_grades(literature, articles, problems)
     judged = {name: row for name, row in zip(names, grades, strict=True) if row}
     write_qrels(base / "PAR" / "PAR_test_qrels.tsv", judged)

@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import batches, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import scaled, write_lines, write_oracle
 from scirep_core.data.literature.emit.scimult.beir import asking
 from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
     BIOMEDICINE,
+    OF_MAG,
     Label,
     Mask,
     Space,
@@ -42,12 +43,13 @@ from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
     of_fields,
     space,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, sample
 from scirep_core.data.literature.emit.training import CODE, reasons
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, Draw, lexicon, spell
+from scirep_core.data.literature.links import grouped
 from scirep_core.data.literature.model import Literature
-from scirep_core.data.literature.text import any_of, draws
+from scirep_core.data.literature.text import any_of, any_of_many, draws
 from scirep_core.kit.records import Paper
 
 SEP = " [SEP] "
@@ -56,13 +58,10 @@ POSITIVES = 5  # citation: 819,836 triplets of 165,340 queries
 HARD = 40  # per cent of the citation triplets with a hard negative
 SHOWN = 10
 SPLITS = ((TRAIN, "train"), (VALIDATION, "val"))
-CHUNK = 4_000
 SOURCES = ("cs_journal", "biomedicine_mesh", "coarse", "citation", "search")
 Row = dict[str, Any]
 Member = tuple[str, int]
 """What a text is: ("paper" or "query" or "label", its position)."""
-Chosen = tuple[int, list[int], list[int]]
-"""A query paper, the papers that belong to it, the hard negative."""
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -76,7 +75,8 @@ def write(root: Path, literature: Literature) -> None:
         own = part == number
 
         def papers(suitable: Mask, published: int, percent: float, least: int, purpose: str, own: Mask = own) -> Ints:
-            return _some(literature, own & suitable, scaled(len(literature), published, percent, least), purpose)
+            count = scaled(len(literature), published, percent, least)
+            return sample(literature, f"pretraining {purpose}", np.flatnonzero(own & suitable), count)
 
         cites = literature.cites.counts() > 0
         sources = {
@@ -129,15 +129,9 @@ def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Me
             answers = gold(latents, papers, labels)
             vectors[np.repeat(rows, answers.counts()), answers.items] = 1.0
         else:
-            number = np.array([MAG.index(f) if f in MAG else NONE for f in FIELDS])
-            vectors[rows, number[latents.field[papers]]] = 1.0
+            vectors[rows, OF_MAG[latents.field[papers]]] = 1.0
         vectors[np.flatnonzero(~is_paper), place[~is_paper]] = 1.0
     write_oracle(root, f"scimult/pretrain_{name}", list(members), vectors)
-
-
-def _some(literature: Literature, suitable: Mask, count: int, purpose: str) -> Ints:
-    order = stream(literature.seed, f"pretraining {purpose}").permutation(np.flatnonzero(suitable))
-    return np.sort(order[:count])
 
 
 def _row(question: str, positives: list[Row], hard: list[Row]) -> Row:
@@ -166,14 +160,11 @@ def _relatives(literature: Literature, papers: Ints, draw: Draw) -> Iterator[tup
     """Yield (paper, a relative of it): one it cites, one of its venue, or one of its first author, else itself."""
     latents, teams = literature.latents, literature.people.teams
     venue = latents.field * 1_000 + latents.venue
-    order = np.argsort(venue, kind="stable")
-    ordered = venue[order]
-    written = teams.reverse(len(literature.people))
+    there, written = grouped(venue), teams.reverse(len(literature.people))
     for i in papers.tolist():
-        first, last = np.searchsorted(ordered, [venue[i], venue[i] + 1]).tolist()
-        lists = (literature.cites.of(i), written.of(int(teams.of(i)[0])), order[first:last])
+        lists = (literature.cites.of(i), written.of(int(teams.of(i)[0])), there.of(int(venue[i])))
         options = lists[draw() % 3]
-        yield i, int(options[(draw() << 16 | draw()) % len(options)]) if len(options) else i
+        yield i, any_of_many(options, draw) if len(options) else i
 
 
 def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[tuple[Row, list[Member]]]:
@@ -221,31 +212,20 @@ def _citation(literature: Literature, papers: Ints) -> Iterator[tuple[Row, list[
     """Yield papers with up to five of those they cite."""
     rng, seen = stream(literature.seed, "citation triplets"), held_out(literature) != EVALUATION
     seen &= ~lent(literature)
-    chosen = []
-    for i in papers.tolist():
+    for i, paper in zip(papers.tolist(), literature.papers_at(papers), strict=True):
         everything = literature.cites.of(i)
         cited = everything[seen[everything]]  # no text of an evaluation paper is seen in training
         if not len(cited):
             continue
-        positives = np.sort(rng.permutation(cited)[:POSITIVES])
+        positives = np.sort(rng.permutation(cited)[:POSITIVES]).tolist()
         hard = []
         if int(rng.integers(0, 100)) < HARD:
             through = literature.cites.of(int(cited[int(rng.integers(0, len(cited)))]))
             beyond = np.setdiff1d(through[seen[through]], np.append(everything, i))
             hard = [int(beyond[int(rng.integers(0, len(beyond)))])] if len(beyond) else []
-        chosen.append((i, positives.tolist(), hard))
-    for (i, *groups), found in _read(literature, chosen):
-        members = [("paper", k) for k in (i, *groups[0], *groups[1])]
-        yield _row(_question(found[i]), *([_of_paper(found[k]) for k in group] for group in groups)), members
-
-
-def _read(literature: Literature, rows: list[Chosen]) -> Iterator[tuple[Chosen, dict[int, Paper]]]:
-    """Yield rows with the texts they need, which are written a chunk of rows at a time and in order."""
-    for chunk in batches(rows, CHUNK):
-        needed = np.unique([k for i, positives, hard in chunk for k in (i, *positives, *hard)])
-        found = dict(zip(needed.tolist(), literature.papers_at(needed), strict=True))
-        for row in chunk:
-            yield row, found
+        members = [("paper", k) for k in (i, *positives, *hard)]
+        texts = (list(map(_of_paper, literature.papers_at(group))) for group in (positives, hard))
+        yield _row(_question(paper), *texts), members
 
 
 def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[tuple[Row, list[Member]]]:
@@ -253,25 +233,19 @@ def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[tuple[R
     latents, words = literature.latents, lexicon()
     draw, noise = draws(stream(literature.seed, "pretraining searches")), round(literature.dials.noise * 65_536 / 3)
     inside = np.flatnonzero(own)
-    orders, chosen, asked = {}, [], []
-    for kind in ("topic", "area"):
-        order = inside[np.argsort(getattr(latents, kind)[inside], kind="stable")]
-        orders[kind] = order, getattr(latents, kind)[order]
+    alike = [(values, grouped(values[inside])) for values in (latents.area, latents.topic)]
     for i in papers.tolist():
         problem = words.problems[latents.problem[i]]
         text = spell(any_of(words.phrases["topic_query"]["query"], draw), draw, asking(problem, draw))
         shown = {i: None}
         for k in range(SHOWN - 1):
-            order, values = orders["topic" if k % 2 else "area"]
-            value = getattr(latents, "topic" if k % 2 else "area")[i]
-            first, last = np.searchsorted(values, [value, value + 1]).tolist()
-            shown.setdefault(int(order[first + (draw() << 16 | draw()) % (last - first)]))
+            values, group = alike[k % 2]
+            shown.setdefault(int(inside[any_of_many(group.of(int(values[i])), draw)]))
         fits = {k: bool(latents.problem[k] == latents.problem[i]) != (draw() < noise) for k in shown}
         clicked = [k for k, fit in fits.items() if fit and (k == i or draw() % 5 == 0)]
         passed = [k for k, fit in fits.items() if not fit]
         if clicked:
-            asked.append(text)
-            chosen.append((i, clicked, [any_of(passed, draw)] if passed else []))
-    for text, ((i, *groups), found) in zip(asked, _read(literature, chosen), strict=True):
-        members = [("query", i), *(("paper", k) for k in (*groups[0], *groups[1]))]
-        yield _row(text, *([_of_paper(found[k]) for k in group] for group in groups)), members
+            hard = [any_of(passed, draw)] if passed else []
+            members = [("query", i), *(("paper", k) for k in (*clicked, *hard))]
+            texts = (list(map(_of_paper, literature.papers_at(group))) for group in (clicked, hard))
+            yield _row(text, *texts), members

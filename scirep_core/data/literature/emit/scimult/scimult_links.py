@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.citations import REASONS
-from scirep_core.data.literature.emit.files import Floats, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import Floats, one_hot, scaled, write_lines, write_oracle
 from scirep_core.data.literature.emit.scimult.labels import evaluation_papers
-from scirep_core.data.literature.latents import Ints, stream
-from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.emit.split import sample
+from scirep_core.data.literature.latents import Ints
+from scirep_core.data.literature.links import Links, from_lists
 from scirep_core.data.literature.model import Literature
 
 POOL = 20_000
@@ -50,7 +51,7 @@ def write(root: Path, literature: Literature) -> None:
     pool = _pool(literature, queries, cited, together)
     path = root / "scimult" / "link_prediction_retrieval" / "SciDocs_papers_test.json"
     write_lines(path, _rows(literature, pool, queries, cited, together))
-    ids = [literature.paper_id(i) for i in pool.tolist()]
+    ids = literature.ids(pool)
     vectors = reasons(literature, pool)
     for task in ("scimult/cite", "scimult/cocite"):
         write_oracle(root, task, ids, vectors)
@@ -61,7 +62,7 @@ def draw_links(literature: Literature) -> tuple[Ints, Links, Links]:
     suitable = literature.cites.counts() > 0
     wanted = scaled(len(literature), QUERIES, 20, 400)
     queries = evaluation_papers(literature, suitable, "links", wanted)
-    counted = [_together(literature, i) for i in queries.tolist()]
+    counted = [literature.cited_with(i, MOST_CITING) for i in queries.tolist()]
     least = at_least([int(counts.max(initial=0)) for _, counts in counted])
     together = [papers[counts >= least] for papers, counts in counted]
     kept, linked = [], set[int]()
@@ -72,7 +73,7 @@ def draw_links(literature: Literature) -> tuple[Ints, Links, Links]:
             break
         kept.append(row)
         linked = more
-    return queries[kept], _links([cited[row] for row in kept]), _links([together[row] for row in kept])
+    return queries[kept], from_lists([cited[row] for row in kept]), from_lists([together[row] for row in kept])
 
 
 def at_least(most: list[int]) -> int:
@@ -88,26 +89,10 @@ def at_least(most: list[int]) -> int:
     return 2
 
 
-def _together(literature: Literature, i: int) -> tuple[Ints, Ints]:
-    """Return the papers cited together with paper i, ascending, and how often. Of very many citing papers the first count."""
-    citing = literature.cited_by.of(i)[:MOST_CITING]
-    if not len(citing):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    papers, counts = np.unique(np.concatenate([literature.cites.of(int(k)) for k in citing]), return_counts=True)
-    others = papers != i
-    return papers[others], counts[others].astype(np.int64)
-
-
-def _links(rows: list[Ints]) -> Links:
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return Links(starts, np.concatenate([np.zeros(0, dtype=np.int64), *rows]))
-
-
 def _pool(literature: Literature, queries: Ints, cited: Links, together: Links) -> Ints:
     linked = np.unique(np.concatenate([queries, cited.items, together.items]))
     others = np.setdiff1d(np.arange(len(literature)), linked)
-    order = stream(literature.seed, "pool of links").permutation(others)
-    return np.sort(np.concatenate([linked, order[: max(0, POOL - len(linked))]]))
+    return np.union1d(linked, sample(literature, "pool of links", others, max(0, POOL - len(linked))))
 
 
 def _rows(literature: Literature, pool: Ints, queries: Ints, cited: Links, together: Links) -> Iterator[dict[str, Any]]:
@@ -130,10 +115,7 @@ def reasons(literature: Literature, papers: Ints) -> Floats:
     latents, blocks = literature.latents, []
     for name, share in REASONS:
         value = np.zeros(len(papers), dtype=np.int64) if name == "any" else getattr(latents, name)[papers]
-        present, place = np.unique(value, return_inverse=True)
-        block: Floats = np.zeros((len(papers), len(present)), dtype=np.float32)
-        block[np.arange(len(papers)), place] = (share * len(present) / 100) ** 0.5
-        blocks.append(block)
+        blocks.append(one_hot(value, (share * len(np.unique(value)) / 100) ** 0.5))
     return np.concatenate(blocks, axis=1) * fame_factor(latents.fame[papers])[:, None]
 
 

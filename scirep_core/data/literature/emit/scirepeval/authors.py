@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import scaled, write_oracle
-from scirep_core.data.literature.emit.scirepeval.proximity import blocks, collection_of, signatures
-from scirep_core.data.literature.emit.scirepeval.relevance import code, ids_of
+from scirep_core.data.literature.emit.files import digits, scaled, write_oracle
+from scirep_core.data.literature.emit.scirepeval.proximity import CODE, blocks, collection_of, signatures
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.emit.split import shuffled as scattered
 from scirep_core.data.literature.latents import Ints, chance, stream
@@ -50,7 +49,7 @@ def write(root: Path, literature: Literature) -> None:
         _write_object(folder / f"{name}_papers.json", _papers(literature, np.sort(here)))
         _write_object(folder / f"{name}_signatures.json", _signatures(literature, here, author, position, known))
         _write_object(folder / f"{name}_clusters.json", _clusters(here, author))
-    write_oracle(root, "scirepeval/s2and", ids_of(literature, chosen), code(author[chosen]))
+    write_oracle(root, "scirepeval/s2and", literature.ids(chosen), digits(author[chosen], CODE))
 
 
 def _chosen(literature: Literature, block: Ints) -> Ints:

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split
-from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle
+from scirep_core.data.literature.emit.files import Floats, scaled
 from scirep_core.data.literature.emit.split import EVALUATION, FLAT, Parts, divide, held_out, shuffled
 from scirep_core.data.literature.latents import NONE, Ints, chance, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
@@ -100,13 +100,10 @@ def _fos(root: Path, literature: Literature) -> None:
     first = np.unique(np.concatenate([np.flatnonzero(silver[rest][:, k])[:SHOTS] for k in range(len(FIELDS))]))
     others = np.setdiff1d(np.arange(len(rest)), first)[: max(0, scaled(papers, 54_131, 20, 0) - len(first))]
     train = rest[np.sort(np.concatenate([first, others]))]
-    if not len(train) or not len(test):
-        return
     known = np.where(np.isin(np.arange(papers), test)[:, None], gold, silver)
-    columns = {"train": (train, silver[train].tolist()), "test": (test, gold[test].tolist())}
-    _write(root, literature, "fos", Parts(train, test), columns, ["int32"], gold[np.concatenate([train, test])])
     positions = np.concatenate([train, test])
-    split.write_texts(root, literature, "fos", FOS, positions, functools.partial(fos_row, known))
+    if split.write_labels(root, literature, "fos", ["int32"], Parts(train, test), known, signs(gold[positions])):
+        split.write_texts(root, literature, "fos", FOS, positions, functools.partial(fos_row, known))
 
 
 def _multi_hot(first: Ints, second: Ints) -> npt.NDArray[np.int32]:
@@ -193,7 +190,7 @@ def annotated(literature: Literature) -> Ints:
     """Return (papers,) the purpose most of three annotators name, the first one's where all differ; NONE outside medicine."""
     rng, truth = stream(literature.seed, "drsm"), literature.latents.purpose
     shape = (ANNOTATORS, len(literature))
-    wrong = rng.integers(0, 1_000_000, size=shape) < round(literature.dials.noise * 1_000_000)
+    wrong = chance(rng, literature.dials.noise, shape)
     other = (truth + rng.integers(1, len(PURPOSES), size=shape)) % len(PURPOSES)
     first, second, third = np.where(wrong, other, truth)
     return np.where(truth == NONE, NONE, np.where(second == third, second, first))
@@ -240,10 +237,15 @@ def disease(literature: Literature) -> Ints:
     return np.where(problem == NONE, NONE, _disease_of_topic()[topic_of[problem]])
 
 
+def disease_topics() -> Ints:
+    """Return the positions of the topics that are groups of diseases."""
+    medicine = FIELDS.index("Medicine")
+    return np.array([k for k, topic in enumerate(lexicon().topics) if topic.field == medicine][:DISEASES])
+
+
 def _disease_of_topic() -> Ints:
-    topics, medicine = lexicon().topics, FIELDS.index("Medicine")
-    group = np.full(len(topics), NONE)
-    group[[k for k, topic in enumerate(topics) if topic.field == medicine][:DISEASES]] = np.arange(DISEASES)
+    group = np.full(len(lexicon().topics), NONE)
+    group[disease_topics()] = np.arange(DISEASES)
     return group
 
 
@@ -266,9 +268,7 @@ def _scidocs(root: Path, literature: Literature) -> None:
             positions += [*parts]
     columns = {name: FLAT[name] for name in ("doc_id", "title", "abstract")}
     if positions:
-        split.write_texts(
-            root, literature, "scidocs_mag_mesh", columns, np.unique(np.concatenate(positions)), lambda i, _: {}
-        )
+        split.write_texts(root, literature, "scidocs_mag_mesh", columns, np.concatenate(positions))
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
@@ -278,22 +278,10 @@ def _single(
     root: Path, literature: Literature, config: str, parts: Parts, label: Ints, truth: Ints | None = None
 ) -> bool:
     """Write the labels of a single-label task and its oracle (`truth`: without noise). False where a part is empty."""
-    if not all(len(positions) for positions in parts):
-        return False
-    splits = {"train": (parts.train, label[parts.train].tolist()), "test": (parts.test, label[parts.test].tolist())}
     true = (label if truth is None else truth)[np.concatenate(parts)]
-    classes = np.unique(true)
-    _write(root, literature, config, parts, splits, "int32", (true[:, None] == classes).astype(np.int32))
-    return True
+    return split.write_labels(root, literature, config, "int32", parts, label, signs(true[:, None] == np.unique(true)))
 
 
-def _write(
-    root: Path, literature: Literature, config: str, parts: Parts, splits: Any, kind: Any, truth: npt.NDArray[np.int32]
-) -> None:
-    ids = split.write_labels(root, literature, config, kind, splits)
-    write_oracle(root, f"scirepeval/{config}", ids, signs(truth))
-
-
-def signs(truth: npt.NDArray[np.int32]) -> Floats:
+def signs(truth: npt.NDArray[Any]) -> Floats:
     """Return oracle vectors: 1 and -1 for each class, and a 1 for linear models that fit no intercept."""
     return np.hstack([2 * truth - 1, np.ones((len(truth), 1))]).astype(np.float32)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import scaled, write_lines
+from scirep_core.data.literature.emit.files import scaled, texts, write_lines
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -32,9 +32,8 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     askers,
     distinct,
     first,
-    ids_of,
     linked,
-    partners,
+    sharing,
     shuffled,
     traits,
     without,
@@ -50,8 +49,6 @@ FAME = 12.0  # of the oracle: how near fame brings a candidate; miners make all 
 MINED = 6
 """Candidates of each miner."""
 CITED = 5
-CAPITALS = {field: " ".join(word.capitalize() for word in field.split()) for field in MAG}
-"""Names of the fields as the benchmark spells them: "Computer Science"."""
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -77,9 +74,9 @@ def write(root: Path, literature: Literature) -> None:
             early = np.where(latents.year[found] < latents.year[asked][:, None], found, NONE)
             mined[name] = first(without(distinct(early, asked), cited), MINED)
         lists = {**mined, "true": true}
-        benchmark[CAPITALS[field]] = {
+        benchmark[field.title()] = {
             literature.paper_id(query): {
-                name: ids_of(literature, found[k][found[k] != NONE]) for name, found in lists.items()
+                name: literature.ids(found[k][found[k] != NONE]) for name, found in lists.items()
             }
             for k, query in enumerate(asked.tolist())
         }
@@ -90,9 +87,7 @@ def write(root: Path, literature: Literature) -> None:
     with atomic(root / "mdcr" / "mdcr_test.json") as stream_:
         stream_.write((json.dumps(benchmark, indent=1) + "\n").encode())
     positions = np.union1d(pools.queries, pools.candidates())
-    texts = literature.papers_at(positions)
-    rows = ({"paper_id": paper.paper_id, "title": paper.title, "abstract": paper.abstract} for paper in texts)
-    write_lines(root / "mdcr" / "mdcr_test_data.jsonl", rows)
+    write_lines(root / "mdcr" / "mdcr_test_data.jsonl", texts(literature, positions))
     write_paper_oracle(root, literature, ["scirepeval/mdcr"], PROFILES["mdcr"], pools, fame=FAME)
 
 
@@ -102,7 +97,7 @@ def _mined(
     """Return what each miner proposes, in the order of the published script."""
 
     def like(name: str) -> Ints:
-        return partners(rng, papers[name], papers[name][queries], 4 * MINED)
+        return sharing(rng, papers, queries, [((name,), 4 * MINED)])
 
     def both(one: Ints, other: Ints) -> Ints:
         return shuffled(rng, np.concatenate([one, other], axis=1))

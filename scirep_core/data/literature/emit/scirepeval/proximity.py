@@ -26,8 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
-from scirep_core.data.literature.emit.files import scaled, write_oracle
-from scirep_core.data.literature.emit.judged import write_flat, write_judgements, write_texts
+from scirep_core.data.literature.emit import split as hub
+from scirep_core.data.literature.emit.files import digits, scaled, write_oracle
+from scirep_core.data.literature.emit.judged import write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -35,32 +36,34 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     anyone,
     askers,
     at,
-    code,
     distinct,
     first,
     graded,
-    ids_of,
     judged,
-    key_of,
     linked,
     partners,
     rated,
+    sharing,
     shuffled,
     traits,
     without,
     write_paper_oracle,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import lexicon
+from scirep_core.data.literature.links import from_lists
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.people import People
 
 FAME = 4.0  # of the oracle of citations: how near fame brings a candidate
+CODE = 24  # binary digits of an author's number, in oracles
 PARTS = ("train", "validation", "evaluation")
 OF_BLOCK = ("aminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 """Collections of S2AND, as Same Author Detection spells them; blocks are dealt to them."""
-RELISH = (60, (("topic", "family"), 14), (("topic",), 30), (("area", "family"), 14), (("area",), 16), (("family",), 8))
+RATED = 60
+RELISH = (("topic", "family"), 14), (("topic",), 30), (("area", "family"), 14), (("area",), 16), (("family",), 8)
+"""Candidates that the raters see, and what they share with the query, how many of each drawn."""
 TOGETHER = 50
 """Citing papers of a query that co-citation looks at."""
 
@@ -106,12 +109,12 @@ def _same_author(root: Path, literature: Literature) -> None:
         pools = _namesakes(
             literature, author, block, queries, np.ones(papers, bool) if k == 2 else part != EVALUATION, k
         )
-        pools = pools.kept(np.ones(len(pools.queries), bool), size)
+        pools = pools.rows(slice(size))
         asked = [{"dataset": OF_BLOCK[c]} for c in collection_of(block[pools.queries]).tolist()]
         write_texts(root, literature, "same_author", split, pools, asked, row={"dataset": "string"})
     write_judgements(root, literature, "same_author", pools)
     positions = np.union1d(pools.queries, pools.candidates())
-    write_oracle(root, "scirepeval/same_author", ids_of(literature, positions), code(author[positions]))
+    write_oracle(root, "scirepeval/same_author", literature.ids(positions), digits(author[positions], CODE))
 
 
 def _namesakes(
@@ -145,8 +148,8 @@ def _high_influence(root: Path, literature: Literature) -> None:
         if k < 2:
             cited = np.where(part[cited] == EVALUATION, NONE, cited)
         often = (mentions >= INFLUENTIAL) & (cited != NONE)
-        pools = Pools(queries, cited, often.astype(np.int64))
-        pools = pools.kept(often.any(axis=1) & ((cited != NONE) & ~often).any(axis=1), size)
+        told_apart = often.any(axis=1) & ((cited != NONE) & ~often).any(axis=1)
+        pools = Pools(queries, cited, often.astype(np.int64)).rows(told_apart).rows(slice(size))
         write_texts(root, literature, "high_influence_cite", split, pools)
     write_judgements(root, literature, "high_influence_cite", pools)
     profile = PROFILES["high_influence_cite"]
@@ -168,28 +171,21 @@ def _scidocs(root: Path, literature: Literature) -> None:
         else:
             positives = close = _cocited(rng, literature, queries)
         random = without(anyone(rng, np.arange(papers), len(queries), 40), close)
-        pools = judged(rng, queries, positives, random, (5, 25), all_positives=True)
-        pools = pools.kept(np.ones(len(pools.queries), bool), size)
+        pools = judged(rng, queries, positives, random, (5, 25), all_positives=True).rows(slice(size))
         write_judgements(root, literature, f"scidocs_{name}", pools)
         tasks = [f"scirepeval/scidocs_{name}", f"scimult/{name}_rerank"]
         write_paper_oracle(root, literature, tasks, PROFILES["cite"], pools, fame=FAME)
         seen += [pools.queries, pools.candidates()]
-    write_flat(root, literature, "scidocs_view_cite_read", np.concatenate(seen))
+    hub.write_texts(root, literature, "scidocs_view_cite_read", FLAT, np.concatenate(seen))
 
 
 def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) -> Ints:
     """Return for each query the papers cited together with it, the most often first, ties in random order."""
     rows = []
     for query in queries.tolist():
-        citing = literature.cited_by.of(query)[:TOGETHER]
-        together = [literature.cites.of(int(i)) for i in citing]
-        found, count = np.unique(np.concatenate([*together, np.zeros(0, np.int64)]), return_counts=True)
-        found, count = found[found != query], count[found != query]
+        found, count = literature.cited_with(query, TOGETHER)
         rows.append(found[np.lexsort((rng.integers(0, 1 << 30, size=len(found)), -count))])
-    table = np.full((len(rows), max(map(len, rows), default=0) or 1), NONE)
-    for k, row in enumerate(rows):
-        table[k, : len(row)] = row
-    return table
+    return linked(from_lists(rows), np.arange(len(rows)), max(map(len, rows), default=1))[0]
 
 
 # --- expert opinion ---------------------------------------------------------------------------------------------------
@@ -200,15 +196,12 @@ def _relish(root: Path, literature: Literature) -> None:
     size = scaled(everybody, 3_190, 2, 40)
     queries = askers(literature, "relish", held_out(literature) == EVALUATION, size)
     rng = stream(literature.seed, "relish")
-    width, *sources = RELISH
-    drawn = [partners(rng, key_of(papers, *names), key_of(papers, *names)[queries], count) for names, count in sources]
-    drawn.append(anyone(rng, np.arange(everybody), len(queries), width))
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), queries), width))
+    drawn = [sharing(rng, papers, queries, RELISH), anyone(rng, np.arange(everybody), len(queries), RATED)]
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), queries), RATED))
     # 2: same topic, same family; 1: same topic, or same area and family
     planted = graded(alike(PROFILES["relish"], at(papers, queries), papers, table), 3, 7)
     grades = np.where(table == NONE, 0, rated(rng, planted, literature.dials.noise, 3, 2))
-    pools = Pools(queries, table, grades)
-    pools = pools.kept(pools.grades.sum(axis=1) > 0, size)
+    pools = Pools(queries, table, grades).rows(grades.sum(axis=1) > 0)
     write_texts(root, literature, "relish", "evaluation", pools)
     write_judgements(root, literature, "relish", pools)
     write_paper_oracle(root, literature, ["scirepeval/relish"], PROFILES["relish"], pools)

@@ -22,26 +22,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import one_hot, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import one_hot, scaled, texts, write_lines, write_oracle, write_tabs
 from scirep_core.data.literature.emit.scimult.labels import evaluation_papers
 from scirep_core.data.literature.latents import Ints, stream
 from scirep_core.data.literature.lexicon import Draw
+from scirep_core.data.literature.links import Links, grouped
 from scirep_core.data.literature.model import Literature
-from scirep_core.data.literature.text import draws
-from scirep_core.kit.store import atomic
+from scirep_core.data.literature.text import any_of_many, draws
 
 COLUMNS = (
     "PaperId", "RecommendedPaperId", "Method", "StudyScore", "StudyRankByMethod", "StudyRankGlobal", "CooccurrenceCnt",
     "Similarity", "EmbSimilarity", "TfIdfSimilarity", "ComputedRankByMethod", "ComputedRankGlobal",
 )  # fmt: skip
 AGREEING = {"topic": 1, "problem": 2, "family": 1, "group": 1}
-KINDS = (
-    "problem",
-    "topic",
-    "family",
-    "area",
-    "group",
-)  # what the content recommender matches, one proposal after another
+KINDS = ("problem", "topic", "family", "area", "group")
+"""What the content recommender matches, one proposal after another."""
 FEWEST, MOST = 12, 32  # proposals; those made twice count once
 
 
@@ -61,21 +56,17 @@ def write(root: Path, literature: Literature) -> None:
     wanted = scaled(len(literature), 187, 5, 60)
     suitable = literature.cited_by.counts() > 0
     queries = evaluation_papers(literature, suitable, "recommendation", wanted)
-    draw, orders = draws(stream(literature.seed, "recommendation")), {kind: _order(literature, kind) for kind in KINDS}
-    shown = [row for i in queries.tolist() for row in _session(literature, i, draw, orders)]
+    draw = draws(stream(literature.seed, "recommendation"))
+    alike = [(values, grouped(values)) for values in (getattr(literature.latents, kind) for kind in KINDS)]
+    shown = [row for i in queries.tolist() for row in _session(literature, i, draw, alike)]
     if not shown:
         return  # the first papers of a literature are not cited yet
     folder = root / "recommendation"
-    with atomic(folder / "user_study_results.tsv") as study:
-        for line in (COLUMNS, *_lines(literature, shown)):
-            study.write(("\t".join(line) + "\n").encode())
+    write_tabs(folder / "user_study_results.tsv", itertools.chain([COLUMNS], _lines(literature, shown)))
     papers = np.unique([i for row in shown for i in (row.query, row.cand)])
-    write_lines(
-        folder / "papers.jsonl",
-        ({"paper_id": p.paper_id, "title": p.title, "abstract": p.abstract} for p in literature.papers_at(papers)),
-    )
+    write_lines(folder / "papers.jsonl", texts(literature, papers))
     blocks = [one_hot(getattr(literature.latents, name)[papers], weight**0.5) for name, weight in AGREEING.items()]
-    ids = [literature.paper_id(i) for i in papers.tolist()]
+    ids = literature.ids(papers)
     write_oracle(root, "scimult/recommendation", ids, np.concatenate(blocks, axis=1))
 
 
@@ -86,7 +77,7 @@ def agreement(literature: Literature, query: int, papers: Ints) -> Ints:
     return agreeing
 
 
-def _session(literature: Literature, query: int, draw: Draw, orders: dict[str, tuple[Ints, Ints]]) -> Iterator[Shown]:
+def _session(literature: Literature, query: int, draw: Draw, alike: list[tuple[Ints, Links]]) -> Iterator[Shown]:
     """Yield what is shown to the author of one paper, with scores."""
     noise, citing = round(literature.dials.noise * 65_536), literature.cited_by.of(query)
     proposed = dict[int, str]()
@@ -95,11 +86,8 @@ def _session(literature: Literature, query: int, draw: Draw, orders: dict[str, t
             beside = literature.cites.of(int(citing[draw() % len(citing)]))
             cand, method = int(beside[draw() % len(beside)]), "Behavior"
         else:
-            kind = KINDS[k % len(KINDS)]
-            order, values = orders[kind]
-            value = getattr(literature.latents, kind)[query]
-            first, last = np.searchsorted(values, [value, value + 1]).tolist()
-            cand, method = int(order[first + (draw() << 16 | draw()) % (last - first)]), "Content"
+            values, papers = alike[k % len(KINDS)]
+            cand, method = any_of_many(papers.of(int(values[query])), draw), "Content"
         if cand != query:
             proposed[cand] = "Both" if proposed.get(cand, method) != method else method
     cands = np.array(list(proposed), dtype=np.int64)
@@ -115,13 +103,6 @@ def _session(literature: Literature, query: int, draw: Draw, orders: dict[str, t
             if draw() % 600 == 0 and noise:
                 score = min(9, score + 1)
             yield Shown(query, cand, method, together, similarity, None if draw() % 25 < 6 else score)
-
-
-def _order(literature: Literature, kind: str) -> tuple[Ints, Ints]:
-    """Return the papers in the order of one latent, and its values in that order."""
-    values = getattr(literature.latents, kind)
-    order = np.argsort(values, kind="stable")
-    return order, values[order]
 
 
 def _lines(literature: Literature, shown: Sequence[Shown]) -> Iterator[tuple[str, ...]]:

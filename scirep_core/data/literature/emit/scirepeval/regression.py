@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import write_oracle
 from scirep_core.data.literature.emit.split import FLAT, Parts, divide, write_labels, write_texts
 from scirep_core.data.literature.latents import LEVELS, NONE, WEIGHTS, Ints, bell, stream
 from scirep_core.data.literature.lexicon import FIELDS
@@ -34,6 +33,7 @@ from scirep_core.data.literature.people import TEAM
 from scirep_core.kit.records import Paper
 
 Reals = npt.NDArray[np.float64]
+PERCENT = 35  # of the papers, in each task
 COUNTED_IN = 1  # years after the last one: when citations are counted
 OUTSIDE = 18_000  # divides the product of merit, luck, age and habit
 REVIEWERS = (3, 5)
@@ -63,10 +63,10 @@ class Reviews(NamedTuple):
 def write(root: Path, literature: Literature) -> None:
     """Write texts, labels and oracle of the five tasks."""
     counts = citations(literature)
-    _task(root, literature, "cite_count", 30_012, 35, log_citations(counts), expected_citations(literature), CITES,
+    _task(root, literature, "cite_count", 30_012, log_citations(counts), expected_citations(literature), CITES,
           cites_row(counts))  # fmt: skip
     scaled_year = scaled_years(literature)
-    _task(root, literature, "pub_year", 30_000, 35, scaled_year, scaled_year, YEAR, year_row(literature))
+    _task(root, literature, "pub_year", 30_000, scaled_year, scaled_year, YEAR, year_row(literature))
     _reviewed(root, literature)
     _tweeted(root, literature)
 
@@ -141,9 +141,9 @@ def reviews(literature: Literature) -> Reviews:
     rng, papers = stream(literature.seed, "reviews"), len(literature)
     number = rng.integers(REVIEWERS[0], REVIEWERS[1] + 1, size=papers)
     shape = (papers, REVIEWERS[1])
-    error = bell(rng, papers * REVIEWERS[1], round(literature.dials.noise * 60)).reshape(shape)  # tenths of a point
+    error = bell(rng, shape, round(literature.dials.noise * 60))  # tenths of a point
     rating = np.clip((10 + 90 * literature.latents.quality[:, None] // LEVELS + error + 5) // 10, 1, 10)
-    confidence = np.clip(3 + bell(rng, papers * REVIEWERS[1], 10).reshape(shape) // 10, 1, 5)
+    confidence = np.clip(3 + bell(rng, shape, 10) // 10, 1, 5)
     absent = np.arange(REVIEWERS[1]) >= number[:, None]
     total = np.where(absent, 0, rating).sum(axis=1)
     return Reviews(np.where(absent, NONE, rating), np.where(absent, NONE, confidence), total, number)
@@ -152,7 +152,7 @@ def reviews(literature: Literature) -> Reviews:
 def author_indices(literature: Literature) -> Ints:
     """Return (authors,) the h-index of each author: 1 to about 60, by seniority and some luck."""
     seniority = literature.people.seniority
-    luck = bell(stream(literature.seed, "h-index"), len(seniority), round(literature.dials.noise * 50))
+    luck = bell(stream(literature.seed, "h-index"), seniority.shape, round(literature.dials.noise * 50))
     return 1 + seniority * seniority * (100 + np.clip(luck, -80, 80)) // 2_500_000
 
 
@@ -167,7 +167,7 @@ def _reviewed(root: Path, literature: Literature) -> None:
     reviewed, highest, people = reviews(literature), h_indices(literature), literature.people
     mean = reviewed.mean()
     positions = [
-        _labels(root, literature, config, published, 35, label, oracle)
+        _labels(root, literature, config, published, label, oracle)
         for config, published, label, oracle in (
             ("peer_review_score", 10_210, mean, literature.latents.quality / LEVELS),
             ("hIndex", 8_438, highest.astype(np.float64), (people.standing / LEVELS) ** 2),
@@ -194,11 +194,11 @@ def _reviewed(root: Path, literature: Literature) -> None:
 
 def tweets(literature: Literature) -> tuple[Ints, Ints]:
     """Return (papers,) mentions and retweets: the louder a paper, the more of both, spread by chance."""
-    rng, papers = stream(literature.seed, "tweets"), len(literature)
+    rng = stream(literature.seed, "tweets")
     spread = round(literature.dials.noise * 150)
     loud = 20 + literature.latents.hype**2 // 4_000  # 20 to 269
-    mentions = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_000
-    retweets = loud * (100 + np.clip(bell(rng, papers, spread), -90, 200)) // 1_500
+    mentions = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_000
+    retweets = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_500
     return mentions, retweets
 
 
@@ -208,7 +208,7 @@ def _tweeted(root: Path, literature: Literature) -> None:
     dials = literature.dials
     recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
     _task(
-        root, literature, "tweet_mentions", 25_655, 35, count.astype(np.float64),
+        root, literature, "tweet_mentions", 25_655, count.astype(np.float64),
         (literature.latents.hype / LEVELS) ** 2, TWEETS,
         lambda i, _: {"index": i, "retweets": int(retweets[i]), "count": int(count[i]), "mentions": int(mentions[i])},
         np.where(recent, 0, NONE),
@@ -224,27 +224,21 @@ def _rounded(values: Reals) -> Reals:
 
 
 def _task(
-    root: Path, literature: Literature, config: str, published: int, percent: float, label: Reals, oracle: Reals,
+    root: Path, literature: Literature, config: str, published: int, label: Reals, oracle: Reals,
     columns: Mapping[str, Any], row: Callable[[int, Paper], Mapping[str, Any]], among: Ints | None = None,
 ) -> None:  # fmt: skip
-    parts = _labels(root, literature, config, published, percent, label, oracle, among)
+    parts = _labels(root, literature, config, published, label, oracle, among)
     if all(len(part) for part in parts):
         write_texts(root, literature, config, columns, np.concatenate(parts), row)
 
 
 def _labels(
-    root: Path, literature: Literature, config: str, published: int, percent: float, label: Reals, oracle: Reals,
+    root: Path, literature: Literature, config: str, published: int, label: Reals, oracle: Reals,
     among: Ints | None = None,
 ) -> Parts:  # fmt: skip
     """Write labels and oracle; returns the papers. Nothing is written where a part would be empty."""
     everything = np.zeros(len(literature), dtype=np.int64)
-    parts = divide(literature, config, everything if among is None else among, published, percent)
-    if all(len(part) for part in parts):
-        splits = {"train": (parts.train, label[parts.train]), "test": (parts.test, label[parts.test])}
-        ids = write_labels(root, literature, config, "float64", splits)
-        expected = oracle[np.concatenate(parts)]
-        write_oracle(root, f"scirepeval/{NAMES.get(config, config)}", ids, np.stack([expected, np.ones(len(ids))], 1))
+    parts = divide(literature, config, everything if among is None else among, published, PERCENT)
+    expected = oracle[np.concatenate(parts)]
+    write_labels(root, literature, config, "float64", parts, label, np.stack([expected, np.ones(len(expected))], 1))
     return parts
-
-
-NAMES = {"hIndex": "hindex"}  # task names that are not their configuration's

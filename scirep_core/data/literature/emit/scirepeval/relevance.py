@@ -18,9 +18,9 @@ section 6: formats compete, and so do tasks within proximity).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,9 +60,8 @@ class Pools(NamedTuple):
     table: Ints
     grades: Ints
 
-    def kept(self, rows: npt.NDArray[np.bool_], at_most: int) -> Pools:
-        """Return the first `at_most` of the queries in `rows`."""
-        chosen = np.flatnonzero(rows)[:at_most]
+    def rows(self, chosen: npt.NDArray[Any] | slice) -> Pools:
+        """Return the pools of some queries: a mask, positions or a slice."""
         return Pools(self.queries[chosen], self.table[chosen], self.grades[chosen])
 
     def candidates(self) -> Ints:
@@ -111,12 +110,6 @@ def vectors(profile: Profile, asked: Traits, rows: Traits) -> Floats:
     return np.concatenate(blocks, axis=1)
 
 
-def code(numbers: Ints) -> Floats:
-    """Return +-1 vectors that are equal for equal numbers (below 2^24) and different for different ones."""
-    bits = (numbers[:, None] >> np.arange(24)) & 1
-    return (2 * bits - 1).astype(np.float32)
-
-
 def write_paper_oracle(
     root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools, fame: float = 0.0
 ) -> None:
@@ -135,22 +128,19 @@ def write_paper_oracle(
         rank[np.isin(positions, pools.queries)] = len(positions) - 1
         found = np.column_stack([found, (np.sqrt(fame) * rank / max(1, len(positions) - 1)).astype(np.float32)])
     for task in tasks:
-        write_oracle(root, task, ids_of(literature, positions), found)
+        write_oracle(root, task, literature.ids(positions), found)
 
 
 def write_text_oracle(
-    root: Path, literature: Literature, task: str, profile: Profile, pools: Pools, ids: Sequence[str], asked: Traits
-) -> None:
-    """Write the oracle of a task whose queries are texts: `ids` and `asked`, one per query."""
+    root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools,
+    ids: Sequence[str], asked: Traits,
+) -> None:  # fmt: skip
+    """Write the oracle of tasks whose queries are texts: `ids` and `asked`, one per query."""
     positions = pools.candidates()
     papers = at({name: traits(literature)[name] for name in profile}, positions)
     found = np.concatenate([vectors(profile, asked, asked), vectors(profile, asked, papers)])
-    write_oracle(root, task, [*ids, *ids_of(literature, positions)], found)
-
-
-def ids_of(literature: Literature, positions: Ints) -> list[str]:
-    """Return the ids of papers."""
-    return [literature.paper_id(int(i)) for i in positions]
+    for task in tasks:
+        write_oracle(root, task, [*ids, *literature.ids(positions)], found)
 
 
 def graded(likeness: Ints, *edges: int) -> Ints:
@@ -160,9 +150,9 @@ def graded(likeness: Ints, *edges: int) -> Ints:
 
 def rated(rng: np.random.Generator, grades: Ints, noise: float, raters: int, highest: int) -> Ints:
     """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
-    size = raters * grades.size
-    steps = chance(rng, noise, size) * (2 * rng.integers(0, 2, size=size) - 1)
-    said = np.sort(np.clip(grades + steps.reshape(raters, *grades.shape), 0, highest), axis=0)
+    shape = (raters, *grades.shape)
+    steps = chance(rng, noise, shape) * (2 * rng.integers(0, 2, size=shape) - 1)
+    said = np.sort(np.clip(grades + steps, 0, highest), axis=0)
     middle: Ints = said[raters // 2]
     return middle
 
@@ -197,6 +187,19 @@ def partners(
     return np.where(count[:, None] > 0, order[np.minimum(drawn, len(order) - 1)], NONE)
 
 
+def sharing(
+    rng: np.random.Generator, papers: Traits, queries: Ints, sources: Iterable[tuple[Sequence[str], int]],
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> Ints:  # fmt: skip
+    """Draw for each query, source by source, `count` papers that share the named latents with it, as `partners` does.
+
+    Args:
+        sources: (names of latents, count).
+    """
+    keys = [(key_of(papers, *names), count) for names, count in sources]
+    return np.concatenate([partners(rng, key, key[queries], count, allowed) for key, count in keys], axis=1)
+
+
 def anyone(rng: np.random.Generator, pool: Ints, rows: int, width: int) -> Ints:
     """Draw (rows, width) papers from a pool, with repetition."""
     return pool[rng.integers(0, len(pool), size=(rows, width))] if len(pool) else np.full((rows, width), NONE)
@@ -212,9 +215,10 @@ def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
     return np.where(present, links.items[place], NONE), np.where(present, values[place], 0)
 
 
-def distinct(table: Ints, queries: Ints) -> Ints:
-    """Return the table with NONE for the query itself and for every repetition within a row."""
-    table = np.where(table == queries[:, None], NONE, table)
+def distinct(table: Ints, queries: Ints | None = None) -> Ints:
+    """Return the table with NONE for the query itself, where given, and for every repetition within a row."""
+    if queries is not None:
+        table = np.where(table == queries[:, None], NONE, table)
     order = np.argsort(table, axis=1, kind="stable")
     ordered = np.take_along_axis(table, order, axis=1)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
@@ -262,15 +266,9 @@ def judged(
     offset = np.arange(len(table))[:, None] * (1 + int(table.max(initial=0)))
     grades = np.isin(table + offset, (good + offset)[good != NONE]).astype(np.int64) * (table != NONE)
     enough = (good != NONE).sum(axis=1) >= (wanted[0] if all_positives else 1)
-    return Pools(queries, table, grades).kept(enough & (bad != NONE).any(axis=1), len(queries))
+    return Pools(queries, table, grades).rows(enough & (bad != NONE).any(axis=1))
 
 
 def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:
     """Return up to `at_most` papers of a mask in scattered order: those a task may ask about."""
     return scattered(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
-
-
-def groups_of(values: Ints, size: int) -> Iterator[Ints]:
-    """Yield slices of `values`."""
-    for begin in range(0, len(values), size):
-        yield values[begin : begin + size]

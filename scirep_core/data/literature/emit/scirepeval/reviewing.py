@@ -18,15 +18,14 @@ The task shares `topic` and `family` with training tasks of proximity; what is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
-from scirep_core.data.literature.emit.judged import write_flat
+from scirep_core.data.literature.emit.judged import write_judgements
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -37,16 +36,15 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     distinct,
     first,
     graded,
-    ids_of,
     linked,
     partners,
     traits,
     vectors,
 )
-from scirep_core.data.literature.emit.split import EVALUATION, held_out, schema, table
+from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
-from scirep_core.data.literature.links import Links
+from scirep_core.data.literature.links import Links, from_lists
 from scirep_core.data.literature.model import Literature
 
 KNOWN = 12
@@ -77,23 +75,21 @@ def write(root: Path, literature: Literature) -> None:
         theirs[place] = known[rows[int(reviewers[place])]]
     theirs = np.where(theirs == submissions[:, None, None], NONE, theirs)
     expertise = _expertise(literature, submissions, theirs)
-    doubt = bell(rng, expertise.size, round(DOUBT * literature.dials.noise)).reshape(expertise.shape)
+    doubt = bell(rng, expertise.shape, round(DOUBT * literature.dials.noise))
     grades = np.where(reviewers == NONE, 0, graded(expertise + doubt, *EDGES))
+    config = "paper_reviewer_matching"
     for split, least in (("test_hard", 3), ("test_soft", 2)):
-        kinds = schema({"query_id": "string", "cand_id": "string", "score": "int32"})
-        path = table(root, "scirepeval_test", "paper_reviewer_matching", split)
-        write_parquet(
-            path, _pairs(literature, Pools(submissions, reviewers, (grades >= least).astype(np.int64))), kinds
-        )
-    listed = ({"r_id": reviewer_id(author), "papers": ids_of(literature, row[row != NONE])}
+        pools = Pools(submissions, reviewers, (grades >= least).astype(np.int64))
+        write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
+    listed = ({"r_id": reviewer_id(author), "papers": literature.ids(row[row != NONE])}
               for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
-    kinds = schema({"r_id": "string", "papers": ["string"]})
-    write_parquet(table(root, "scirepeval_test", "reviewers", "metadata"), listed, kinds)
+    path = hub.table(root, "scirepeval_test", "reviewers", "metadata")
+    write_parquet(path, {"r_id": "string", "papers": ["string"]}, listed)
     positions = np.union1d(submissions, known[known != NONE])
-    write_flat(root, literature, "paper_reviewer_matching", positions)
+    hub.write_texts(root, literature, config, FLAT, positions)
     papers = {name: traits(literature)[name] for name in PROFILES["reviewing"]}
     found = vectors(PROFILES["reviewing"], at(papers, submissions), at(papers, positions))
-    write_oracle(root, "scirepeval/paper_reviewer_matching", ids_of(literature, positions), found)
+    write_oracle(root, f"scirepeval/{config}", literature.ids(positions), found)
 
 
 def reviewer_id(author: int) -> str:
@@ -109,23 +105,20 @@ def _invited(
     area = np.array([t.area for t in lexicon().topics])[people.topic]
     field = np.array([t.field for t in lexicon().topics])[people.topic]
     near = ((people.topic, latents.topic, OF_TOPIC), (area, latents.area, OF_AREA), (field, latents.field, OF_FIELD))
-    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible), submissions * 0 - 2), count)
+    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible)), count)
              for of_author, of_paper, count in near]  # fmt: skip
     drawn.append(anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
     authors, _ = linked(people.teams, submissions, 5)
-    invited = distinct(np.concatenate(drawn, axis=1), submissions * 0 - 2)
+    invited = distinct(np.concatenate(drawn, axis=1))
     own = (invited[:, :, None] == authors[:, None, :]).any(axis=2)
     return first(np.where(own, NONE, invited), PER_SUBMISSION)
 
 
 def _known(rng: np.random.Generator, written: Links, invited: Ints) -> Ints:
     """Return (invited, KNOWN): papers each reviewer is known by."""
-    known = np.full((len(invited), KNOWN), NONE)
-    for k, author in enumerate(invited.tolist()):
-        papers = written.of(author)
-        chosen = np.sort(rng.permutation(len(papers))[:KNOWN])
-        known[k, : len(chosen)] = papers[chosen]
-    return known
+    papers = [written.of(author) for author in invited.tolist()]
+    known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]
+    return linked(from_lists(known), np.arange(len(known)), KNOWN)[0]
 
 
 def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
@@ -135,12 +128,3 @@ def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
     likeness = alike(PROFILES["reviewing"], at(papers, submissions), papers, flat).reshape(theirs.shape)
     best: Ints = np.sort(likeness, axis=2)[:, :, -3:].sum(axis=2)
     return best
-
-
-def _pairs(literature: Literature, pools: Pools) -> Iterator[dict[str, Any]]:
-    for k, submission in enumerate(pools.queries.tolist()):
-        for author, grade in zip(pools.table[k].tolist(), pools.grades[k].tolist(), strict=True):
-            if author != NONE:
-                yield {
-                    "query_id": literature.paper_id(submission), "cand_id": reviewer_id(author), "score": grade
-                }  # fmt: skip

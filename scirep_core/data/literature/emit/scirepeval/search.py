@@ -17,7 +17,7 @@ a click are dropped, as from a log. Where the dials leave out medicine, the heal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import write_judgements, write_texts
+from scirep_core.data.literature.emit.judged import BARE, write_asked, write_judgements, write_texts
 from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     PROFILES,
     Pools,
@@ -39,15 +39,15 @@ from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
     first,
     graded,
     key_of,
-    partners,
     rated,
+    sharing,
     shuffled,
     traits,
     write_text_oracle,
 )
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
-from scirep_core.data.literature.lexicon import FIELDS, Draw, lexicon, spell
+from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
 
@@ -61,9 +61,9 @@ SKIPPED = np.array([0, 120, 250, 360, 450, 530, 600, 660, 710, 750])
 OUTBREAK = ("infectious diseases", "respiratory diseases")
 CANDIDATE = {"venue": "string", "year": "double", "author_names": ["string"], "n_citations": "int32",
              "n_key_citations": "int32"}  # fmt: skip
+TREC_POOL = (("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)
+"""What candidates share with the paper behind a topic, and in per cent of the pool how many are drawn for it."""
 TREC = {"date": "string", "doi": "string", "iscovid": "bool"}
-BARE = {"query": "string", "doc_id": "string"}
-Fill = Mapping[str, Callable[[], str]]
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -91,11 +91,11 @@ def _search(root: Path, literature: Literature) -> None:
     for split, number, size in plan:
         rng = stream(literature.seed, "clicks", number)
         targets = askers(literature, f"search {split}", part == number, 2 * size)
-        kind = weighted(rng, np.array([share for _, share in KINDS]), len(targets))
+        kind = weighted(rng, [share for _, share in KINDS], len(targets))
         allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
         clicked = np.flatnonzero(pools.grades.any(axis=1))[:size]
-        pools = pools.kept(np.isin(np.arange(len(targets)), clicked), size)
+        pools = pools.rows(clicked)
         draw = draws(stream(literature.seed, "search queries", number))
         queries = [_spelled(literature, i, KINDS[k][0], draw) for i, k in
                    zip(targets[clicked].tolist(), kind[clicked].tolist(), strict=True)]  # fmt: skip
@@ -104,8 +104,8 @@ def _search(root: Path, literature: Literature) -> None:
     ids = [row["doc_id"] for row in asked]
     write_judgements(root, literature, "search", pools, ids)
     wanted = _meant(literature, targets[clicked], kind[clicked])
-    for task in ("scirepeval/search", "scimult/search"):
-        write_text_oracle(root, literature, task, PROFILES["search"], pools, ids, wanted)
+    tasks = ("scirepeval/search", "scimult/search")
+    write_text_oracle(root, literature, tasks, PROFILES["search"], pools, ids, wanted)
 
 
 def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
@@ -124,12 +124,9 @@ def _clicked(
 ) -> Pools:
     """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
     papers, noise = traits(literature), literature.dials.noise
-    drawn = [targets[:, None]]
-    for names, count in SHOWN:
-        key = key_of(papers, *names)
-        drawn.append(partners(rng, key, key[targets], count, allowed))
+    drawn = [targets[:, None], sharing(rng, papers, targets, SHOWN, allowed)]
     drawn.append(anyone(rng, np.flatnonzero(allowed), len(targets), 14))
-    table = first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), 10)
+    table = first(distinct(np.concatenate(drawn, axis=1)), 10)
     likeness = alike(PROFILES["search"], wanted, papers, table)
     most = sum(weight * (wanted[name] != NONE) for name, weight in PROFILES["search"].items())
     share = likeness * 100 // np.maximum(most, 1)[:, None]
@@ -142,7 +139,7 @@ def _clicked(
     willing = np.array([round(120 * noise), round(600 * noise), 1_000 - round(500 * noise)])[fit]
     skipped = (SKIPPED * min(1_000, round(2_000 * noise)) // 1_000)[: table.shape[1]]
     clicks = np.zeros(table.shape, dtype=np.int64)
-    users = weighted(rng, np.array([80, 15, 5]), len(targets)) + 1
+    users = weighted(rng, (80, 15, 5), len(targets)) + 1
     for user in range(3):
         looks = rng.integers(0, 1_000, size=table.shape) >= skipped
         clicked = looks & (rng.integers(0, 1_000, size=table.shape) < willing) & (user < users)[:, None]
@@ -203,15 +200,16 @@ def _nfcorpus(root: Path, literature: Literature) -> None:
     targets = askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
     targets = targets[: scaled(everybody, 323, 1.5, 40)]
     width = scaled(everybody, 138, 4, 60)
-    drawn = [partners(rng, papers[name], papers[name][targets], count, medicine)
-             for name, count in (("problem", 1 + width // 6), ("topic", 1 + width // 4))]  # fmt: skip
-    drawn += [targets[:, None], anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width)]
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    sources = ((("problem",), 1 + width // 6), (("topic",), 1 + width // 4))
+    drawn = [sharing(rng, papers, targets, sources, medicine), targets[:, None]]
+    drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
     wanted = at(papers, targets)
     pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
     asked = _asked([_health_query(words.problems[p], draw) for p in papers["problem"][targets]], "nfcorpus")
-    _write_queries(root, literature, "nfcorpus", pools, asked, wanted, ("scirepeval/nfcorpus",), {}, None)
+    tasks = ["scirepeval/nfcorpus"]
+    write_asked(root, literature, "nfcorpus", tasks, PROFILES["nfcorpus"], pools, asked, wanted)
 
 
 def _health_query(problem: Any, draw: Draw) -> str:
@@ -226,12 +224,10 @@ def _trec_covid(root: Path, literature: Literature) -> None:
     outbreak = np.isin(papers["topic"], [k for k, t in enumerate(words.topics) if t.name in OUTBREAK])
     targets = _topics(literature, outbreak, medicine)
     width = scaled(everybody, 1_386, 4, 60)
-    drawn = [targets[:, None]]
-    for names, share in ((("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)):
-        key = key_of(papers, *names)
-        drawn.append(partners(rng, key, key[targets], 1 + width * share // 100))
+    sources = [(names, 1 + width * share // 100) for names, share in TREC_POOL]
+    drawn = [targets[:, None], sharing(rng, papers, targets, sources)]
     drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), np.full(len(targets), NONE - 1)), width))
+    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
     wanted = at(papers, targets)
     # problem and topic 5, family 2: all 7; the problem alone 5, or topic and family 3
     planted = graded(alike(PROFILES["trec_covid"], wanted, papers, table), 3, 7)
@@ -245,7 +241,7 @@ def _trec_covid(root: Path, literature: Literature) -> None:
         return {"date": date, "doi": doi, "iscovid": bool(outbreak[i])}
 
     tasks = ("scirepeval/trec_covid", "scimult/trec_covid")
-    _write_queries(root, literature, "trec_covid", pools, asked, wanted, tasks, TREC, facts)
+    write_asked(root, literature, "trec_covid", tasks, PROFILES["trec_covid"], pools, asked, wanted, TREC, facts)
 
 
 def _topics(literature: Literature, outbreak: npt.NDArray[np.bool_], medicine: npt.NDArray[np.bool_]) -> Ints:
@@ -268,14 +264,3 @@ def _topic_query(literature: Literature, target: int, draw: Draw) -> str:
     }
     forms = lexicon().phrases["topic_query"]
     return " [SEP] ".join(spell(any_of(forms[part], draw), draw, fill) for part in ("query", "question", "narrative"))
-
-
-def _write_queries(
-    root: Path, literature: Literature, config: str, pools: Pools, asked: list[dict[str, str]], wanted: Traits,
-    tasks: Sequence[str], columns: Mapping[str, Any], facts: Callable[[int], Mapping[str, Any]] | None,
-) -> None:  # fmt: skip
-    ids = [row["doc_id"] for row in asked]
-    write_texts(root, literature, config, "evaluation", pools, asked, columns, facts, BARE)
-    write_judgements(root, literature, config, pools, ids)
-    for task in tasks:
-        write_text_oracle(root, literature, task, PROFILES[config], pools, ids, wanted)
