@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -84,3 +85,9 @@ def vectors(seed: int = 0, dim: int = 5) -> dict[str, np.ndarray]:
     """Return a vector for every id any of the tasks uses."""
     names = [*IDS, "q1", "q2", "L0", "L1", "L2", "L3", *(f"{key}/{text}" for key in IDS for text in ("t", "ta"))]
     return dict(zip(names, np.random.default_rng(seed).standard_normal((len(names), dim)), strict=True))
+
+
+def save(path: Path, table: dict[str, np.ndarray]) -> Path:
+    """Write vectors as a file of a user's own; returns it."""
+    np.savez(path, ids=list(table), vectors=np.stack(list(table.values())))
+    return path

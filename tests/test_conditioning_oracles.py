@@ -223,25 +223,6 @@ def test_equal_to_a_reference_of_its_own(kind):
         assert all((states - other).abs().max() > 1e-3 for other in expected)
 
 
-def test_instruction_is_one_masked_pass_over_instruction_and_text():
-    """One BERT over [instruction; text], positions from 0 in both: the instruction sees itself, the text both."""
-    import transformers
-
-    of, documents = model("instruction"), ragged(longest=30)
-    formats = mixed(len(documents))
-    settings = transformers.BertConfig(**config_of(SHAPE), attn_implementation="eager")
-    bert = transformers.BertModel(settings, add_pooling_layer=False).eval()
-    bert.load_state_dict(tensors_of(of.trunk), strict=False)
-    for document, states in each(of, documents, formats):
-        told, text = TOLD[formats[document]], documents[document]
-        mask = torch.ones(1, len(told) + len(text), len(told) + len(text))
-        mask[:, : len(told), len(told) :] = 0
-        places = torch.tensor([[*range(len(told)), *range(len(text))]])
-        with torch.no_grad():
-            out = bert(torch.tensor([told + text]), attention_mask=mask, position_ids=places).last_hidden_state
-        assert (states - out[0, len(told) :]).abs().max() <= 1e-5
-
-
 def test_prefix_starts_where_instruction_is_and_says_something():
     of, documents = model("prefix", shake=False), ragged()
     formats = mixed(len(documents))

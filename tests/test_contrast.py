@@ -12,7 +12,7 @@ import torch
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import loop, objective
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.objective import belongs, in_order, triplet_loss
+from scirep_core.training.objective import in_order, triplet_loss
 
 CONTRASTIVE = TrainConfig(triplet_loss="contrastive")
 ROWS = np.array([[0, 1, 2], [0, 2, 9], [4, 5, 0], [6, 7, -1]])
@@ -47,17 +47,6 @@ def test_the_loss_is_that_of_a_loop_over_queries(mask):
     assert found.item() == pytest.approx(by_hand(vectors(ROWS), ROWS, known, mask), abs=1e-10)
 
 
-def test_masking_removes_what_is_known_to_belong_and_nothing_else():
-    contexts = np.array([1, 2, 5, 7, 2, 9, 0])
-    known = in_order(np.concatenate([ROWS, [[6, 5, -1]]]))
-    assert belongs(ROWS[:, 0], contexts, known).tolist() == [
-        [True, True, False, False, True, False, True],
-        [True, True, False, False, True, False, True],
-        [False, False, True, False, False, False, False],
-        [False, False, True, True, False, False, False],
-    ]
-
-
 def test_a_negative_that_a_triplet_names_is_one_although_it_belongs_elsewhere():
     """Query 0 has 1 and 2, and the first triplet names 2 its negative: grades differ."""
     rows = ROWS[:2]
@@ -65,18 +54,6 @@ def test_a_negative_that_a_triplet_names_is_one_although_it_belongs_elsewhere():
     with torch.no_grad():
         close[2][0] = close[0][0] * 100  # the named negative lies at the query
     assert triplet_loss(close, rows, in_order(rows), CONTRASTIVE).item() > 20
-
-
-def test_what_stands_for_a_missing_negative_is_not_looked_at():
-    three = vectors(ROWS)
-    first = triplet_loss(three, ROWS, in_order(ROWS), CONTRASTIVE)
-    with torch.no_grad():
-        three[2][3] = 1e6
-    assert torch.equal(first, triplet_loss(three, ROWS, in_order(ROWS), CONTRASTIVE))
-    none = np.column_stack([ROWS[:, :2], np.full(4, -1)])
-    assert triplet_loss(three, none, in_order(none), CONTRASTIVE).item() == pytest.approx(
-        by_hand(three, none, none, True)
-    )
 
 
 def test_gradients_are_those_of_finite_differences():

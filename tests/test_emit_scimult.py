@@ -1,8 +1,7 @@
-"""The embedded collections of SciMult and of the textual neighbours: read by the readers, scored by hand.
+"""The embedded collections of SciMult and of the textual neighbours: read by the readers.
 
-What must hold: every file passes its reader; sizes; equal bytes for equal seeds; the oracle reaches the ceiling that the
-writer's table states, computed here with numpy alone; random vectors do not; lexical match leaves room; no paper asked
-for in an evaluation is a query of pre-training.
+What must hold: every file passes its reader; sizes; lexical match leaves room; no paper asked for in an evaluation is a
+query of pre-training. Floors and ceilings of every task are in test_inventory.py.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.literature import Dials, Literature, generate
 from scirep_core.data.literature.emit import neighbours as emit_neighbours
@@ -30,7 +30,8 @@ from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.lexicon import FIELDS, lexicon
 from scirep_core.data.readers import beir, maple, neighbours, recommendation, scimult
 from scirep_core.data.tables import json_lines, split_lines
-from scirep_core.data.task import Collection, Judged, LabelSpace, Pooled, Task, Triples
+from scirep_core.data.task import LabelSpace, Pooled, Task, Triples
+from scirep_core.evaluators.reference import tfidf_vectors
 from scirep_core.kit.records import Paper
 
 WRITERS = (
@@ -72,55 +73,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return write_all(tmp_path_factory.mktemp("scimult"), generate(PAPERS, 0))
 
 
-def vectors(task: Task, kind: str) -> dict[str, np.ndarray]:
-    """Return the oracle's vectors by id, or random ones for the same ids."""
-    assert task.oracle is not None
-    with np.load(task.oracle) as found:
-        ids, array = found["ids"].tolist(), found["vectors"]
-    if kind == "random":
-        array = np.random.default_rng(7).standard_normal((len(ids), 48))
-    return dict(zip(ids, array, strict=True))
-
-
-def rankings(queries: list[str], pool: list[str], by_id: dict[str, np.ndarray]) -> dict[str, list[str]]:
-    """Rank a pool for each query by inner product, ties by place in the pool."""
-    table = np.stack([by_id[p] for p in pool])
-    return {q: [pool[k] for k in np.argsort(-(table @ by_id[q]), kind="stable")] for q in queries}
-
-
-def recall(ranked: dict[str, list[str]], relevant: dict[str, set[str]], k: int) -> float:
-    """Return the mean share of relevant items among the first k, in per cent."""
-    return 100 * float(np.mean([len(set(ranked[q][:k]) & rel) / len(rel) for q, rel in relevant.items()]))
-
-
-def ndcg(order: list[str], grades: dict[str, int], k: int) -> float:
-    """Return nDCG with linear gains."""
-    discount = 1 / np.log2(np.arange(2, k + 2))
-    gains = [max(0, grades.get(c, 0)) for c in order[:k]]
-    best = sorted((max(0, g) for g in grades.values()), reverse=True)[:k]
-    return float(np.dot(gains, discount[: len(gains)]) / np.dot(best, discount[: len(best)]))
-
-
 def positives(payload: Pooled) -> dict[str, set[str]]:
     """Return what is relevant at all."""
     return {q: {c for c, g in row.items() if g > 0} for q, row in payload.relevant.items()}
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_labels_oracle_is_exact_and_chance_is_low(written: Written, name: str) -> None:
-    task = written.task(name)
-    space = task.payload
-    assert isinstance(space, LabelSpace)
-    gold = {p: set(g) for p, g in space.gold.items()}
-    assert len(gold) >= 40
-    coarse = "f1_macro" in task.metrics
-    k = 1 if coarse else 20
-    assert max(map(len, gold.values())) <= k
-    for kind, low, high in (("oracle", 100, 100), ("random", 0, 20)):
-        ranked = rankings(list(gold), list(space.labels), vectors(task, kind))
-        assert low <= recall(ranked, gold, k) <= high
-    texts = task.papers
-    assert gold.keys() == texts.keys() and all(p.title and p.abstract for p in texts.values())
 
 
 def test_label_spaces_hold_the_whole_tree_and_definitions_where_published(written: Written) -> None:
@@ -172,43 +127,12 @@ def test_name_matching_follows_the_rule(written: Written) -> None:
     assert sum(map(len, space.matched.values())) > len(texts) / 2
 
 
-@pytest.mark.parametrize("name", [name for name in SEARCHED if name not in OF_CHANCE])
-def test_retrieval_oracle_reaches_the_ceiling(written: Written, name: str) -> None:
-    task = written.task(name)
-    payload = task.payload
-    assert isinstance(payload, Pooled)
-    relevant, pool = positives(payload), [*payload.pool]
-    assert len(relevant) >= 40 and all(relevant.values())
-    ranked = rankings(list(relevant), pool, vectors(task, "oracle"))
-    by_chance = rankings(list(relevant), pool, vectors(task, "random"))
-    for metric in task.metrics:
-        kind, _, cut = metric.partition("@")
-        k = int(cut or 0)
-        if kind == "recall":
-            assert recall(ranked, relevant, k) == 100
-            assert recall(by_chance, relevant, k) == pytest.approx(100 * min(1, k / len(pool)), abs=4)
-        elif kind == "ndcg":
-            values = [[ndcg(r[q], dict(payload.relevant[q]), k) for q in relevant] for r in (ranked, by_chance)]
-            assert np.mean(values[0]) == pytest.approx(1) and np.mean(values[1]) < 0.2
-        elif kind == "p":
-            assert all(len(set(ranked[q][:k]) & rel) == min(k, len(rel)) for q, rel in relevant.items())
-        else:
-            assert all(ranked[q][0] in rel for q, rel in relevant.items())
-
-
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_links_oracle_is_far_above_chance_and_ranks_the_paper_itself(written: Written, name: str) -> None:
-    task = written.task(name)
-    payload = task.payload
-    assert isinstance(payload, Pooled) and payload.keep_self
-    relevant, pool = positives(payload), [*payload.pool]
-    assert len(relevant) >= 200 and len(pool) == PAPERS
-    ranked = rankings(list(relevant), pool, vectors(task, "oracle"))
-    assert recall(ranked, relevant, 20) > 35 and recall(ranked, relevant, 100) > 70
-    assert recall(rankings(list(relevant), pool, vectors(task, "random")), relevant, 20) < 3
-    assert np.mean([ranked[q].index(q) < 20 for q in relevant]) > 0.9
+def test_links_are_asked_of_evaluation_papers_among_all_with_the_paper_itself(written: Written, name: str) -> None:
+    payload = written.task(name).payload
+    assert isinstance(payload, Pooled) and payload.keep_self and len(payload.pool) == PAPERS
     evaluated = {written.literature.paper_id(i) for i in np.flatnonzero(held_out(written.literature) == EVALUATION)}
-    assert relevant.keys() <= evaluated
+    assert len(payload.relevant) >= 200 and payload.relevant.keys() <= evaluated
 
 
 def test_cited_together_is_counted_over_all_citing_papers(written: Written) -> None:
@@ -263,40 +187,17 @@ def test_study_has_the_columns_gaps_and_repetitions_of_the_real_one(written: Wri
 def test_recommendation_oracle_errs_only_as_far_as_readers_do(
     tmp_path: Path, noise: float, low: float, high: float
 ) -> None:
-    literature = generate(PAPERS, 1, Dials(noise=noise))
-    emit_recommendation.write(tmp_path, literature)
-    spec = TASKS["scimult/recommendation"]
-    task = recommendation.read(spec, "scimult/recommendation", tmp_path, "embedded")
-    assert isinstance(task.payload, Judged)
-    graded: dict[str, dict[str, int]] = {}
-    for row in task.payload.rows:
-        graded.setdefault(row.query_id, {}).setdefault(row.cand_id, row.score)
-    assert len(graded) > 100
-    values = {}
-    for kind in ("oracle", "random"):
-        by_id = vectors(task, kind)
-        values[kind] = 100 * np.mean([ndcg(rankings([q], list(g), by_id)[q], g, 5) for q, g in graded.items()])
-    assert low < values["oracle"] < high
-    assert values["random"] < values["oracle"] - 20
+    emit_recommendation.write(tmp_path, generate(PAPERS, 1, Dials(noise=noise)))
+    task = recommendation.read(TASKS["scimult/recommendation"], "scimult/recommendation", tmp_path, "embedded")
+    (oracle,), (random,) = (evaluate(task, kind, metrics=["ndcg@5"]) for kind in ("oracle", "random"))
+    assert oracle.n > 100 and low < oracle.value < high
+    assert random.value < oracle.value - 20
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_each_plain_collection_is_of_its_area_and_its_oracle_finds_every_paper(written: Written, name: str) -> None:
-    task = written.task(name)
-    assert isinstance(task.payload, Collection)
-    ids = task.payload.paper_ids
-    assert len(ids) == 240
-    by_id = vectors(task, "oracle")
-    assert by_id.keys() == {f"{paper_id}/{part}" for paper_id in ids for part in ("t", "ta")}
-    unit = np.stack([by_id[f"{paper_id}/t"] for paper_id in ids])
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    both = np.stack([by_id[f"{paper_id}/ta"] for paper_id in ids])
-    both /= np.linalg.norm(both, axis=1, keepdims=True)
-    cosine = unit @ both.T
-    assert (cosine.argmax(axis=1) == np.arange(len(ids))).all()
-    assert (cosine - 9 * np.eye(len(ids))).max() < 0.9  # nobody else comes near
-    texts = [(p.title, p.abstract) for p in task.texts()]
-    assert len(set(texts)) == len(texts)
+def test_each_plain_collection_has_240_papers_of_texts_of_their_own(written: Written, name: str) -> None:
+    texts = [(p.title, p.abstract) for p in written.task(name).texts()]
+    assert len(set(texts)) == len(texts) == 240
     assert len({title for title, _ in texts}) > 0.9 * len(texts)
 
 
@@ -410,24 +311,12 @@ def test_a_literature_without_medicine_leaves_its_collections_out(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("name", "metric", "low", "high"),
-    [("scimult/cs_conference", 20, 15, 60), ("scimult/psychology", 20, 15, 70), ("scimult/ppr", 20, 10, 70),
-     ("scimult/cite", 20, 10, 35), ("scimult/pmc_ppr", 1000, 83, 99)],
+    [("scimult/cs_conference", "recall@20", 15, 60), ("scimult/psychology", "recall@20", 15, 70),
+     ("scimult/ppr", "recall@20", 10, 70), ("scimult/cite", "recall@20", 10, 35), ("scimult/pmc_ppr", "recall@1000", 83, 99)],
 )  # fmt: skip
 def test_lexical_match_lies_between_floor_and_ceiling(
-    written: Written, name: str, metric: int, low: float, high: float
+    written: Written, name: str, metric: str, low: float, high: float
 ) -> None:
-    text = pytest.importorskip("sklearn.feature_extraction.text")
     task = written.task(name)
-    texts = {p.paper_id: f"{p.title} {p.abstract}" for p in task.texts()} | dict(task.queries)
-    if isinstance(task.payload, LabelSpace):
-        relevant = {q: set(gold) for q, gold in task.payload.gold.items()}
-        pool = list(task.payload.labels)
-        texts |= {key: f"{label.name} {label.definition}" for key, label in task.payload.labels.items()}
-    else:
-        assert isinstance(task.payload, Pooled)
-        relevant, pool = positives(task.payload), [*task.payload.pool]
-    table = text.TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(texts.values())
-    row = {key: k for k, key in enumerate(texts)}
-    scores = (table[[row[q] for q in relevant]] @ table[[row[p] for p in pool]].T).toarray()
-    ranked = {q: [pool[k] for k in np.argsort(-line, kind="stable")] for q, line in zip(relevant, scores, strict=True)}
-    assert low < recall(ranked, relevant, metric) < high
+    (row, *_) = evaluate(task, tfidf_vectors(task), metrics=[metric])
+    assert low < row.value < high

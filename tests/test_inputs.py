@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from small_tasks import all_tasks, task
 
-from scirep_core import load_task
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.task import Judged, LabelSpace, LabelText, Qrel
 from scirep_core.data.text import Recipe
@@ -206,10 +205,3 @@ def test_wrong_fields_are_one_line(tmp_path, fields, message):
     (tmp_path / "task.json").write_text(json.dumps(config | {"fields": fields}))
     with pytest.raises(DataError, match=message):
         read_folder(tmp_path)
-
-
-def test_the_embedded_search_keeps_venue_and_year_through_a_folder(tmp_path):
-    search = load_task("scirepeval/search", "embedded", 300, 0)
-    assert search.fields == ("title", "abstract", "venue", "year")
-    write_folder(search, tmp_path)
-    assert inputs(read_folder(tmp_path), BERT) == inputs(search, BERT)

@@ -71,13 +71,14 @@ def test_ranks_are_those_of_a_full_stable_sort(kind, similarity, cells, monkeypa
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine", "l2"])
 def test_the_best_label_is_the_first_of_those_that_tie(similarity):
+    """Every second paper's gold is its best label."""
     data, vectors = world("grid", 5)
-    one = LabelSpace({paper: gold[:1] for paper, gold in data.gold.items()}, data.labels)
     space = np.stack([vectors[name] for name in data.labels])
-    best = [int(table(vectors[paper][None], space, similarity)[0].argmax()) for paper in one.gold]
-    right = [f"L{i}" == gold[0] for i, gold in zip(best, one.gold.values(), strict=True)]
+    best = [f"L{table(vectors[paper][None], space, similarity)[0].argmax()}" for paper in data.gold]
+    gold = {paper: best[i] if i % 2 else names[0] for i, (paper, names) in enumerate(data.gold.items())}
+    one = LabelSpace({paper: (name,) for paper, name in gold.items()}, data.labels)
     (row,) = labels.evaluate(task(one, similarity, "accuracy"), vectors)
-    assert row.value == pytest.approx(100 * np.mean(right))
+    assert row.value == pytest.approx(100 * np.mean([*gold.values()] == np.array(best))) and row.value > 40
 
 
 def test_a_label_that_matches_passes_all_that_do_not():
