@@ -278,7 +278,7 @@ def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None
         "{{ ':' if off else '.' }}" if met else "",
         """{% for one in off %}{{ [one.line, words.get(one.column, one.column)]|select|join(", ") }} is printed
         {{ one.printed|n }} and computed {{ one.ours|n(digits(one)) }}
-        {%- if one.cut %} (its digits are cut, not rounded){% endif %}{{ "." if loop.last else "; " }}{% endfor %}""",
+        {%- if one.cut %} (truncated, not rounded){% endif %}{{ "." if loop.last else "; " }}{% endfor %}""",
         met=met, off=off, what=what, words=labels or {}, digits=_digits,
     )  # fmt: skip
     return met
