@@ -222,6 +222,8 @@ def _forest(
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
             ax.set_xscale("log")
+        elif max((abs(row["value"]) for row in rows), default=0) >= 10_000:
+            ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.6, len(lines) - 0.4)
