@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,29 @@ def tiny(tiny_folder: Path):
     from scirep_core.data.readers import csfcube
 
     return csfcube.read(tiny_folder)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, in which nothing lies yet."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("SCIREP_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def scirep(capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run the command in this process: words -> exit code, output, errors."""
+    from scirep_core import cli
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return run
 
 
 @pytest.fixture

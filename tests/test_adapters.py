@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
+from scripts import alone
 
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS
-from scirep_core.encoders.conditioning import adapter_folder
 from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, ByLibrary, OnTrunk
-from scirep_core.encoders.conditioning.adapter_folder import formats_named, safe_copy
+from scirep_core.encoders.conditioning.adapter_folder import safe_copy
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
@@ -62,12 +62,6 @@ class Evil:
 
     def __reduce__(self):
         return (os.mkdir, (str(self.place),))
-
-
-def alone(code, *given):
-    """Run a program in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
 
 
 def oracle(base, folder, texts=TEXTS):
@@ -366,14 +360,6 @@ def test_an_adapter_alone_is_no_model(own):
         _ = load_encoder(str(own / "PRX")).fingerprint
 
 
-def test_names_tell_formats():
-    for name, format in {"[CLF]": "CLF", "specter2_adhoc_query": "QRY", "specter2_regression": "RGN"}.items():
-        assert formats_named(name) == {format}
-    assert formats_named("specter2") == formats_named("specter2_base") == set()
-    for format, name in HUB.items():
-        assert formats_named(name) in ({format}, set())
-
-
 # -------------------------------------------------------------------------------------------- pickles, fingerprints
 
 
@@ -412,11 +398,6 @@ def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):
     path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]))
     prints.append(AdaptedEncoder(base, renamed).fingerprint)
     assert len(set(prints)) == len(prints)
-
-
-def test_every_word_of_a_format_is_its_own():
-    words = [word for named in adapter_folder.WORDS.values() for word in named]
-    assert len(words) == len(set(words))
 
 
 @pytest.mark.parametrize("kind", [tiny_models.bert, tiny_models.roberta])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from functools import partial
 
@@ -12,6 +10,7 @@ import pytest
 from counted import calls, peak
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts import alone
 
 from scirep_core.data.readers.scirepeval import RankedQuery
 from scirep_core.kit.errors import ConfigError
@@ -158,9 +157,8 @@ def test_every_order_is_as_likely():
 def test_another_process_draws_the_same():
     shown = "print([(name, rows.tolist()) for name, rows in plan({'a': 30, 'b': 9}, 12, 'equal', 3, 5).items()])"
     code = f"from scirep_core.training.batching import plan; {shown}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     here = plan({"a": 30, "b": 9}, 12, "equal", 3, 5)
-    assert done.stdout.strip() == str([(name, rows.tolist()) for name, rows in here.items()])
+    assert alone(code).strip() == str([(name, rows.tolist()) for name, rows in here.items()])
 
 
 def test_a_step_does_not_pass_over_large_tasks_again():
@@ -203,8 +201,7 @@ def test_training_machines_need_no_reader_of_data():
         "print({m.split('.')[0] for m in sys.modules} & {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'}"
         " - {m.split('.')[0] for m in before}, 'scirep_core.data' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set() False"
+    assert alone(code).strip() == "set() False"
 
 
 # --- triplets ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from filelock import FileLock
-from small_tasks import all_tasks, vectors
+from small_tasks import all_tasks, save, vectors
 from threadpoolctl import threadpool_limits
 
 from scirep_core.bench import given, score_cache, scoring, suites
@@ -310,12 +310,6 @@ def small(*names: str) -> list[Task]:
     return [replace(tasks[name], name=f"small/{name}", data_hash=f"hash-{name}") for name in names or SMALL]
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
-    return tmp_path
-
-
 def test_a_second_run_computes_nothing_and_gives_the_same(home, evaluated):
     first = scoring.attempt(small(), vectors())
     assert sorted(evaluated) == sorted(f"small/{name}" for name in SMALL) == sorted(first.computed)
@@ -504,12 +498,6 @@ def test_rows_say_their_data_and_back_end(home):
     assert len({row.task for row in found}) == 2
 
 
-def test_no_intercept_goes_with_protocol_paper(home, evaluated):
-    with pytest.raises(ConfigError, match="goes with protocol paper alone"):
-        scoring.score(small("classification"), vectors(), protocol="sound", intercept=False)
-    assert evaluated == []
-
-
 def test_tasks_of_one_name_keep_their_own_rows(home, evaluated):
     """Two folders may hold a task of one name: neither's rows are taken for the other's, now or later."""
     (one,) = small("proximity")
@@ -679,17 +667,7 @@ def test_one_bad_text_or_file_costs_one_task(home, tmp_path):
         assert said in str(outcome.failed[tasks[0].name])
 
 
-def test_where_all_fail_there_are_no_others(home):
-    with pytest.raises(ScirepError, match="1 of 1 tasks failed: small/proximity: vectors: none of the 7 ids") as said:
-        scoring.score(small("proximity"), {"x0": np.ones(3), "x1": np.zeros(3)})
-    assert "yours are x0, x1; needed are p0, p1, p2, ..." in str(said.value)
-
-
 # ---- given vectors ----------------------------------------------------------------------------------------------------
-
-
-def save(path: Path, table: dict[str, np.ndarray]) -> None:
-    np.savez(path, ids=list(table), vectors=np.stack(list(table.values())))
 
 
 def test_a_file_a_path_and_a_mapping_are_the_same(home, tmp_path):
@@ -804,17 +782,6 @@ def test_the_average_lies_between_floor_and_ceiling(scored, version):
             assert found["all"].low < found["all"].value < found["all"].high
             values[name] = found["all"].value
         assert values["random"] + 5 < values["tfidf"] < values["oracle"] - 5, protocol
-
-
-@pytest.mark.slow
-def test_fos_is_one_unit_of_three_settings_and_s2and_one_of_one(scored):
-    rows = scored["tfidf", "paper"].rows
-    fos = [row for row in rows if row.task == "scirepeval/fos"]
-    assert {row.split for row in fos} == {"test", "10-shot", "5-shot"}
-    units_of = by_split(averages(rows, partial=True))["all"].by_query
-    assert units_of["scirepeval/fos"] == pytest.approx(np.mean([row.value for row in fos]))
-    (of_authors,) = [r for r in rows if (r.task, r.split, r.metric) == ("scirepeval/s2and", "test", "b3_f1")]
-    assert units_of["scirepeval/s2and"] == of_authors.value
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_tasks import all_tasks, save, vectors
 
-from scirep_core import cli
 from scirep_core.bench import scoring, suites
 from scirep_core.data import load_task
 from scirep_core.kit.errors import DataError
@@ -16,13 +16,6 @@ from scirep_core.kit.errors import DataError
 PAPERS = ("--papers", 400)
 TASKS = ("scirepeval/same_author", "scirepeval/search", "scirepeval/cite_count")
 """A suite small enough to be asked often: two ranking tasks and a probe."""
-
-
-def scirep(capsys, *words: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main(list(map(str, words)))
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +34,8 @@ def tables() -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def save(path, table) -> None:
-    np.savez(path, ids=list(table), vectors=np.stack(list(table.values())))
-
-
-def test_json_is_one_array_with_rows_and_averages(capsys):
-    code, out, err = scirep(capsys, "score", "scirepeval", "--vectors", "random", *PAPERS, "--json", "--partial")
+def test_json_is_one_array_with_rows_and_averages(scirep):
+    code, out, err = scirep("score", "scirepeval", "--vectors", "random", *PAPERS, "--json", "--partial")
     assert (code, err) == (0, "")
     rows = json.loads(out)
     assert all({"task", "split", "metric", "protocol", "value", "n"} <= set(row) for row in rows)
@@ -60,8 +49,8 @@ def test_json_is_one_array_with_rows_and_averages(capsys):
     assert {row["parameters"]["papers"] for row in rows} == {400}
 
 
-def test_without_partial_the_rows_stand_and_no_average_is_said(capsys):
-    code, out, err = scirep(capsys, "score", "scirepeval", "--vectors", "random", *PAPERS, "--json")
+def test_without_partial_the_rows_stand_and_no_average_is_said(scirep):
+    code, out, err = scirep("score", "scirepeval", "--vectors", "random", *PAPERS, "--json")
     assert code == 0
     assert {row["task"] for row in json.loads(out)} == set(TASKS)
     assert "no average of 27 units: 24 missing: mesh_descriptors, fos, pub_year" in err
@@ -69,109 +58,95 @@ def test_without_partial_the_rows_stand_and_no_average_is_said(capsys):
     assert len(err.strip().splitlines()) == 1
 
 
-def test_the_table_shows_rows_averages_and_where_they_are_kept(capsys, evaluated, own_home):
+def test_the_table_shows_rows_averages_and_where_they_are_kept(scirep, evaluated, own_home):
     words = ("score", "scirepeval", "--vectors", "random", *PAPERS, "--partial", "--seed", 5)
-    code, out, _ = scirep(capsys, *words)
+    code, out, _ = scirep(*words)
     assert code == 0
     for row in scoring.score(TASKS, "random", papers=400, seed=5):
         assert row.task in out
         assert f"{row.value:.2f}" in out
         assert f"{row.low:.1f}–{row.high:.1f}" in out
-    assert "3 of 27 units" in out
+    assert "protocol paper" in out and "3 of 27 units" in out
     assert "compare with its floor and ceiling" in out
     assert f"3 tasks scored now, 0 kept from before, in {own_home / 'scores'}" in out.replace("\n", "")
     assert sorted(evaluated) == sorted(TASKS)
-    code, out, _ = scirep(capsys, *words)
+    code, out, _ = scirep(*words)
     assert "0 tasks scored now, 3 kept from before" in out
     assert sorted(evaluated) == sorted(TASKS)
-    scirep(capsys, *words, "--again")
+    scirep(*words, "--again")
     assert len(evaluated) == 6
-    scirep(capsys, *words, "--data-seed", 1)
+    scirep(*words, "--data-seed", 1)
     assert len(evaluated) == 9
 
 
-def test_one_file_may_hold_the_ids_of_all_tasks(capsys, tables, tmp_path):
+def test_one_file_may_hold_the_ids_of_all_tasks(scirep, tables, tmp_path):
     save(tmp_path / "mine.npz", {key: vector for table in tables.values() for key, vector in table.items()})
-    code, out, err = scirep(
-        capsys, "score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--json", "--partial"
-    )
+    code, out, err = scirep("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--json", "--partial")
     assert code == 0
     ids = sum(map(len, tables.values()))
     assert err.strip() == f"vectors: {ids} of {ids} ids of 3 tasks"
     assert {row["encoder"] for row in json.loads(out)} == {"mine"}
 
 
-def test_a_folder_holds_one_file_a_task_or_a_format(capsys, tables, tmp_path):
-    (tmp_path / "mine").mkdir()
-    for name, stem in zip(TASKS, ("same_author", "scirepeval__search", "RGN"), strict=True):
-        save(tmp_path / "mine" / f"{stem}.npz", tables[name])
-    code, out, _ = scirep(capsys, "score", "scirepeval", "--vectors", tmp_path / "mine", *PAPERS, "--json", "--partial")
-    assert code == 0
-    values = {(r["task"], r["metric"]): r["value"] for r in json.loads(out)}
-    for name in TASKS:
-        for row in scoring.evaluate(load_task(name, papers=400), tables[name]):
-            assert values[name, row.metric] == row.value
-
-
-def test_missing_ids_are_reported_before_anything_is_computed(capsys, tables, tmp_path, evaluated):
+def test_missing_ids_are_reported_before_anything_is_computed(scirep, tables, tmp_path, evaluated):
     whole = {key: vector for table in tables.values() for key, vector in table.items()}
     lacking = next(iter(tables["scirepeval/cite_count"]))
     users = [name for name in TASKS if lacking in tables[name]]
     save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != lacking})
     words = ("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
-    code, out, err = scirep(capsys, *words)
+    code, out, err = scirep(*words)
     assert (code, out, evaluated) == (2, "", [])
     for name in users:
         assert f"  {name}: {len(tables[name]) - 1} of {len(tables[name])}, missing {lacking}" in err
     last = err.strip().splitlines()[-1]
     assert last.startswith(f"scirep: {len(users)} of 3 tasks lack vectors")
     assert "--on-missing drop" in last
-    code, out, err = scirep(capsys, *words, "--on-missing", "drop", "--json")
+    code, out, err = scirep(*words, "--on-missing", "drop", "--json")
     assert code == 0
     rows = {row["task"]: row for row in json.loads(out)}
     assert set(rows) == set(TASKS)
     assert rows["scirepeval/cite_count"]["coverage"] < 1
     assert "warning: scirepeval/cite_count, test: " in err
-    code, out, _ = scirep(capsys, *words, "--partial", "--json")
+    code, out, _ = scirep(*words, "--partial", "--json")
     assert code == 0
     assert {row["task"] for row in json.loads(out)} == set(TASKS) - set(users) | {"scirepeval/average-v2"}
 
 
-def test_vectors_of_other_data_are_refused(capsys, tmp_path):
+def test_vectors_of_other_data_are_refused(scirep, tmp_path):
     save(tmp_path / "mine.npz", {"a": np.ones(3), "b": np.zeros(3)})
-    code, _, err = scirep(capsys, "score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
+    code, _, err = scirep("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
     assert code == 2
     assert "mine holds none of the" in err
     assert "--source real" in err
     assert len(err.strip().splitlines()) == 1
 
 
-def test_an_encoder_by_name_and_one_that_only_ranks(capsys):
-    code, out, err = scirep(capsys, "score", "scirepeval", "--encoder", "bm25", *PAPERS, "--json", "--partial")
+def test_an_encoder_by_name_and_one_that_only_ranks(scirep):
+    code, out, err = scirep("score", "scirepeval", "--encoder", "bm25", *PAPERS, "--json", "--partial")
     assert code == 0
     assert {row["task"] for row in json.loads(out)} == {*TASKS[:2], "scirepeval/average-v2"}
     assert "bm25 cannot be scored on 1 of 3 tasks: scirepeval/cite_count" in err
-    code, out, err = scirep(capsys, "score", "scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, "--json")
+    code, out, err = scirep("score", "scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, "--json")
     assert (code, err) == (0, "")
     (row,) = json.loads(out)
     assert (row["encoder"], row["task"], row["metric"]) == ("tfidf", "scirepeval/cite_count", "kendall_tau")
-    code, _, err = scirep(capsys, "score", "scirepeval/cite_count", "--encoder", "bm25", *PAPERS)
+    code, _, err = scirep("score", "scirepeval/cite_count", "--encoder", "bm25", *PAPERS)
     assert code == 2
     assert "bm25 cannot be scored on scirepeval/cite_count" in err
 
 
-def test_what_fails_is_named_at_the_end(capsys, monkeypatch):
+def test_what_fails_is_named_at_the_end(scirep, monkeypatch):
     def crash(*args, **more):
         raise ZeroDivisionError("no rows")
 
     monkeypatch.setitem(scoring.EVALUATORS, "regression", crash)
     words = ("score", "scirepeval", "--vectors", "random", *PAPERS, "--seed", 11)
-    code, out, err = scirep(capsys, *words, "--json")
+    code, out, err = scirep(*words, "--json")
     assert code == 2
     assert {row["task"] for row in json.loads(out)} == set(TASKS[:2])
     assert "1 of 3 tasks failed, the others are scored: scirepeval/cite_count: ZeroDivisionError: no rows" in err
     assert "Traceback" not in err
-    code, out, _ = scirep(capsys, *words)
+    code, out, _ = scirep(*words)
     assert code == 2
     assert "0 tasks scored now, 2 kept from before" in out
 
@@ -186,17 +161,17 @@ def test_a_real_run_stands_beside_the_published_averages():
     assert "SciNCL 55.6 / 57.8 / 90.8 / 69.0" in _beside("scirepeval/average-v1", "real")
 
 
-def test_the_back_end_without_intercept_is_another_row(capsys):
+def test_the_back_end_without_intercept_is_another_row(scirep):
     values = []
     for option in ("--intercept", "--no-intercept"):
         words = ("scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, option, "--json")
-        code, out, _ = scirep(capsys, "score", *words)
+        code, out, _ = scirep("score", *words)
         assert code == 0
         values.append(json.loads(out)[0]["value"])
     assert values[0] != values[1]
 
 
-def test_scidocs_has_the_average_of_its_own_column(capsys, monkeypatch):
+def test_scidocs_has_the_average_of_its_own_column(scirep, monkeypatch):
     rows = [
         replace(row, task=unit.task, metric=metric, split=split)
         for unit in suites.units("v1") if unit.part == "scidocs"
@@ -204,7 +179,7 @@ def test_scidocs_has_the_average_of_its_own_column(capsys, monkeypatch):
         for row in scoring.score(TASKS[:1], "random", papers=400)
     ]  # fmt: skip
     monkeypatch.setattr(scoring, "attempt", lambda *a, **k: scoring.Outcome(rows, {}, (), ()))
-    code, out, err = scirep(capsys, "score", "scidocs", "--vectors", "random", *PAPERS, "--json")
+    code, out, err = scirep("score", "scidocs", "--vectors", "random", *PAPERS, "--json")
     assert (code, err) == (0, "")
     (average,) = [row for row in json.loads(out) if row["metric"] == "average"]
     assert (average["task"], average["split"], average["n"]) == ("scirepeval/average-v1", "scidocs", 10)
@@ -214,6 +189,7 @@ def test_scidocs_has_the_average_of_its_own_column(capsys, monkeypatch):
     ("words", "message"),
     [
         (("scirepval", "--vectors", "random"), "did you mean 'scirepeval'"),
+        (("scirepeval/foss", "--vectors", "random"), "did you mean 'scirepeval/fos'"),
         (("scirepeval", "--vectors", "random", "--encoder", "minilm"), "give either --vectors"),
         (("scirepeval", "--encoder", "minilmm"), "did you mean 'minilm'"),
         (("scirepeval", "--vectors", "random", "--metrics", "map"), "--metrics goes with one task"),
@@ -226,8 +202,8 @@ def test_scidocs_has_the_average_of_its_own_column(capsys, monkeypatch):
         (("scirepeval", "--vectors", "random", "--protocol", "sound", "--no-intercept"), "with protocol paper alone"),
     ],
 )
-def test_bad_requests_end_with_one_line(capsys, words, message):
-    code, _, err = scirep(capsys, "score", *words)
+def test_bad_requests_end_with_one_line(scirep, words, message):
+    code, _, err = scirep("score", *words)
     assert code == 2
     assert message in err
     assert len(err.strip().splitlines()) == 1, err
@@ -246,10 +222,10 @@ def no_mirror(monkeypatch):
     monkeypatch.setattr(manifests, "fetch", refuse)
 
 
-def test_wrong_ids_are_named_and_nothing_is_fetched_for_them(capsys, no_mirror, tmp_path):
+def test_wrong_ids_are_named_and_nothing_is_fetched_for_them(scirep, no_mirror, tmp_path):
     for ids in (["x0", "x1"], [0, 1]):
         np.savez(tmp_path / "mine.npz", ids=ids, vectors=np.eye(2))
-        code, out, err = scirep(capsys, "score", TASKS[0], "--vectors", tmp_path / "mine.npz", *PAPERS)
+        code, out, err = scirep("score", TASKS[0], "--vectors", tmp_path / "mine.npz", *PAPERS)
         assert (code, out) == (2, "")
         assert f"needs (embedded data) is there: yours are {ids[0]}, {ids[1]}; needed are " in err
         assert "--source real fetches that data" in err
@@ -257,34 +233,21 @@ def test_wrong_ids_are_named_and_nothing_is_fetched_for_them(capsys, no_mirror, 
         assert len(err.strip().splitlines()) == 1
 
 
-def test_real_data_that_cannot_be_read_do_not_hide_the_ids(capsys, no_mirror, tmp_path):
+def test_real_data_that_cannot_be_read_do_not_hide_the_ids(scirep, no_mirror, tmp_path):
     np.savez(tmp_path / "mine.npz", ids=["x0", "x1"], vectors=np.eye(2))
-    code, _, err = scirep(capsys, "score", "csfcube/method", "--vectors", tmp_path / "mine.npz")
+    code, _, err = scirep("score", "csfcube/method", "--vectors", tmp_path / "mine.npz")
     assert code == 2
     assert "is there: yours are x0, x1; needed are " in err
     assert "The real data, which they might be of, cannot be read: csfcube: fetched" in err
     assert len(err.strip().splitlines()) == 1
 
 
-def test_a_bad_file_of_one_format_costs_its_tasks_alone(capsys, tables, tmp_path):
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    save(folder / "same_author.npz", tables[TASKS[0]])
-    save(folder / "search.npz", tables[TASKS[1]])
-    (folder / "RGN.npz").write_bytes(b"no archive")
-    code, out, err = scirep(capsys, "score", "scirepeval", "--vectors", folder, *PAPERS, "--json", "--partial")
-    assert code == 2
-    assert {row["task"] for row in json.loads(out)} == {*TASKS[:2], "scirepeval/average-v2"}
-    assert "1 of 3 tasks failed, the others are scored: scirepeval/cite_count: " in err
-    assert "not a readable .npz" in err
-
-
-def test_an_average_of_dropped_papers_is_warned_of(capsys, tables, tmp_path):
+def test_an_average_of_dropped_papers_is_warned_of(scirep, tables, tmp_path):
     whole = {key: vector for table in tables.values() for key, vector in table.items()}
     lacking = next(iter(tables["scirepeval/cite_count"]))
     save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != lacking})
     words = ("scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--on-missing", "drop", "--partial", "--json")
-    code, out, err = scirep(capsys, "score", *words)
+    code, out, err = scirep("score", *words)
     assert code == 0
     assert "warning: scirepeval/average-v2: papers are missing, " in err
     rows = json.loads(out)
@@ -294,16 +257,14 @@ def test_an_average_of_dropped_papers_is_warned_of(capsys, tables, tmp_path):
     assert found["all"]["coverage"] == pytest.approx(worst * 3 / 27)
 
 
-def test_rows_of_a_folder_are_not_called_embedded(capsys, tmp_path):
-    from small_tasks import all_tasks, vectors
-
+def test_rows_of_a_folder_are_not_called_embedded(scirep, tmp_path):
     from scirep_core.data.folder import write_folder
 
     write_folder(all_tasks()["proximity"], tmp_path / "own")
     save(tmp_path / "mine.npz", vectors())
     words = ("score", tmp_path / "own", "--vectors", tmp_path / "mine.npz")
-    code, out, _ = scirep(capsys, *words, "--json")
+    code, out, _ = scirep(*words, "--json")
     assert code == 0
     assert all("parameters" not in row or "papers" not in row["parameters"] for row in json.loads(out))
-    _, out, _ = scirep(capsys, *words)
-    assert "mine on folder data" in out
+    _, out, _ = scirep(*words)
+    assert "mine on folder data, protocol paper" in out and "small/proximity (n=2)" in out

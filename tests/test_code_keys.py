@@ -17,7 +17,11 @@ from scirep_core.data.perturbations import altered
 from scirep_core.kit.errors import ConfigError
 from scirep_core.training import models, sets
 
-LISTS = {"rows": (score_cache, score_cache.code.__wrapped__), "models": (models, models.code.__wrapped__)}
+LISTS = {
+    "rows": (score_cache, score_cache.code.__wrapped__),
+    "models": (models, models.code.__wrapped__),
+    "neighbours": (altered, lambda: results.code_of(altered.CODE)),
+}
 
 
 @pytest.mark.parametrize("kept", LISTS)
@@ -34,12 +38,6 @@ def test_a_name_that_is_missing_raises(kept, monkeypatch):
 def test_a_conditioning_that_is_missing_raises():
     with pytest.raises(ConfigError, match="no code of the library"):
         models.code("encoders/none_such.py")
-
-
-def test_the_neighbours_list_is_read_by_the_same_function(monkeypatch):
-    assert set(results.code_of(altered.CODE)) == set(altered.CODE)
-    with pytest.raises(ConfigError, match="no code of the library"):
-        results.code_of((*altered.CODE, "gone.py"))
 
 
 def test_a_folder_stands_for_all_below_it_and_an_empty_one_for_nothing(tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from scirep_core import cli
 from scirep_core.book.diff import APART, compare
 from scirep_core.kit.records import to_jsonl
 from scirep_core.results import ROOT, Result, read_results
@@ -28,13 +27,6 @@ def write(path: Path, *rows: Result) -> Path:
     return path
 
 
-def scirep(capsys, *words: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
-
-
 def other(value: Any) -> Any:
     """A value of the same kind that is not the same."""
     if isinstance(value, dict):
@@ -45,36 +37,36 @@ def other(value: Any) -> Any:
     return value + 1 if isinstance(value, int | float) else f"{value} other"
 
 
-def test_equal_rows_in_any_order_of_lines_end_with_0(capsys, tmp_path):
+def test_equal_rows_in_any_order_of_lines_end_with_0(scirep, tmp_path):
     second = replace(ROW, metric="mrr")
     a, b = write(tmp_path / "a.jsonl", ROW, second), write(tmp_path / "b.jsonl.gz", second, ROW)
-    code, out, err = scirep(capsys, "diff", a, b)
+    code, out, err = scirep("diff", a, b)
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == "equal"
     assert "2 in both, 0 differ" in out
 
 
-def test_what_score_printed_twice_is_compared_as_rows(capsys, tmp_path):
+def test_what_score_printed_twice_is_compared_as_rows(scirep, tmp_path):
     for name, value in (("a", 40.0), ("b", 40.5)):
         printed = json.dumps([replace(ROW, value=value).to_json()], indent=1)
         (tmp_path / f"{name}.json").write_text(printed)
     a, b = tmp_path / "a.json", tmp_path / "b.json"
-    code, out, _ = scirep(capsys, "diff", a, b)
+    code, out, _ = scirep("diff", a, b)
     assert code == 1 and "1 in both, 1 differ (value in 1)" in out and f"{a}:2 and {b}:2" in out
-    assert scirep(capsys, "diff", a, b, "--tolerance", 0.5)[0] == 0
-    assert scirep(capsys, "diff", a, write(tmp_path / "a.jsonl", ROW))[0] == 0
+    assert scirep("diff", a, b, "--tolerance", 0.5)[0] == 0
+    assert scirep("diff", a, write(tmp_path / "a.jsonl", ROW))[0] == 0
     (tmp_path / "a.json").write_text('[{"task": "x"}, 3]')
-    assert scirep(capsys, "diff", a, b)[0] == 2
+    assert scirep("diff", a, b)[0] == 2
 
 
-def test_how_long_a_training_took_is_no_difference(capsys, tmp_path):
+def test_how_long_a_training_took_is_no_difference(scirep, tmp_path):
     a, b = (
         write(tmp_path / f"{name}.jsonl", replace(ROW, parameters={"seed": 0, "training_seconds": seconds}))
         for name, seconds in (("a", 4.1), ("b", 5.2))
     )
-    code, out, _ = scirep(capsys, "diff", a, b)
+    code, out, _ = scirep("diff", a, b)
     assert code == 0 and "not compared, but other: training_seconds in 1 rows" in out
-    assert scirep(capsys, "diff", a, b, "--all")[0] == 1
+    assert scirep("diff", a, b, "--all")[0] == 1
 
 
 NAMED = {"task", "split", "metric", "protocol", "encoder", "kind", "chapter"}
@@ -99,10 +91,10 @@ def test_a_change_of_any_field_of_a_recorded_row_is_named(tmp_path, name):
     assert found.first.at == (f"{a}:{at + 1}", f"{b}:{at + 1}")
 
 
-def test_the_first_field_is_told_with_both_values_and_how_far(capsys, tmp_path):
+def test_the_first_field_is_told_with_both_values_and_how_far(scirep, tmp_path):
     moved = replace(ROW, value=40.5, low=36.0, n=49)
     a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", moved)
-    code, out, _ = scirep(capsys, "diff", a, b)
+    code, out, _ = scirep("diff", a, b)
     assert code == 1
     assert "  value: 40.0 in A, 40.5 in B: B is 0.5 higher, 0.013 of it" in out.splitlines()
     assert "1 in both, 1 differ (value in 1, n in 1, low in 1)" in out
@@ -125,24 +117,22 @@ def test_a_tolerance_is_of_measured_numbers_and_not_of_counts(tmp_path):
     assert not compare(a, write(tmp_path / "c.jsonl", replace(ROW, n=51)), tolerance=5).equal
 
 
-def test_when_and_how_fast_stand_apart_unless_asked_for(capsys, tmp_path):
+def test_when_and_how_fast_stand_apart_unless_asked_for(scirep, tmp_path):
     later = replace(ROW, seconds=9.0, provenance={"code_version": "b", "versions": {"numpy": "2.5"}, "device": "gpu"})
     a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", later)
-    code, out, _ = scirep(capsys, "diff", a, b)
+    code, out, _ = scirep("diff", a, b)
     assert code == 0
     assert "not compared, but other: " in out
     for name in ("seconds", "code_version", "versions.numpy", "device"):
         assert f"{name} in 1 rows" in out
-    code, out, _ = scirep(capsys, "diff", a, b, "--all", "--json")
+    code, out, _ = scirep("diff", a, b, "--all", "--json")
     assert code == 1
     assert json.loads(out)["rows"]["first"]["field"] == "seconds"
 
 
-def test_rows_of_one_side_alone_are_named(capsys, tmp_path):
+def test_rows_of_one_side_alone_are_named(scirep, tmp_path):
     second = replace(ROW, encoder="minilm")
-    code, out, _ = scirep(
-        capsys, "diff", write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", ROW, second), "--json"
-    )
+    code, out, _ = scirep("diff", write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", ROW, second), "--json")
     told = json.loads(out)
     assert (code, told["equal"]) == (1, False)
     assert (told["rows"]["only_a"], told["rows"]["only_b"]) == ([], [second.id])
@@ -189,7 +179,7 @@ def site(folder: Path, line: str, row: Result) -> Path:
     return folder
 
 
-def test_two_sites_are_compared_by_file_and_line_and_their_rows_as_rows(capsys, tmp_path):
+def test_two_sites_are_compared_by_file_and_line_and_their_rows_as_rows(scirep, tmp_path):
     a = site(tmp_path / "a", "x" * 500 + "43.19" + "y" * 500, ROW)
     b = site(tmp_path / "b", "x" * 500 + "43.18" + "y" * 500, replace(ROW, seconds=7.0))
     found = compare(a, b)
@@ -198,10 +188,10 @@ def test_two_sites_are_compared_by_file_and_line_and_their_rows_as_rows(capsys, 
     assert (parted.file, parted.line) == ("index.html", 3)
     assert "43.19yyy" in parted.a and "43.18yyy" in parted.b and len(parted.a) < 150
     assert found.same == 1
-    code, out, _ = scirep(capsys, "diff", a, b)
+    code, out, _ = scirep("diff", a, b)
     assert code == 1
     assert "index.html, line 3:" in out
-    assert scirep(capsys, "diff", a, b, "--rows")[0] == 0
+    assert scirep("diff", a, b, "--rows")[0] == 0
     (b / "logo.png").write_bytes(b"\x89PNG\xfe")
     (b / "new.html").touch()
     found = compare(a, b)
@@ -216,7 +206,7 @@ def test_a_page_that_goes_on_differs_where_the_other_ends(tmp_path):
     assert compare(tmp_path / "a.html", tmp_path / "a.html").equal
 
 
-def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path):
+def test_bad_input_is_one_line_and_exit_code_2(scirep, tmp_path):
     good, page, empty = write(tmp_path / "a.jsonl", ROW), tmp_path / "page.html", tmp_path / "empty"
     page.touch()
     empty.mkdir()
@@ -239,13 +229,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path):
         ((good, good, "--tolerance", "-1"), "--tolerance -1.0: must be a number from 0"),
         ((good, good, "--tolerance", "nan"), "--tolerance nan"),
     ):
-        code, out, err = scirep(capsys, "diff", *words)
+        code, out, err = scirep("diff", *words)
         assert (code, out) == (2, ""), words
         assert message in err
         assert len(err.strip().splitlines()) == 1, err
-
-
-def test_help_has_an_example(capsys):
-    code, out, _ = scirep(capsys, "diff", "--help")
-    assert code == 0
-    assert "Example" in out

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scirep_core import cli
 from scirep_core.book import edition
 from scirep_core.results import ROOT
 
@@ -91,15 +90,9 @@ def test_what_is_recorded_between_editions_becomes_the_next_ones(checkout) -> No
     assert [one["edition"] for one in edition.kept(checkout).files.values()] == ["1.1.0", "1.0.0"]
 
 
-def test_the_command_lists_and_refuses(capsys, monkeypatch, checkout) -> None:
+def test_the_command_lists_and_refuses(scirep, monkeypatch, checkout) -> None:
     for function in (edition.kept, edition.faults, edition.write):
         monkeypatch.setattr(edition, function.__name__, lambda root=checkout, function=function: function(root))
-
-    def scirep(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(words))
-        captured = capsys.readouterr()
-        return int(left.value.code or 0), captured.out, captured.err
 
     code, out, _ = scirep("edition")
     assert code == 0

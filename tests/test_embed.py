@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted import calls
+from scripts import alone
 from tiny_models import bert, roberta
 
 import scirep_core.encoders.vectors.embed as store_
@@ -21,13 +20,13 @@ from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
 from scirep_core.encoders.ensemble import Ensemble, Held
 from scirep_core.encoders.hub import TransformersEncoder
-from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
 from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.store import beside, read_header
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("home")
 
 
 class Letters:
@@ -50,12 +49,6 @@ def hash_of(text):
 
 def expected(texts):
     return Letters().encode(texts, "PRX")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
-    return tmp_path
 
 
 def shards(encoder, format="PRX"):
@@ -199,16 +192,6 @@ def test_what_is_damaged_is_said_with_its_reason_wherever_the_store_lies(tmp_pat
     assert line == f"{path}: {said}"
 
 
-@pytest.mark.parametrize("keep", [0, 1, 70, -1])
-def test_a_shard_cut_short_is_computed_again(keep):
-    encoder, texts = Letters(), words(5)
-    good = embed(encoder, texts, "PRX")
-    (path,) = shards(encoder)
-    path.write_bytes(path.read_bytes()[:keep])
-    assert np.array_equal(embed(encoder, texts, "PRX"), good)
-    assert len(encoder.given) == 2
-
-
 def test_a_shard_of_another_encoder_or_format_is_not_believed():
     encoder, other, texts = Letters(), Letters("other"), words(5)
     embed(other, texts, "PRX")
@@ -254,14 +237,9 @@ def test_what_is_no_vector_is_refused_and_nothing_written(result, message):
 
 
 def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on():
-    code = f"""
-import resource, sys
-sys.path.insert(0, {str(HERE)!r})
+    code = """
+import resource
 from test_embed import Letters, words
-from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
-from scirep_core.encoders.ensemble import Ensemble, Held
-from scirep_core.encoders.hub import TransformersEncoder
-from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import CacheError
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
@@ -270,9 +248,8 @@ try:
 except CacheError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "cannot write" in done.stdout, done.stderr
-    assert "Free space" in done.stdout
+    said = alone(code)
+    assert "cannot write" in said and "Free space" in said
     encoder = Letters()
     assert shards(encoder) == []
     assert np.array_equal(embed(encoder, words(400), "PRX"), expected(words(400)))
@@ -362,42 +339,6 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
 
 
 # ----------------------------------------------------------------------------------------- keys, neighbours, memory
-
-
-def test_whatever_decides_a_vector_changes_its_place(tmp_path):
-    """Weights, tokenizer, recipe, length, pooling, dtype and format: one at a time, each on disk as a user would do it."""
-    base = bert(tmp_path / "base")
-    (base / "sentence_bert_config.json").write_text('{"max_seq_length": 64}')
-
-    def copy(name):
-        shutil.copytree(base, tmp_path / name)
-        return tmp_path / name
-
-    def made(folder, pooling="mean", recipe=Recipe(), format="PRX", **settings):  # noqa: B008
-        return TransformersEncoder("tiny", str(folder), pooling, recipe, Settings(**settings)), format
-
-    vocabulary = copy("vocabulary")
-    for path in vocabulary.glob("*"):
-        if path.suffix in (".json", ".txt"):
-            path.write_text(path.read_text().replace("##s", "##t"))
-    length = copy("length")
-    (length / "sentence_bert_config.json").write_text('{"max_seq_length": 32}')
-    config = copy("config")
-    stated = json.loads((config / "config.json").read_text())
-    (config / "config.json").write_text(json.dumps(stated | {"layer_norm_eps": 1e-5}))
-    keys = {
-        "as it is": made(base), "model": made(bert(tmp_path / "weights", seed=1)), "tokenizer": made(vocabulary),
-        "config": made(config), "recipe": made(base, recipe=Recipe(" ; ")), "max length": made(length),
-        "max length asked for": made(base, max_length=16), "pooling": made(base, "cls"),
-        "dtype": made(base, dtype="bfloat16"), "format": made(base, format="CLF"),
-    }  # fmt: skip
-    places = {what: folder_of(*key) for what, key in keys.items()}
-    assert len(set(places.values())) == len(keys), places
-    assert folder_of(*made(copy("elsewhere"))) == places["as it is"]  # where it lies is no part of it
-    texts = ["a paper of models ; w1 w2 " * 20, "b"]
-    first = embed(keys["as it is"][0], texts, "PRX")
-    for what in ("model", "config", "max length asked for", "pooling", "dtype"):
-        assert not np.array_equal(embed(keys[what][0], texts, "PRX"), first), what
 
 
 def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another():

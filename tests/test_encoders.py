@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_models
+from scripts import alone
 from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
 
 from scirep_core import load_encoder
@@ -63,15 +60,7 @@ def row_vectors(tmp_path_factory):
         "def both(e): return e.encode([e.recipe.of_paper(PAPER), e.recipe.of_query('query of models')], 'PRX')\n"
         "numpy.savez(sys.argv[1], **{name: both(load_encoder(name)) for name in sys.argv[2:]})"
     )
-    places = {
-        "HF_HOME": str(home),
-        "HF_HUB_OFFLINE": "1",
-        "SCIREP_HOME": str(home),
-        "PYTHONPATH": str(Path(__file__).parent),
-    }
-    words = [sys.executable, "-c", code, str(home / "rows.npz"), *names]
-    done = subprocess.run(words, env=os.environ | places, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-1500:]
+    alone(code, home / "rows.npz", *names, HF_HOME=str(home), HF_HUB_OFFLINE="1", SCIREP_HOME=str(home))
     return dict(np.load(home / "rows.npz")), folders
 
 
@@ -116,19 +105,6 @@ def by_transformers(folder, texts, pooling, adapter=None):
         by = {"cls": lambda h, o: h[0], "mean": lambda h, o: h.mean(0), "pooler": lambda h, o: o.pooler_output[0]}
         rows.append(by[pooling](hidden, out).numpy())
     return np.stack(rows)
-
-
-def test_rows_of_one_base_differ_by_their_adapters(row_vectors):
-    vectors, _ = row_vectors
-    for plain, adapted in (("specter2_base", "specter2"), ("scincl", "scincl_adapters")):
-        assert np.abs(vectors[plain] - vectors[adapted]).max() > 0.01
-
-
-def test_e5_says_query_or_passage_as_its_authors_advise():
-    recipe = ENCODERS["e5"].recipe
-    assert recipe.of_paper(PAPER, ("title",)) == "query: a paper of models"
-    assert recipe.of_paper(PAPER, ("title",), to_find=True) == "passage: a paper of models"
-    assert recipe.of_query("bees") == "query: bees"
 
 
 def test_a_hub_name_of_a_row_is_read_as_the_row():
@@ -331,11 +307,6 @@ def test_an_empty_name_is_not_the_current_folder(tmp_path, monkeypatch):
             load_encoder(name)
 
 
-def test_half_a_surrogate_pair_has_a_vector(tmp_path):
-    encoder = load_encoder(str(bert(tmp_path / "b")))
-    assert np.isfinite(encoder.encode(["a \ud800 b", "\x00", "\u202e a"], "PRX")).all()
-
-
 # --------------------------------------------------------------------------------------------- fingerprint, settings
 
 
@@ -469,8 +440,7 @@ def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
         "e.fingerprint, e.dim, e.length, e.recipe, load_encoder('minilm').fingerprint, load_encoder('minilm+specter2')\n"
         "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub', 'tokenizers'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
+    alone(code, folder)
 
 
 @pytest.mark.parametrize("padded", [True, False])

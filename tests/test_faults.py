@@ -115,28 +115,16 @@ def arrays(
     return write
 
 
-def encrypted(data: bytes) -> bytes:
-    """Set the flag of encryption in the local headers and in the directory."""
-    for magic, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        data = re.sub(
-            re.escape(magic) + b"." * (at - 4) + b".",
-            lambda m: m[0][:-1] + bytes([m[0][-1] | 1]),
-            data,
-            flags=re.DOTALL,
-        )
-    return data
+def overwritten(local: int, central: int, new: bytes) -> Callable[[bytes], bytes]:
+    """Put bytes at these places of every local header and of every header of the directory."""
 
+    def spoil(data: bytes) -> bytes:
+        for magic, at in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
+            before, after = re.escape(magic) + b"." * (at - 4), b"." * len(new)
+            data = re.sub(b"(" + before + b")" + after, lambda found: found[1] + new, data, flags=re.DOTALL)
+        return data
 
-def larger(data: bytes) -> bytes:
-    """Announce 4 GB for every entry, in the local headers and in the directory."""
-    for magic, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
-        data = re.sub(
-            re.escape(magic) + b"." * (at - 4) + b"....",
-            lambda m: m[0][:-4] + b"\xf0\xff\xff\xff",
-            data,
-            flags=re.DOTALL,
-        )
-    return data
+    return spoil
 
 
 def folder_twice(folder: Path) -> Doing:
@@ -230,8 +218,9 @@ FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
     "no row of vectors": (scored("v.jsonl", ""), "F/v.jsonl: it has no rows"),
     "parquet that is none": (scored("v.parquet", "PAR1"), "F/v.parquet: not a whole parquet file"),
 
-    "an encrypted .npz": (arrays(spoil=encrypted), "F/v.npz: not a readable .npz (`ids` is encrypted)"),
-    "an .npz whose directory announces 4 GB": (arrays(spoil=larger), "F/v.npz: not a readable .npz (`ids` announces 4,2"),
+    "an encrypted .npz": (arrays(spoil=overwritten(6, 8, b"\x01")), "F/v.npz: not a readable .npz (`ids` is encrypted)"),
+    "an .npz whose directory announces 4 GB": (
+        arrays(spoil=overwritten(22, 24, b"\xf0\xff\xff\xff")), "F/v.npz: not a readable .npz (`ids` announces 4,2"),
     "an .npz whose array announces 29 TiB": (
         arrays({"vectors.npy": headed("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2000000000000)}\n")}),
         "F/v.npz: not a readable .npz (`vectors` announces shape (2, 2000000000000)"),

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from scripts import script
+from scripts import alone, script
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "scirep_core"
@@ -54,8 +54,7 @@ def test_importing_the_library_changes_nothing_of_the_process():
         "    importlib.import_module(module.name)\n"
         "assert state() == before, [a.items() - b.items() for a, b in zip(state()[:1], before)]\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    alone(code)
 
 
 def test_a_file_is_a_chapter():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_files import contents
 
 from scirep_core.bench import score_cache
 from scirep_core.data import export as embedded
@@ -45,14 +46,10 @@ def killed(work: Callable[[], object], stop: int) -> bool:
         os._exit(1)
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def whole_after_any_kill(place: Path, work: Callable[[], object], least: int) -> None:
     """Kill a writer at each point on a folder of its own, then once more on what was left, and let it finish."""
     work()
-    alone, stop = content(place), 0
+    alone, stop = contents(place), 0
     while True:
         store._remove(place)
         stop += 1
@@ -60,7 +57,7 @@ def whole_after_any_kill(place: Path, work: Callable[[], object], least: int) ->
             break
         killed(work, stop)
         work()
-        assert content(place) == alone, f"killed before point {stop}"
+        assert contents(place) == alone, f"killed before point {stop}"
     assert stop > least
 
 
@@ -90,7 +87,7 @@ def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
     monkeypatch.setattr(embedded.shutil, "copytree", lambda *_: None)
     out = tmp_path / "out"
     embedded.write_embedded(out, 300, 0)
-    alone, stop = content(out), 0
+    alone, stop = contents(out), 0
     assert len(alone) > 5
     store._remove(out)
     while killed(
@@ -99,7 +96,7 @@ def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
         assert stop < 300
     assert stop > 20
     embedded.write_embedded(out, 300, 0)
-    assert content(out) == alone
+    assert contents(out) == alone
 
 
 def test_a_folder_that_replaces_another(tmp_path):
@@ -117,8 +114,8 @@ def test_a_folder_that_replaces_another(tmp_path):
             break
         store.settle(tmp_path, "model")  # as each writer does first
         assert [path.name for path in tmp_path.iterdir()] == ["model"]
-        assert content(place) in ({"old": b"old"}, {"new": b"new"})
-    assert stop == 4 and content(tmp_path) == {"model/new": b"new"}
+        assert contents(place) in ({"old": b"old"}, {"new": b"new"})
+    assert stop == 4 and contents(tmp_path) == {"model/new": b"new"}
 
 
 def test_what_the_living_write_and_what_is_not_ours_stays(tmp_path):
@@ -147,7 +144,7 @@ def test_who_is_taken_for_dead_before_the_lock_begins_again(tmp_path, monkeypatc
 
     monkeypatch.setattr(store, "_lock", late)
     store.write_text(tmp_path / "a.txt", "whole")
-    assert swept and content(tmp_path) == {"a.txt": b"whole"}
+    assert swept and contents(tmp_path) == {"a.txt": b"whole"}
 
 
 @pytest.mark.parametrize("mask, mode", [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from counted import calls, peak
-from small_files import MIRROR, mirrored, refused
+from small_files import refused
 
 from scirep_core.data.literature import (
     Dials,
@@ -33,17 +33,16 @@ from scirep_core.data.literature.latents import KINDS, NONE
 from scirep_core.data.literature.lexicon import Choice, Tree, count, parse, spell
 from scirep_core.data.literature.pools import METHODS
 from scirep_core.data.literature.ratings import grade, relevance
+from scirep_core.data.readers.csfcube import FacetCollection, read
+from scirep_core.evaluators.facets import Rankings, oracle_rankings, per_query, random_rankings, rank_by_vectors
+from scirep_core.evaluators.facets.facet_systems import rank
 from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
 
 COMPUTING = Dials(fields=("Computer science",))
 QUIET = Ratings(noise=0, lapse=0, bias=(0, 0, 0), adjudicator_noise=0, overrule=1, missing=0)
 WORDS = lexicon.lexicon()
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture(scope="session")
@@ -75,12 +74,6 @@ def test_texts_and_citations_of_a_tiny_seed_are_pinned() -> None:
     links = [part.tolist() for links in (tiny.cites, tiny.people.teams) for part in links[:2]]
     content = json.dumps([[p._asdict() for p in tiny.papers], links, [tiny.people.name(a) for a in range(800)]])
     assert hashlib.sha256(content.encode()).hexdigest() == PINNED
-
-
-def test_another_seed_gives_another_literature() -> None:
-    one, two = generate(60, 0), generate(60, 1)
-    assert not {p.abstract for p in one.papers} & {p.abstract for p in two.papers}
-    assert (one.latents.problem != two.latents.problem).any() and one.cites.items.tolist() != two.cites.items.tolist()
 
 
 # --- language ------------------------------------------------------------------------------------------------------
@@ -140,12 +133,6 @@ def test_a_plan_that_runs_short_of_skeletons_grows_instead_of_repeating(monkeypa
     pairs = list(zip(drawn.code.tolist(), drawn.rank.tolist(), strict=True))
     assert len(set(pairs)) == 600 and all(rank < math.prod(small(code).sizes) for code, rank in pairs)
     assert max(code // plans.EXTRA for code, _ in pairs) >= 1
-
-
-def test_every_rank_of_a_plan_gets_its_own_templates() -> None:
-    code = min(range(0, plans.EXTRA, 97), key=lambda c: math.prod(plans.core(c).sizes))
-    chosen = [plans.choose(code, rank, seed=3) for rank in range(math.prod(plans.core(code).sizes))]
-    assert len(set(chosen)) == len(chosen)
 
 
 def test_a_paper_can_be_written_by_itself(literature: Literature) -> None:
@@ -478,59 +465,23 @@ def test_rating_shares_are_near_the_real_ones(folder: Path) -> None:
 # --- floor, lexical baseline, ceiling ------------------------------------------------------------------------------
 
 
-def ndcg20(ratings: list[int]) -> float:
-    """CSFCube's nDCG%20: linear gain, the first two ranks undiscounted, cut at a fifth of the pool."""
-    k = len(ratings) // 5
-    discount = 1 / np.log2(np.maximum(np.arange(1, k + 1), 2))
-    return float((np.array(ratings)[:k] @ discount) / (np.sort(ratings)[::-1][:k] @ discount))
-
-
-Score = Callable[[str, list[str], str], Any]
-
-
-def means(out: Path, score: Score) -> dict[str, float]:
-    _, golds = load(out)
-    result = {}
-    for facet, gold in golds.items():
-        values = []
-        for query, row in gold.items():
-            order = np.argsort(-np.asarray(score(query, row["cands"], facet)), kind="stable")
-            values.append(ndcg20([row["relevance_adju"][k] for k in order]))
-        result[facet] = 100 * float(np.mean(values))
-    return result
-
-
-def oracle_of(out: Path) -> Score:
-    truth = json.loads((out / "oracle.json").read_text())
-    return lambda query, cands, facet: [truth[f"{query}_{facet}"][c] for c in cands]
-
-
-def tfidf_of(out: Path, faceted: bool) -> Score:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    papers, _ = load(out)
-    model = TfidfVectorizer(stop_words="english")
-    table = model.fit_transform([" ".join(p["abstract"]) for p in papers.values()])
-    place = {name: i for i, name in enumerate(papers)}
-
-    def score(query: str, cands: list[str], facet: str) -> Any:
-        row = papers[query]
-        kept = [
-            s
-            for s, label in zip(row["abstract"], row["pred_labels"], strict=True)
-            if not faceted or FACET_OF_LABEL.get(label) == facet
-        ]
-        return (model.transform([" ".join(kept)]) @ table[[place[c] for c in cands]].T).toarray()[0]
-
-    return score
+def means(collection: FacetCollection, rankings: Rankings) -> dict[str, float]:
+    values = per_query(collection, rankings, ["ndcg%20"])[0]
+    facet_of = np.array([query.facet for query in collection.queries])
+    return {facet: 100 * float(values[facet_of == facet].mean()) for facet in FACETS}
 
 
 def test_chance_is_below_tfidf_below_the_oracle_and_facets_matter(folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    floors = [means(folder, lambda q, cands, f: rng.random(len(cands))) for _ in range(5)]
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    collection = read(folder)
+    floors = [means(collection, drawn) for drawn in itertools.islice(random_rankings(collection, 0), 5)]
     floor = {f: float(np.mean([m[f] for m in floors])) for f in FACETS}
-    whole, sentences = means(folder, tfidf_of(folder, False)), means(folder, tfidf_of(folder, True))
-    oracle = means(folder, oracle_of(folder))
+    table = TfidfVectorizer(stop_words="english").fit_transform([p.abstract for p in collection.papers.values()])
+    vectors = dict(zip(collection.papers, table.toarray(), strict=True))
+    whole = means(collection, rank_by_vectors(collection, vectors, "cosine"))
+    sentences = means(collection, rank(collection, "tfidf").system.rankings)
+    oracle = means(collection, oracle_rankings(collection))
     for facet in FACETS:
         assert floor[facet] + 5 < whole[facet] < oracle[facet] - 15, facet
         assert floor[facet] + 5 < sentences[facet] < oracle[facet] - 15, facet
@@ -542,7 +493,8 @@ def test_chance_is_below_tfidf_below_the_oracle_and_facets_matter(folder: Path) 
 
 def test_without_rating_noise_the_oracle_is_perfect(tmp_path: Path) -> None:
     write_csfcube(tmp_path, 400, 5, people=QUIET)
-    assert means(tmp_path, oracle_of(tmp_path)) == pytest.approx(dict.fromkeys(FACETS, 100.0), abs=1e-9)
+    collection = read(tmp_path)
+    assert means(collection, oracle_rankings(collection)) == pytest.approx(dict.fromkeys(FACETS, 100.0), abs=1e-9)
 
 
 # --- errors and interruption ---------------------------------------------------------------------------------------
@@ -578,25 +530,3 @@ def test_an_interrupted_run_leaves_no_done_marker(tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         write_csfcube(tmp_path, 300, 1)
     assert (tmp_path / "citations.jsonl").exists() and not (tmp_path / "task.json").exists()
-
-
-# --- beside the real collection ------------------------------------------------------------------------------------
-
-
-@mirrored("csfcube")
-def test_keys_equal_those_of_the_real_collection(folder: Path) -> None:
-    def keys(rows: dict[str, dict[str, Any]]) -> set[str]:
-        return {re.sub(r"ann\d", "ann", key) for row in rows.values() for key in row}
-
-    real = MIRROR / "csfcube"
-    (ours, our_gold), (theirs, their_gold) = load(folder), load(real)
-    assert set(next(iter(ours.values()))) == set(next(iter(theirs.values())))
-    for facet in FACETS:
-        assert len(our_gold[facet]) == len(their_gold[facet]) and keys(our_gold[facet]) == keys(their_gold[facet])
-    pools, splits = ([json.loads((out / name).read_text()) for out in (folder, real)]
-                     for name in ("test-pid2pool-csfcube.json", "evaluation_splits.json"))  # fmt: skip
-    assert keys(pools[0]) == keys(pools[1])
-    sizes = [{f: {k: len(v) for k, v in row.items()} for f, row in one.items()} for one in splits]
-    assert sizes[0] == sizes[1]
-    headers = [(out / "queries-release.csv").read_bytes().split(b"\r\n")[0] for out in (folder, real)]
-    assert headers[0] == headers[1]
