@@ -113,8 +113,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     found = {of: ", ".join(f"{count[way]} {words}" for way, words in _COUNTED.items()) for of, count in counts.items()}
     head = ("chapter", "claim, judged by the paper’s own numbers", "on real papers")
     return (
-        "<p>The first claim of each chapter with two verdicts: does it follow from the numbers that the papers print, and does "
-        "it hold on real papers? An empty cell was not tested. "
+        "<p>One claim per chapter, with two verdicts: does it follow from the paper’s own printed numbers, and what did we find "
+        "on real papers? The label in each badge says exactly what was tested. No badge: no verdict. "
         f"Of these claims {found['paper']} by the papers’ own numbers; {found['real']} "
         f'on real papers.</p><div class="scirep-report">{_table("Claims and verdicts", head, "".join(body), texts=True)}</div>'
     )
