@@ -203,8 +203,9 @@ def _forest(
         here = [kind for kind, found in kinds.items() if any((line, column) in found for line in lines)]
         shift = dict(zip(here, np.linspace(0.22, -0.22, len(here)) if len(here) > 1 else np.zeros(1), strict=True))
         for kind, found in kinds.items():
-            off = shift.get(kind, 0.0)
             marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
+            shared = {y: sum((lines[-1 - y], column) in other for other in kinds.values()) > 1 for y in marks}
+            at = {y: y + shift[kind] * shared[y] for y in marks}  # a mark alone in its row stands on its tick
             look = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {})
             if (floor, column) in found:
                 ax.axvline(
@@ -213,11 +214,12 @@ def _forest(
             for y, number in marks.items():
                 low, high = getattr(number, "low", None), getattr(number, "high", None)
                 if low is not None and high is not None:
-                    ax.plot([low, high], [y + off] * 2, color=report.colour_of(look), linewidth=1.2)
+                    ax.plot([low, high], [at[y]] * 2, color=report.colour_of(look), linewidth=1.2)
                 rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
                              "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
-            at = [y + off for y in marks]
-            ax.plot([*map(value_of, marks.values())], at, linestyle="none", clip_on=not at, label=kind, **look)
+            ax.plot(
+                [*map(value_of, marks.values())], [*at.values()], linestyle="none", clip_on=not at, label=kind, **look
+            )
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
