@@ -309,7 +309,7 @@ def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     assert text(parts[0]).startswith(
         "1 of 3 printed numbers of Table 2 follow to the last digit: background, ρ before is printed"
     )
-    assert text(parts[0]).count("cut, not rounded") == 1
+    assert text(parts[0]).count("truncated, not rounded") == 1
     chapter.compare(exhibit([row(source="embedded")]), "Table 2")
     assert len(parts) == 1  # invented papers are never held against the print
 
