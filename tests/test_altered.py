@@ -14,6 +14,7 @@ from scirep_core.data.task import Collection, Task
 from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.kit.records import Paper
 
+pytestmark = pytest.mark.usefixtures("home")
 PAPERS = [
     Paper(
         "a", "Large graphs of words", "We build large graphs. They grow quickly. The deep model learns three things."
@@ -32,12 +33,6 @@ def task(papers=PAPERS) -> Task:
     texts = tuple(papers)
     ids = tuple(paper.paper_id for paper in texts)
     return Task("t", "alternative_self", "PRX", ("mrr",), Collection(ids), "folder", "hash", texts=lambda: texts)
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
-    return tmp_path
 
 
 @pytest.mark.parametrize("variant", ["default", "literal"])

@@ -22,11 +22,7 @@ from scirep_core.results.published import Printed
 
 RANDOM = [code for code, known in PERTURBATIONS.items() if known.random]
 RECIPE = Recipe(". ")
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def subject(papers: Sequence[Paper] = PAPERS, queries: int = 0) -> Subject:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from scripts import alone
 
 from scirep_core.book import runcache
 from scirep_core.book.dependencies import library_files
@@ -82,7 +81,7 @@ def test_reading_finds_at_least_what_importing_loads() -> None:
     for module in ("scirep_core.results", "scirep_core.encoders", "scirep_core.book.runner"):
         files = "(m.__file__ for n, m in sys.modules.items() if n.startswith('scirep_core') and m.__file__)"
         code = f"import sys, {module}; print(*{files})"
-        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        loaded = alone(code).split()
         package = runcache.PACKAGE
         found = library_files([f"import {module}"], package)
         assert loaded and {Path(name).relative_to(package).as_posix() for name in loaded} <= set(found)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from scripts import alone
 from small_base import hand_made_base
 
 from scirep_core.bench.speed import efficiency
@@ -85,9 +83,7 @@ def test_a_shape_needs_no_data_and_little_else(tmp_path: Path):
         f"import sys\nfor name in {LACKING}: sys.modules[name] = None\n"
         f"from scirep_core.bench.speed.efficiency import main\nsys.exit(main({[*words, '--out', str(out)]}))"
     )
-    home = {**os.environ, "SCIREP_HOME": str(tmp_path / "home")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=home)
-    assert done.returncode == 0, done.stderr[-2000:]
+    alone(code, SCIREP_HOME=str(tmp_path / "home"))
     rows = read_results(out)
     assert {row.split for row in rows} == {"bert-tiny"}
     assert {row.encoder for row in rows} == {"Adapters", "MTL CLS", "one pass"}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from scripts import alone
 
 SCRIPT = """
 import hashlib, importlib, json, pathlib, sys, tempfile
@@ -31,9 +30,7 @@ OF_NO_SEED = ("label.json", "labels.txt", "mesh.txt", "venues.txt", "task.json")
 
 
 def digests(seed: int, order: int = 1, **changed: str) -> dict[str, str]:
-    call = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(seed), str(order)]
-    done = subprocess.run(call, env=os.environ | changed, capture_output=True, text=True, check=True)
-    found: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
+    found: dict[str, str] = json.loads(alone(SCRIPT, seed, order, **changed).splitlines()[-1])
     return found
 
 

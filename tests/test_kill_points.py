@@ -8,15 +8,12 @@ machine once did.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import small_training as small
 import torch
+from scripts import alone
 
 from scirep_core.encoders.trunk import speed
 from scirep_core.training import checkpoint, loop
@@ -29,7 +26,6 @@ LOOKED = 12
 HARNESS = """
 import json, os, shutil, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
 import torch
 torch.set_num_threads(1)
 from test_kill_points import LOOKED, SHORT, small
@@ -37,7 +33,7 @@ from scirep_core.training import loop
 from scirep_core.training import checkpoint
 
 loop.matrix_rate = lambda *_: 1.0  # every process would measure it
-root, points = Path(sys.argv[2]), []
+root, points = Path(sys.argv[1]), []
 replace_, fsync, append = os.replace, os.fsync, checkpoint.append
 
 def at(name, stop):
@@ -92,12 +88,7 @@ print(json.dumps({"points": found, "differ": differ}))
 
 @pytest.mark.slow
 def test_a_training_stopped_at_any_point_of_writing_goes_on_to_the_same_bits(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", HARNESS, str(Path(__file__).parent), str(tmp_path)],
-        capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout)
+    told = json.loads(alone(HARNESS, tmp_path, OMP_NUM_THREADS="1"))
     assert {"before the log", "half a line", "before syncing", "before renaming checkpoint.shard",
             "before renaming best.shard", "after it"} == set(told["points"])  # fmt: skip
     assert len(told["points"]) >= 20
