@@ -13,6 +13,7 @@ import pytest
 from scirep_core.book.explain import find
 from scirep_core.book.frontpage import (
     CHAPTER,
+    LEADS,
     PANEL,
     PARTS,
     STATE,
@@ -131,3 +132,19 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     assert "More" not in text
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
+
+
+def test_the_report_card_opens_with_what_real_papers_say_of_each_papers_question(tmp_path):
+    for page in (LEADS[0], "csfcube/other"):
+        path = tmp_path / f"{page}.data" / ANSWER
+        path.parent.mkdir(parents=True)
+        texts = {
+            "paper": f"A claim of {page} that fills the line by itself. More.",
+            "real": f"No. So says {page}. More.",
+        }
+        lines = {role: {"head": PAPER, "text": text, "verdict": 1, "claim": "it is so"} for role, text in texts.items()}
+        path.write_text(json.dumps(lines), encoding="utf-8")
+    chapters = [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")]
+    before, _, folded = report_card(tmp_path, chapters).partition("<details")
+    assert f"No. So says {LEADS[0]}." in before and "csfcube/other" not in before and "More" not in before
+    assert all(f"A claim of {page} that" in folded for page in (LEADS[0], "csfcube/other")) and "So says" not in folded

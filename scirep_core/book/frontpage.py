@@ -79,15 +79,25 @@ def _prose(name: str, text: str) -> dict[str, Any]:
 # ---- the papers' claims and our verdicts -------------------------------------------------------------------------------
 
 
+LEADS = ("scirepeval/multi_format", "csfcube/collection", "neighbours/retrieval", "scimult/classification")
+"""Chapters that the first page shows with what real papers say; the claims of all are folded below."""
+
+
 def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str:
     """Return the papers' first claims, chapter by chapter, with the verdicts of the answers that chapters open with.
 
     Args:
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
-    from scirep_core.page.blocks import ANSWER, PAPER, badge  # they draw, by libraries that the commands do without
+    from scirep_core.page.blocks import (  # they draw, by libraries that the commands do without
+        ANSWER,
+        PAPER,
+        badge,
+        fold,
+    )
 
     body: list[str] = []
+    leads: list[str] = []
     counts: dict[str, Counter[int]] = {"paper": Counter(), "real": Counter()}
     last = ""
     for part, page, title in chapters:
@@ -99,24 +109,34 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         if part != last:
             body.append(f'<tr><th colspan="3" scope="colgroup">{html.escape(part)}</th></tr>')
             last = part
-        says = first_sentence(html.unescape(re.sub(r"<[^>]+>", "", lines["paper"]["text"])))
-        cells = ""
+        cells, told = "", ""
         for role, line in zip(counts, judged, strict=True):
             verdict = line["verdict"]
             if verdict is not None:
                 counts[role][verdict] += 1
             shown = "" if verdict is None else badge(verdict, line["claim"])
+            text = html.unescape(re.sub(r"<[^>]+>", "", line.get("text", "")))
+            says = first_sentence(text)
             cells += f'<td class="text">{html.escape(says) if role == "paper" else ""} {shown}</td>'
-        body.append(f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th>{cells}</tr>')
+            if len(says) < 40:  # a yes or no, and what it rests on
+                says += " " + first_sentence(text[len(says) :].strip())
+            told += f'<td class="text">{html.escape(says)} {shown}</td>'
+        row = f'<tr><th scope="row"><a href="{page}.html">{html.escape(title)}</a></th>'
+        body.append(f"{row}{cells}</tr>")
+        leads += [f"{row}{told}</tr>"] if page in LEADS else []
     if not body:
         return ""
     found = {of: ", ".join(f"{count[way]} {words}" for way, words in _COUNTED.items()) for of, count in counts.items()}
     head = ("chapter", "claim, judged by the paper’s own numbers", "on real papers")
+    whole = f'<div class="scirep-report">{_table("Claims and verdicts", head, "".join(body), texts=True)}</div>'
+    if leads:
+        first = f'<div class="scirep-report">{_table("One question a paper", head, "".join(leads), texts=True)}</div>'
+        whole = first + fold("The claims of all chapters", whole)
     return (
         "<p>One claim per chapter, with two verdicts: does it follow from the paper’s own printed numbers, and what did we find "
         "on real papers? The label in each badge says exactly what was tested. No badge: no verdict. "
         f"Of these claims {found['paper']} by the papers’ own numbers; {found['real']} "
-        f'on real papers.</p><div class="scirep-report">{_table("Claims and verdicts", head, "".join(body), texts=True)}</div>'
+        f"on real papers.</p>{whole}"
     )
 
 
