@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from counted import peak
 from small_files import jsonl, refused
 from small_tasks import all_tasks
 
-from scirep_core import cli
+from scirep_core import cli, load_task
 from scirep_core.data.overlap import (
     Share,
     Sought,
@@ -243,3 +244,14 @@ def test_scimult_pairs_are_told_by_title_as_their_ids_are_hashes():
     assert found.by_id.seen == 0
     assert found.by_title.seen > 0
     assert found.queries.seen == 0
+
+
+def test_a_bare_query_of_triplets_is_known_by_its_words():
+    name = "scimult/pretrain_search"
+    train, task = load_task(name, papers=600), load_task("scirepeval/search", papers=600)
+    texts = {paper.paper_id: paper.title for paper in train.texts()}
+    asked, *_ = next(train.payload.rows(train.payload.splits[0]))
+    key = next(iter(task.queries))
+    planted = replace(task, queries={**task.queries, key: texts[asked].upper()})  # short, and in another case
+    (found,) = overlap(name, training_units(name, papers=600), [sought(planted)])
+    assert found.queries.seen == 1 and found.queries.first == (key,)

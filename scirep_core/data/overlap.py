@@ -220,7 +220,7 @@ class _Triples:
     def keep(self, keys: Mapping[str, Any]) -> None:
         """Remember the titles that evaluation has too. SciMult's files give title and abstract as one text."""
         found = ((paper.paper_id, paper.title.partition(SEP)[0]) for paper in self.texts())
-        self.titles = {key: title for key, title in found if title_key(title) in keys}
+        self.titles = {key: title for key, title in found if {title_key(title), _plain(title)} & keys.keys()}
 
     def __iter__(self) -> Iterator[Unit]:
         return self
@@ -248,6 +248,11 @@ def units_in(path: Path) -> Iterator[Unit]:
             yield Unit(None, ((_of(row, path_, line, "the row"), False),))
         else:
             raise DataError(path_, line, "neither {query, pos, neg} nor {query, candidates} nor {paper_id, title}")
+
+
+def _plain(query: str) -> str:
+    """Return what bare queries are compared by: they may be as short as a word."""
+    return query.casefold().strip()
 
 
 def _positive(candidate: Any) -> bool:
@@ -285,7 +290,7 @@ class _Index:
                 here[key] = place = len(self.names)
                 self.names.append((number, key))
                 # the text of a bare query may be short: it is compared as it is
-                self.keys.append(title_key(title) if paper else title.casefold().strip())
+                self.keys.append(title_key(title) if paper else _plain(title))
                 if paper:
                     self.ids.setdefault(key, []).append(place)
                 if self.keys[-1]:
@@ -299,7 +304,7 @@ class _Index:
         key = title_key(text.title)
         named = set(self.titles.get(key, ())) if key else set()
         if text.title and len(text.title) < 200:
-            named |= {p for p in self.titles.get(text.title.casefold().strip(), ()) if self._bare(p)}
+            named |= {p for p in self.titles.get(_plain(text.title), ()) if self._bare(p)}
         same, other = set[int](), set[int]()
         for place in self.ids.get(text.id, ()) if text.id else ():
             (other if key and self.keys[place] and key != self.keys[place] else same).add(place)
