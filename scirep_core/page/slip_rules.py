@@ -150,7 +150,8 @@ def uncut(printed: Numbers, seed: int) -> tuple[bool, Made]:
     )
     orders = [(rng.permutation(len(grades)) + 1).astype(np.float64) for _ in range(ORDERS)]
     whole, ten = (
-        100 * np.mean([metrics.from_ranks(name, ranks, grades) for ranks in orders]) for name in ("ndcg", "ndcg@10")
+        100 * float(np.mean([metrics.from_ranks(name, ranks, grades) for ranks in orders]))
+        for name in ("ndcg", "ndcg@10")
     )
     return whole > ten + 20, {
         "whole": counted("nDCG of a random order of TREC-CoVID’s size, uncut", whole, per, seed),
