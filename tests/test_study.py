@@ -363,7 +363,7 @@ def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
     assert {row.metric for row in curves} == {"loss", "f1_macro", "kendall_tau", "accuracy"}
     for row in rows:
         (losses,) = outcome.dev_losses(curves, outcome.line(row))
-        assert len(losses) == 2
+        assert len(losses) == 3  # of the base, and two of its training
 
 
 def test_processes_give_the_rows_of_one(base: str, tmp_path: Path):
