@@ -209,9 +209,8 @@ def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base:
 
     def worse(*given: Any) -> Any:
         look = real(*given)
-        return look._replace(
-            losses=dict.fromkeys(look.losses, abs(next(number) - 2.0))
-        )  # the second look of training is the best
+        # step 0 is looked at first; the second look of training is the best
+        return look._replace(losses=dict.fromkeys(look.losses, abs(next(number) - 2.0)))
 
     monkeypatch.setattr(loop, "look_at", worse)
     train = {"batch": 16, "warmup": 1, "validation_rows": 20, "patience": patience}
@@ -252,7 +251,7 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
         losses[rate] = describe(trial.folder).made["training"]["best"]["loss"]
     best = min(losses, key=losses.get)
     how = describe(made.folder).made
-    assert how["train"]["learning_rate"] == best and how["train"]["head_lr"] == given.train["head_lr"]
+    assert how["train"]["learning_rate"] == best and how["train"]["head_lr"] == 10 * best
     assert len(set(losses.values())) == 3 and said[-2].startswith(
         f"MTL CLS on {base}: learning rate {best:g} of dev losses"
     )

@@ -339,7 +339,7 @@ BUDGETS: dict[str, Budget] = {
     ),
     "open": Budget(
         "open", max_length=128, documents=24_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
-        train={"batch": 32, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-2, "schedule": "linear", "warmup_share": 0.1,
+        train={"batch": 32, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear", "warmup_share": 0.1,
                "final": 0.05, "clip": 1.0, "precision": "bfloat16", "checkpoint_every": 25, "validation_rows": 128,
                "patience": 2},
     ),
@@ -391,8 +391,10 @@ def asked(given: Budget) -> tuple[str, dict[str, Any]] | None:
 
 
 def at_rate(given: Budget, rate: float) -> Budget:
-    """Return a budget with one learning rate of the trunk; heads, which begin at random on every base, keep theirs."""
-    return replace(given, rates=(), train={**given.train, "learning_rate": rate})
+    """Return a budget with one learning rate, heads in proportion."""
+    heads = given.train.get("head_lr")
+    own = {"head_lr": heads * rate / given.train["learning_rate"]} if heads else {}
+    return replace(given, rates=(), train={**given.train, "learning_rate": rate, **own})
 
 
 def config(name: str, seed: int, given: Budget, tasks: Sequence[TrainTask] = ()) -> TrainConfig:
