@@ -225,6 +225,7 @@ def _forest(
         if log:
             ax.set_xscale("log")
         elif max((abs(row["value"]) for row in rows), default=0) >= 10_000:
+            ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
             ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
         ax.grid(axis="y", visible=False)

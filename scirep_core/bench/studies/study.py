@@ -99,7 +99,9 @@ def run(
         jobs.append(_Job((-1, 0), name, of, (), given, only, protocol))
     data = f"{given.papers:,} papers" if given.source == "embedded" else DATA_SOURCES[given.source].text
     planned = sum(len(job.cells) or len(of.references) for job in jobs)
-    say(f"study {name}: {planned} lines of {', '.join(of.variants)}; {data}; what is there already is kept")
+    say(
+        f"study {name}: {planned} lines of {', '.join(of.variants or of.references)}; {data}; what is there already is kept"
+    )
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
             base(on, replace(given, width=width), say)
