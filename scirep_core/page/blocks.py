@@ -123,7 +123,9 @@ def _cell(
     if number is None:
         return ""
     printed = exhibit.printed.get((line, column))
-    shown = report.grouped(chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals), 5)
+    shown = report.grouped(
+        chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals), years=True
+    )
     if callable(best):
         return f"<strong>{shown}</strong>" if best(line, number) else shown
     highest = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)

@@ -136,14 +136,15 @@ def table(
     )
 
 
-def grouped(cell: str, digits: int = 4) -> str:
+def grouped(cell: str, years: bool = False) -> str:
     """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are.
 
     Args:
         cell: HTML.
-        digits: that a number has at least; 5 where it may be a year.
+        years: whether 1900 to 2099 may be years, which stay as they are.
     """
-    return re.sub(rf">(\d{{{digits},}})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
+    rest = r"(?!(?:19|20)\d\d<)" if years else ""
+    return re.sub(rf">{rest}(\d{{4,}})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
 
 
 def interval(low: float | None, high: float | None, decimals: int = 1) -> str:

@@ -75,7 +75,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
-        return Markup(grouped(link(_there(row), decimals, sign), 5))
+        return Markup(grouped(link(_there(row), decimals, sign), years=True))
 
     def with_interval(row: Result | None, decimals: int = 1, sign: bool = False, unit: str = "") -> Markup:
         parts = (number(row, decimals, sign), escape(unit), interval(_there(row), decimals))

@@ -137,10 +137,10 @@ ROWS: dict[str, Row] = {
         "CACM links", "PRX", "proximity", "map", heldout.cacm_links,
         "out-of-train", {"queries": 146, "pairs": 3_875}),
     "open/s2and": _row(
-        "S2AND sample", "PRX", "proximity", "map", partial(heldout.of_sample, "same_author"),
+        "Same Author Detection (sample)", "PRX", "proximity", "map", partial(heldout.of_sample, "same_author"),
         "out-of-train", {"queries": 40, "pairs": 376}),
     "open/specter": _row(
-        "SPECTER sample", "PRX", "proximity", "map", heldout.specter,
+        "Citation Prediction Triplets (sample)", "PRX", "proximity", "map", heldout.specter,
         "out-of-train", {"queries": 200, "pairs": 5_200}),
     "open/synergy_reviews": _row(
         "Citations within a review", "PRX", "proximity", "map", heldout.synergy_reviews,
@@ -158,7 +158,7 @@ ROWS: dict[str, Row] = {
         "Unseen VIS phrases", "QRY", "retrieval", "ndcg@10", heldout.phrases,
         "out-of-train", {"queries": 928, "papers": 1_290}, text_query=True),
     "open/clicks": _row(
-        "Clicks", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
+        "Search (sample)", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
         "out-of-train", {"queries": 100, "pairs": 1_000}, text_query=True),
     **{f"open/neighbours_{corpus}": _row(
         f"{title}, asked for by titles", "PRX", "alternative_self", "mrr median_rank t100", partial(heldout.collection, corpus),
