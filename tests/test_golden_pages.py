@@ -7,6 +7,7 @@ After a change that is meant, write the files anew and read the diff: SCIREP_GOL
 from __future__ import annotations
 
 import ast
+import html
 import itertools
 import json
 import os
@@ -17,9 +18,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import small_studies as small
+from matplotlib.figure import Figure
 
 from scirep_core import results
 from scirep_core.bench import stand_ins
@@ -111,6 +114,12 @@ def executed(source: str, name: str, names: dict[str, Any]) -> Any:
     return eval(compile(last, name, "eval"), names) if last else None
 
 
+def titled(figure: Figure, name: str, alt: str) -> str:
+    """Stand for a drawing by its title: the built book draws them all."""
+    plt.close(figure)
+    return f"<svg><title>{html.escape(alt)}</title></svg>"
+
+
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[str]]:
     """Run a chapter's cells here, with some parameters, and return its open lines."""
@@ -119,6 +128,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         shown: list[str] = []
         monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
+        monkeypatch.setattr(chapter_, "svg", titled)
         monkeypatch.setattr(scimult, "live", lambda chapter, variants=(): [])  # trains minutes; is folded
         monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
         small = ("tfidf_200", "tfidf_1000", "lsa_16", "lsa_64")  # the others encode every text of 26 tasks
