@@ -296,7 +296,7 @@ def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
     lines = page(name, **PAGES[name])
     paper, real = answers(lines)
     assert "80,446 papers" in paper
-    assert "4 have the text of another" in real and real.endswith("its own answer: does not hold proof")
+    assert "4 have the same text as another" in real and real.endswith("the same text: does not hold proof")
     assert "2 of 7 collections are available here, each in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
 
 
