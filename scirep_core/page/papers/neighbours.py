@@ -59,7 +59,8 @@ _MEANING = {"HS": "highly similar", "PS": "partially similar", "DS": "dissimilar
 _FORM = {"LL": "lossless", "LO": "lossy"}
 WORDS = {name: f"{_MEANING[name[3:]]}, {_FORM[name[:2]]}" for name in CATEGORIES}
 WORDS |= {code: change.words for code, change in PERTURBATIONS.items()}
-"""Categories and codes in words."""
+WORDS |= {"TDelNN": "title without nouns, no abstract", "T_A_DelNNChar": "nouns lose letters"}
+"""Categories and codes in words, those that a sentence quotes without punctuation."""
 BY_CODE = {
     code: f"{WORDS[code]}\n{code}, {WORDS[category]}"
     for category in CATEGORIES
