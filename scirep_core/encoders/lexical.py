@@ -8,8 +8,8 @@ Every system represents a query by the sentences of its facet and a candidate by
     fabs_cbow200        mean of 200-d CBOW vectors, L2 distance
     fabs_tfidfcbow200   IDF-weighted mean of the same vectors, L2 distance
 
-The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts that are not published with the
-collection. Ours come from the abstracts at hand, and every row says so.
+The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts that are hosted apart from
+the collection and not part of this book. Ours come from the abstracts at hand, and every row says so.
 
 `bm25_scorer` and `tfidf_scorer` score words on any task that ranks (SciRepEval v2, Table 5; SciMult 4). There one index
 holds all candidates of the task. BM25:

@@ -77,8 +77,8 @@ def cited_share(collection: FacetCollection) -> dict[str, tuple[float, int]]:
 def pool_overlap(collection: FacetCollection) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
     """Return (methods, overlap, sizes): overlap[i, j] = share of method i's pooled candidates that j pooled too.
 
-    Pools are per query paper. The paper's own figure (1-4 papers shared by the top 25) is over full rankings of
-    800,000 papers, which were not released; this is what the released pools can say.
+    Pools are per query paper. The paper's own figure (1-4 papers shared by the top 25) is over rankings of 800,000
+    papers, which were not released; this is what the released pools can say.
     """
     rated = {query.paper_id: collection.judgements[query] for query in collection.queries}
     methods = sorted({source for judged in rated.values() for j in judged for source in j.sources})
