@@ -188,7 +188,9 @@ def test_the_finding_that_scirepeval_quotes_would_hold_if_scincl_were_weaker(pag
     worse = {"value": -5.0, "low": -6.0, "high": -4.0}
     changed(monkeypatch, lambda row: replace(row, **worse) if row.encoder == "minilm - bm25" else row)
     lines = page(name, **PAGES[name])
-    assert any(line.startswith("MAP 33.7") and line.endswith("Biology, Computer Science and Medicine") for line in lines)
+    assert any(
+        line.startswith("MAP 33.7") and line.endswith("Biology, Computer Science and Medicine") for line in lines
+    )
     assert any(line.startswith("That is what the quoted sentence says") for line in lines)
     real = answers(lines)[1]
     assert "worse than BM25" in real and "-5.0 points" in real and real.endswith("does not hold proof")
@@ -615,7 +617,11 @@ def test_systems_are_said_to_differ_as_the_recorded_intervals_have_it(page, monk
     lines = page(name, **PAGES[name])
     (said,) = [line for line in lines if line.startswith("Real papers say")]
     (expected,) = [line for line in lines if line.startswith("One would expect")]
-    assert "real on 8 of 9 small samples" in said and "behind on Fields of study (FoS)." in said and "no significant" not in said
+    assert (
+        "real on 8 of 9 small samples" in said
+        and "behind on Fields of study (FoS)." in said
+        and "no significant" not in said
+    )
     assert expected.endswith("does not hold proof")
     assert "MiniLM is ahead of TF-IDF on 8 of 9 real samples, and behind on Fields of study (FoS)" in lines
     changed(monkeypatch, lambda row: None)
