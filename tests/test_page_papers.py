@@ -146,7 +146,7 @@ def test_an_average_is_there_for_each_training_where_all_columns_are():
     assert scimult.averages(fewer, "SM-T7") == []
     assert ("SciMult Vanilla", "Cite/MAP") in scimult.values(fewer, "SM-T7")
     assert scimult.values(rows, "SM-T8")["random", scimult.AVERAGE].value == 10.0  # not trained
-    assert scimult.facts(rows) == "3 trainings, 3,000 papers, 300 to 600 steps"
+    assert scimult.facts(rows) == "3 training runs, 3,000 papers, 300 to 600 steps"
 
 
 def opened(rows):

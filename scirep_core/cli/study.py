@@ -28,7 +28,7 @@ SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")
 
 def study(
     name: Annotated[str, typer.Argument(help="main, bases, cross, partitions, affinity ...; `list` names them all.")],
-    seeds: Annotated[int, typer.Option(help="How many trainings of each variant: seeds 0, 1, 2 ...", min=1)] = 5,
+    seeds: Annotated[int, typer.Option(help="How many training runs of each variant: seeds 0, 1, 2 ...", min=1)] = 5,
     seed: Annotated[int | None, typer.Option(help="Only the training with this seed.", min=0)] = None,
     budget: Annotated[
         str | None,
@@ -228,7 +228,7 @@ def _judge(name: str, source: str, rows: Sequence[Result], curves: Sequence[Resu
     lines = [[one.label, f"{one.difference:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", one.verdict]
              for one in outcome.verdicts(rows, curves)]  # fmt: skip
     if lines:
-        table("against the base, in-train", ["variant", "difference", "interval over trainings", "verdict"], lines)
+        table("against the base, in-train", ["variant", "difference", "interval over training runs", "verdict"], lines)
     for sentence in MEANT.get(name, ()) if source == "open" else ():
         print(sentence)
 

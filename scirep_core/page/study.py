@@ -120,7 +120,7 @@ def _tested(gap: Result, tested: Tukey | None) -> Result:
         return gap
     pair = tested.pair(gap.encoder, gap.against)
     told = {"p": pair.p, "f": tested.f, "f_p": tested.p, "df": list(tested.df)}
-    note = f"difference of means over trainings, Tukey’s interval, p = {pair.p:.2g}"
+    note = f"difference of means over training runs, Tukey’s interval, p = {pair.p:.2g}"
     return replace(gap, low=pair.low, high=pair.high, parameters={**gap.parameters, **told}, note=note)
 
 

@@ -202,7 +202,7 @@ def facts(rows: Sequence[Result]) -> str:
     parts = [
         f"{' to '.join(f'{n:,}' for n in dict.fromkeys((of[0], of[-1])))} {key}" for key, of in told.items() if any(of)
     ]
-    return ", ".join(parts).replace("1 trainings, ", "one training each, ")
+    return ", ".join(parts).replace("1 trainings, ", "one training run each, ").replace("trainings", "training runs")
 
 
 def record_averages(chapter: Chapter, rows: Sequence[Result], of: str) -> list[Result]:
