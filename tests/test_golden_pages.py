@@ -348,7 +348,7 @@ def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, m
     assert any(line.startswith("MiniLM on whole abstracts ranks") for line in lines)
     assert any(line.startswith("Method is the hardest facet for 7 of 8 systems on real papers") for line in lines)
     assert any(
-        "In print, method is the hardest facet for 9 of 10 systems and background the easiest for 9" in line
+        "In the paper’s tables method is the hardest facet for 9 of 10 systems and background the easiest for 9" in line
         for line in lines
     )
     (behind,) = [line for line in lines if line.startswith("In the paper’s own tables")]
