@@ -55,6 +55,11 @@ def papers_of(row: Result) -> str:
     return _PAPERS.get(row.source, OWN)
 
 
+def papers_are(data: str) -> str:
+    """Return what papers a chapter's parameter `data` names, for a code cell that prints a number of them."""
+    return _PAPERS.get(data, OWN)
+
+
 def way(row: Result | None, bound: float = 0.0) -> int:
     """Return 1 where the whole 95 % interval lies above a bound, -1 below, 0 where it holds the bound or there is none."""
     if row is None or row.low is None or row.high is None:
