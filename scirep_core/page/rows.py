@@ -52,7 +52,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def papers_of(row: Result) -> str:
     """Return what papers a row is of: REAL, INVENTED, or OWN, a folder of the reader's."""
-    return _PAPERS.get(row.source, OWN)
+    return papers_are(row.source)
 
 
 def papers_are(data: str) -> str:
