@@ -22,6 +22,7 @@ from scirep_core.bench.studies.study import run
 from scirep_core.bench.studies.tables import MEANT, STUDIES, cells, on_source
 from scirep_core.bench.suites import units
 from scirep_core.cli import study as cli_study
+from scirep_core.data.task import Example, Labelled, Task, capped
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home
@@ -385,12 +386,25 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
     assert not [one for one in fingerprints if (home() / "vectors" / one).exists()]
 
 
+def test_of_large_parts_the_same_papers_are_probed_in_every_task():
+    year, field = (
+        Task(name, "classification", "CLF", ("f1",), Labelled({part: tuple(Example(f"{part}{i}", i % k) for i in range(9))
+                                                               for part in ("train", "test")}), "open", name)
+        for name, k in (("year", 2), ("field", 3))
+    )  # fmt: skip
+    small = [capped(task, 4) for task in (year, field)]
+    papers = [[one.paper_id for one in task.payload.splits["train"]] for task in small]
+    assert papers[0] == papers[1] and len(set(papers[0])) == 4 and papers[0] != [f"train{i}" for i in range(4)]
+    assert small[0].data_hash not in (year.data_hash, small[1].data_hash) and "at most 4 rows" in small[0].notes
+    assert capped(year, 9) is year
+
+
 @pytest.mark.skipif("SCIREP_DATA_MIRROR" not in os.environ, reason="SCIREP_DATA_MIRROR is not set: no real data here")
 def test_of_real_samples_what_was_trained_on_is_not_scored():
     from scirep_core import load_task
     from scirep_core.data.readers.samples import in_train
 
-    (left,) = study._loaded(("sample/same_author",), 500, 0)
+    (left,) = study._loaded(("sample/same_author",), 500, 0, "embedded", 0)
     rows = load_task("sample/same_author").payload.rows
     queries = {row.query_id for row in left.payload.rows}
     assert 0 < len(queries) < len({row.query_id for row in rows})

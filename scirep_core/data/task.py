@@ -20,7 +20,7 @@ Texts are read when asked for (`texts()` streams, `papers` keeps): scoring vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -45,6 +45,7 @@ from scirep_core.data.rows import TaskType as TaskType
 from scirep_core.data.rows import Triple as Triple
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
+from scirep_core.kit.store import stable_hash
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,19 @@ class Task:
     def papers(self) -> dict[str, Paper]:
         """All papers by id. For what does not fit into memory, stream `texts()`."""
         return {paper.paper_id: paper for paper in self.texts()}
+
+
+def capped(task: Task, rows: int) -> Task:
+    """Return a labelled task with at most so many rows in each part, those of the least hash of their id; others as they are.
+
+    A hash takes the same papers into the parts of several tasks, so that fewer texts are encoded.
+    """
+    if not isinstance(task.payload, Labelled) or max(map(len, task.payload.splits.values())) <= rows:
+        return task
+    splits = {
+        part: tuple(sorted(examples, key=lambda one: stable_hash(one.paper_id))[:rows])
+        for part, examples in task.payload.splits.items()
+    }
+    payload, note = replace(task.payload, splits=splits), f"at most {rows:,} rows of each part, by a hash of the id"
+    data = stable_hash([task.data_hash, rows])
+    return replace(task, payload=payload, data_hash=data, notes="; ".join(filter(None, (task.notes, note))))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from scirep_core.bench.speed.efficiency import measure
 from scirep_core.bench.studies.outcome import over_seeds, read_trials, trainings, write_curves, write_rows, write_trials
 from scirep_core.bench.studies.tables import OWN, Cell, Study, cells, on_source, study
+from scirep_core.data.task import capped
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
@@ -286,20 +287,21 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
     """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
     from scirep_core.bench.suites import SPECS
 
-    loaded = _loaded(of.tasks, given.papers, given.data_seed, DATA_SOURCES[given.source].scored)
+    loaded = _loaded(of.tasks, given.papers, given.data_seed, DATA_SOURCES[given.source].scored, given.probed)
     whole = of.split is None or not _averaged(of)
     return [task for task in loaded if whole or not SPECS[task.name].few_shot]
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: str = "embedded") -> list[Task]:
+def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: str, probed: int) -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
     from scirep_core.bench import suites
 
     tasks, failed = suites.load_tasks(names, source, papers, data_seed)
     for error in failed.values():
         raise error
-    return [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
+    tasks = [held_out(task.name, task) if task.name in TRAINED else task for task in tasks]
+    return [capped(task, probed) for task in tasks] if probed else tasks
 
 
 def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32") -> System:
