@@ -140,6 +140,7 @@ def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
     floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "", together: bool = False,
+    band: float = 0.0,
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -153,6 +154,7 @@ def forest(
         bars: what low and high of a number are.
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
+        band: half the width of a grey band around 0, within which a difference is small.
         together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
@@ -162,7 +164,7 @@ def forest(
         if not there:
             continue
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together)
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band)
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
@@ -194,7 +196,7 @@ def _plain(name: Any) -> str:
 
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
-    log: bool, floor: Any, together: bool,
+    log: bool, floor: Any, together: bool, band: float,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
     beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
     beside = (len(columns) + 1) // 2 if together else beside
@@ -231,6 +233,8 @@ def _forest(
             ax.plot(
                 [*map(value_of, marks.values())], [*at.values()], linestyle="none", clip_on=not at, label=name, **look
             )
+        if band and (place == 0 or not together):
+            ax.axvspan(-band, band, color=report.GRID, alpha=0.5, linewidth=0)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
