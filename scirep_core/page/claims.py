@@ -147,6 +147,7 @@ def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> s
     first, *more = parts = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
     rows = sorted((row for split in parts if (row := verdict.parts[split][1])), key=lambda row: row.value)
     ends, places = rows[:: max(len(rows) - 1, 1)], 1 if any(abs(row.value) >= 2 for row in rows) else 2
+    ends = ends[:1] if len({f"{row.value:.{places}f}" for row in ends}) == 1 else ends
     sizes = [chapter.number(row, places, bool(row.against)) for row in ends]
     alone = verdict.way < 1 and not more and isinstance(first, str) and len(verdict.parts) > 1
     which = label(labels, first) if alone else f"{len(parts)} of {len(verdict.parts)}" if len(verdict.parts) > 1 else ""
