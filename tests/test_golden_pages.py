@@ -241,8 +241,10 @@ def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(p
         and "“title without nouns, no abstract” (8.4 %) and “title and abstract: half of the spaces widened” (4.0 %)"
         in real
     )
-    assert (
-        "of SPECTER in 1 of 3 statements, and as it says of SciBERT and OAG-BERT in 1 of 7 (3 refuted, 3 open)" in real
+    assert any(
+        "of SPECTER in 1 of 3 statements, and what it says of SciBERT and OAG-BERT in 1 of 7 (3 refuted, 3 open)"
+        in line
+        for line in lines
     )
     assert real.endswith("does not hold proof")
     assert any(line.startswith("MiniLM finds at least 99 % of the originals under 29 of 32 changes") for line in lines)
@@ -279,7 +281,7 @@ def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_the
         line.startswith("Given titles, our encoders significantly exceed SPECTER’s printed MRR in 8 of 12")
         for line in lines
     )
-    assert any(line.startswith("Length does not explain it: 20 to 20 %") for line in lines)
+    assert any(line.startswith("Length does not explain the two clouds: 20 to 20 %") for line in lines)
     assert any("12 of 14 printed values of standardised SPECTER" in line for line in lines)
 
 
@@ -317,7 +319,7 @@ def test_collections_are_said_as_they_are_counted(page, monkeypatch) -> None:
     paper, real = answers(lines)
     assert "80,446 papers" in paper
     assert "4 have the same text as another" in real and real.endswith("the same text: does not hold proof")
-    assert "2 of 7 collections are available here, each in part: 27 % of ACL-ANTH and 100 % of ICLR" in lines
+    assert "2 of 7 collections are available here, each in part: 27 % of ACL-ANTH and 100 % of ICLR." in lines
 
 
 def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, monkeypatch) -> None:
@@ -343,9 +345,9 @@ def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(page, m
     paper, real = answers(lines)
     assert "method hardest, background easiest: does not hold" in paper and "easiest for 7 of 8 systems" in real
     assert (
-        "All 20" not in real
-        and "MiniLM’s best sentences change the score by" in real
+        "tested below the figure" in real
         and real.endswith("does not hold proof")
+        and any("MiniLM’s best sentences change the score by +4.0" in line for line in lines)
     )
     assert any(line.startswith("MiniLM on whole abstracts ranks") for line in lines)
     assert any(line.startswith("Method is the hardest facet for 7 of 8 systems on real papers") for line in lines)

@@ -402,7 +402,7 @@ def test_claims_are_lines_systems_columns_and_invented_papers_folded(chapter, pa
         "The paper says about s t It is 80 %. SciBERT does not hold 90.0 It is 80 %. SciBERT holds 90.0 All three."
         in text(open_)
     )
-    assert text(open_).endswith("SPECTER holds for 3 of 3 open for 2 of 3")
+    assert text(open_).endswith("SPECTER holds 3 of 3: 70.0 to 90.0 open 2 of 3")
     assert (
         "<details" not in open_
         and folded.startswith("<details")
@@ -416,7 +416,7 @@ def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
     claim = Claim("TN-C9", "SciBERT", "All.", above("m", ["a", "b"]))
     chapter.claims("C", held([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)]), [claim], {"b": "bee <i>"})
     chapter.claims("C", held([of_claim(("m", "a"), 90)]), [claim])
-    assert "does not hold</span><br>for bee &lt;i&gt;<" in parts[0] and "open for b" in text(parts[1])
+    assert "does not hold</span><br>bee &lt;i&gt;: <" in parts[0] and "open b" in text(parts[1])
     chapter.claims("C", held([]), [claim])
     assert len(parts) == 2
 

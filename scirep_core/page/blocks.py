@@ -139,7 +139,8 @@ def _cell(
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
-    floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "",
+    floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "", together: bool = False,
+    band: float = 0.0,
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -153,6 +154,8 @@ def forest(
         bars: what low and high of a number are.
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
+        band: half the width of a grey band around 0, within which a difference is small.
+        together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     opened = invented = ""
@@ -161,12 +164,13 @@ def forest(
         if not there:
             continue
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor)
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band)
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
-        of = f" n = {' to '.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts > [1] else ""
+        to = " or " if len(counts) > 1 and counts[-1] - counts[0] == 1 else " to "
+        of = f" n = {to.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts > [1] else ""
         told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
         caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of}{dashed} {note}".strip()
         drawn = chapter.drawn(
@@ -192,23 +196,30 @@ def _plain(name: Any) -> str:
 
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
-    log: bool, floor: Any,
+    log: bool, floor: Any, together: bool, band: float,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
     beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
+    beside = (len(columns) + 1) // 2 if together else beside
     deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
     height = 1.0 + len(lines) * (0.1 + 0.2 * max(beside, deep))
     figure, panels = report.subplots(
-        1, len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
+        1, 1 if together else len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
-    rows = []
-    for ax, column in zip(panels[0], columns, strict=True):
+    rows: list[dict[str, Any]] = []
+    for place, column in enumerate(columns):
+        ax = panels[0][0 if together else place]
         here = [kind for kind, found in kinds.items() if any((line, column) in found for line in lines)]
         shift = dict(zip(here, np.linspace(0.22, -0.22, len(here)) if len(here) > 1 else np.zeros(1), strict=True))
         for kind, found in kinds.items():
             marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
             shared = {y: sum((lines[-1 - y], column) in other for other in kinds.values()) > 1 for y in marks}
             at = {y: y + shift[kind] * shared[y] for y in marks}  # a mark alone in its row stands on its tick
-            look = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+            look, name = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {}), kind
+            if together:
+                at = {y: y + 0.5 * (0.5 - (place + 0.5) / len(columns)) for y in marks}
+                edge, ink = "color" if "color" in look else "markeredgecolor", report.SERIES[place % len(report.SERIES)]
+                look = look | {"marker": "osD<<^"[place % 6], edge: ink}
+                name = labels.get(column, column) if kind == here[-1] else ""
             if (floor, column) in found:
                 ax.axvline(
                     value_of(found[floor, column]), color=report.colour_of(look), linewidth=1.2, linestyle=(0, (4, 3))
@@ -220,8 +231,10 @@ def _forest(
                 rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
                              "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
             ax.plot(
-                [*map(value_of, marks.values())], [*at.values()], linestyle="none", clip_on=not at, label=kind, **look
+                [*map(value_of, marks.values())], [*at.values()], linestyle="none", clip_on=not at, label=name, **look
             )
+        if band and (place == 0 or not together):
+            ax.axvspan(-band, band, color=report.GRID, alpha=0.5, linewidth=0)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
@@ -229,13 +242,13 @@ def _forest(
         elif max((abs(row["value"]) for row in rows), default=0) >= 10_000:
             ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
             ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 else "")
+        ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 and not together else "")
         ax.grid(axis="y", visible=False)
         ax.set_ylim(-0.6, len(lines) - 0.4)
     below = figure.supxlabel(axis, fontsize="medium")
     panels[0][0].set_yticks(range(len(lines)), [_plain(labels.get(line, line)) for line in reversed(lines)])
-    if len(kinds) > 1:
-        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=len(kinds))
+    if len(kinds) > 1 or together:
+        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
     below.set_x((panels[0][0].get_position().x0 + panels[0][-1].get_position().x1) / 2)
     return figure, pd.DataFrame(rows)

@@ -112,9 +112,9 @@ def decide(stated: Sequence[Claim], cells: Cells) -> dict[tuple[Claim, Any], Ver
 
 
 def claims(
-    chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None
+    chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None, summary: str = "",
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
-    """Show statements as lines and our systems as columns, invented papers folded; return the verdicts of real papers."""
+    """Show statements as lines and our systems as columns, invented papers folded, all with `summary`; return the real verdicts."""
     statements = [
         (claim, text) for claim in stated for text in sentences(chapter.number, [claim.says], {"bound": claim.bound})
     ]
@@ -134,19 +134,21 @@ def claims(
         ]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(systems)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
-        if systems:
-            chapter.show(fold(f"The same of {papers}", shown) if papers in exhibit.folded else shown)
+        head = f"The same of {papers}" if papers in exhibit.folded else summary
+        if systems and body:
+            chapter.show(fold(head, shown) if head else shown)
     return decide(stated, exhibit.real)
 
 
 def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> str:
-    """Return a verdict, and what decided it: the number, the one part that is in the way, or how many parts."""
+    """Return a verdict, and the numbers that decided it: the one, or how many of how many, from the lowest to the highest."""
     if verdict is None:
         return ""
-    first, *more = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
-    row, *others = [row for _, row in verdict.parts.values()]
-    if row and not others:
-        return f"{badge(verdict.way)}<br>{chapter.number(row, 1, bool(row.against))}"
-    alone = verdict.way < 1 and not more and isinstance(first, str)
-    which = label(labels, first) if alone else f"{1 + len(more)} of {len(verdict.parts)}"
-    return f"{badge(verdict.way)}<br>for {which}"
+    first, *more = parts = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
+    rows = sorted((row for split in parts if (row := verdict.parts[split][1])), key=lambda row: row.value)
+    ends, places = rows[:: max(len(rows) - 1, 1)], 1 if any(abs(row.value) >= 2 for row in rows) else 2
+    ends = ends[:1] if len({f"{row.value:.{places}f}" for row in ends}) == 1 else ends
+    sizes = [chapter.number(row, places, bool(row.against)) for row in ends]
+    alone = verdict.way < 1 and not more and isinstance(first, str) and len(verdict.parts) > 1
+    which = label(labels, first) if alone else f"{len(parts)} of {len(verdict.parts)}" if len(verdict.parts) > 1 else ""
+    return f"{badge(verdict.way)}<br>{': '.join(part for part in (which, ' to '.join(sizes)) if part)}"

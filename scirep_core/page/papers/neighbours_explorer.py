@@ -25,7 +25,7 @@ from scirep_core.evaluators.changed.tools import drawn
 from scirep_core.evaluators.rows import unit
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter
-from scirep_core.page.papers.neighbours import FORMAT, Subject, encoders, named
+from scirep_core.page.papers.neighbours import FORMAT, WORDS, Subject, encoders, named
 from scirep_core.page.rows import INVENTED
 from scirep_core.page.widgets.common import View, clip
 from scirep_core.page.widgets.perturbations import (
@@ -266,6 +266,6 @@ def explorer(chapter: Chapter, subject: Subject, found: Sequence[Encoder]) -> Pe
     about = f"{len(papers)} of {len(subject.ids):,} papers{invented}."
     view = perturbation_data(
         papers, maps, {i: subject.task.papers[subject.ids[i]].title for i in everyone}, total=len(subject.ids), k=NEAR, about=about,
-        opened=chapter.notebook,
+        opened=chapter.notebook, called=WORDS,
     )  # fmt: skip
     return PerturbationExplorer(view, Answering(subject, looked))

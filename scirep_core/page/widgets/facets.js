@@ -7,7 +7,7 @@ const METRICS = [ // name, what it says; the values come from `metrics`
   ["R@k", "share of the relevant that is in the first k"],
   ["NDCG@k", "linear gain, ranks 1 and 2 undiscounted, then 1/log2(rank)"],
   ["R-Precision (published)", "R / rank of the last relevant"],
-  ["R-precision (standard)", "precision at rank R, R = number of relevant"],
+  ["R-Precision (standard)", "precision at rank R, R = number of relevant"],
 ];
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

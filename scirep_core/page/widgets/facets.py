@@ -238,7 +238,7 @@ def cut(cutoff: int | str, n: int) -> int:
     return cutoff if isinstance(cutoff, int) else int(int(cutoff.removesuffix("%")) / 100 * n)
 
 
-METRICS = ("P@k", "R@k", "NDCG@k", "R-Precision (published)", "R-precision (standard)")
+METRICS = ("P@k", "R@k", "NDCG@k", "R-Precision (published)", "R-Precision (standard)")
 
 
 def metrics(ratings: Sequence[int], cutoff: int | str) -> list[float | None]:

@@ -40,6 +40,7 @@ function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
   const uid = unique();
   const codes = view.codes.map(([code, category, title, abstract, does, random]) => ({ code, category, title, abstract, does, random }));
+  const called = (name) => view.called[name] || name; // a code or a category in words
   const titles = new Map(Object.entries(view.titles));
   const points = view.encoders.map((encoder) => new Map(encoder.points.map(([i, x, y]) => [i, [x, y]])));
   const papers = new Map(view.papers.map((paper) => [paper.id, paper]));
@@ -58,7 +59,7 @@ function render({ model, el }) {
   const result = h("input", { type: "checkbox", id: `${uid}-result`, onchange: () => root.classList.toggle("spx-result", result.checked) });
   const controls = h("div", { class: "spx-controls", role: "group", "aria-label": "Choose a paper" },
     field("Paper", pick, "paper"),
-    h("div", { class: "spx-steps" }, button("‹ change", () => step(-1), { "aria-label": "Previous change" }), button("change ›", () => step(1), { "aria-label": "Next change" })),
+    h("div", { class: "spx-steps" }, button("‹ previous", () => step(-1), { "aria-label": "Previous change" }), button("next ›", () => step(1), { "aria-label": "Next change" })),
     h("label", { class: "spx-check", for: result.id }, result, " hide what was deleted"));
   const own = {
     title: h("input", { type: "text", autocomplete: "off", oninput: typed }),
@@ -98,16 +99,16 @@ function render({ model, el }) {
   // A button a code, by category; below its name how many of the nearest papers stay under each encoder.
   function drawPicker() {
     const inside = picker.contains(document.activeElement);
-    picker.replaceChildren(...view.categories.map((category) => h("div", { class: "spx-category", role: "group", "aria-label": category },
-      h("h3", { class: "spx-h" }, category),
+    picker.replaceChildren(...view.categories.map((category) => h("div", { class: "spx-category", role: "group", "aria-label": called(category) },
+      h("h3", { class: "spx-h" }, called(category)),
       order.filter((i) => codes[i].category === category).map((i) => {
         const entry = paper().codes[i];
         const stays = applies(entry) ? view.encoders.map((_, side) => stayed(entry, side)) : [];
         const told = applies(entry) ? stays.map((n, side) => `${n} of ${view.k} under ${names[side]}`).join(", ") : `does not apply: ${entry}`;
-        return button([codes[i].code, h("span", { class: "spx-stays", "aria-hidden": "true" },
+        return button([called(codes[i].code), h("span", { class: "spx-stays", "aria-hidden": "true" },
           applies(entry) ? stays.map((n) => h("i", { "data-level": Math.round((4 * n) / view.k) }, n)) : "–")],
-        () => choose({ code: codes[i].code }), { "aria-label": `${codes[i].code}: ${told}`, "aria-pressed": String(codes[i].code === sel.code), tabindex: codes[i].code === sel.code ? 0 : -1,
-          "data-code": codes[i].code, class: applies(entry) ? null : "spx-away", title: applies(entry) ? `of ${view.k} nearest papers stay: ${told}` : told });
+        () => choose({ code: codes[i].code }), { "aria-label": `${called(codes[i].code)}: ${told}`, "aria-pressed": String(codes[i].code === sel.code), tabindex: codes[i].code === sel.code ? 0 : -1,
+          "data-code": codes[i].code, class: applies(entry) ? null : "spx-away", title: `${codes[i].code}: ${applies(entry) ? `of ${view.k} nearest papers stay: ${told}` : told}` });
       }))));
     if (inside) picker.querySelector("[aria-pressed=true]").focus({ preventScroll: true });
   }
@@ -115,7 +116,7 @@ function render({ model, el }) {
   function drawText() {
     const { code, category, title, abstract, random } = codes[at()];
     const entry = now();
-    about.replaceChildren(h("strong", {}, code), h("span", { class: "spx-tag" }, category), `title ${title}; abstract ${abstract}`,
+    about.replaceChildren(h("strong", { title: code }, called(code)), h("span", { class: "spx-tag" }, called(category)), `title ${title}; abstract ${abstract}`,
       ...(random ? [small("drawn by a seed")] : []), h("span", { class: "spx-kept" }, applies(entry) ? `${entry[2]} % of the words kept` : "does not apply"));
     const [first, second] = applies(entry) ? entry : [null, null];
     text.replaceChildren(

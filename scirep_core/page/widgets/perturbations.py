@@ -232,7 +232,7 @@ def _changed(paper: Shown, one: Changed) -> Any:
 
 def perturbation_data(
     papers: Sequence[Shown], maps: Sequence[Map], titles: Mapping[int, str], *, total: int, k: int = 5, about: str = "",
-    opened: str = "", cap: int = CAP,
+    opened: str = "", called: Mapping[str, str] | None = None, cap: int = CAP,
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
@@ -240,6 +240,7 @@ def perturbation_data(
         titles: of papers by number, at least of all that are near something shown.
         total: papers compared with. k: nearest papers looked at. about: what the papers are, in a sentence.
         opened: the notebook to open where a kernel runs.
+        called: codes and categories in words; a code without words goes by itself.
         cap: greatest size in bytes of the data in the page.
 
     Raises ConfigError on inconsistent input, and when the data are over the cap.
@@ -257,6 +258,7 @@ def perturbation_data(
         raise ConfigError(f"titles: none for paper {missing[0]}, which is near something shown")
     view: View = {
         "k": k, "total": total, "about": about, "opened": opened, "categories": list(CATEGORIES),
+        "called": dict(called or {}),
         "codes": [[code, p.category, p.title, p.abstract, p.does, p.random] for code, p in PERTURBATIONS.items()],
         "encoders": [{"key": m.key, "name": m.name, "points": [list(p) for p in m.points], "held": round(m.held, 3)} for m in maps],
         "titles": {str(i): clip(titles[i], HEADING) for i in sorted(near)},
@@ -326,7 +328,8 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
     shown = selection["paper"] if selection["paper"] != OWN else view["papers"][0]["id"]
     paper = next(paper for paper in view["papers"] if paper["id"] == shown)
     at = CODES.index(selection["code"])
-    code, category, title, abstract, *_ = view["codes"][at]
+    called = {name: escape(words) for name, words in view["called"].items()}
+    code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
     change = paper["codes"][at]
     applies = not isinstance(change, str)
     fields = (
@@ -346,16 +349,16 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
         for name, c, before in zip(names, change[3] if applies else (), paper["near"], strict=False)
     ]
     every = [
-        [code_, *([escape(one)] + [""] * len(names) if isinstance(one, str) else
+        [called.get(code_, code_), *([escape(one)] + [""] * len(names) if isinstance(one, str) else
                   [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
         for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
     ]  # fmt: skip
     heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
-    stay = f"Where {code} is put; papers that stay among the {view['k']} nearest are in bold"
+    stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
     return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
         f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {told}.</p>",
         *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
         *([table(stay, heads, rows)] if applies else []),
         table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
-              ("code", "words kept", *names), every),
+              ("change", "words kept", *names), every),
     ])  # fmt: skip

@@ -406,7 +406,8 @@ def _columns(title: str, values: Sequence[float]) -> View:
         counts = Counter(min(int((value - low) / step), COLUMNS - 1) for value in values)
         columns = [[f"{low + k * step:.3g} to {low + (k + 1) * step:.3g}", counts[k]] for k in range(COLUMNS)]
     middle = statistics.median(values)
-    note = f"{len(values):,} in all; smallest {_short(low)}, median {_short(middle)}, largest {_short(high)}"
+    first, last = ("earliest", "latest") if "year" in title.lower() else ("smallest", "largest")
+    note = f"{len(values):,} in all; {first} {_short(low)}, median {_short(middle)}, {last} {_short(high)}"
     return {"title": title, "columns": columns, "note": note}
 
 
