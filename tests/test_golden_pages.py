@@ -842,7 +842,7 @@ def test_training_choices_are_said_as_the_print_and_the_recorded_trainings_have_
     )
     lines = page(name, **PAGES[name])
     paper, real = answers(lines)
-    assert "with them 5 of 5 averages are higher. With Vanilla first" in paper and paper.endswith("tasks: holds proof")
+    assert "with them 5 of 5 averages are higher. Vanilla first:" in paper and paper.endswith("tasks: holds proof")
     assert "hard negatives of labels: 5 of 5 averages rise and 0 fall significantly." in real and real.endswith(
         "holds proof"
     )
