@@ -333,7 +333,8 @@ def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
 def ranks(rows: Sequence[Row]) -> list[int | None]:
     """Return the rank of each score of one cell: 1 + the systems with a better one; None for bounds and what has no side.
 
-    A system that is there several times (recorded and live, or by several chapters) counts once, by its best, and all its rows have that rank.
+    A system that is there several times (recorded and live, or by several chapters) counts once, by its best: all
+    its rows have that rank.
     """
     side = direction(rows[0].metric) if rows else 0
     best: dict[str, float] = {}
