@@ -133,16 +133,18 @@ def test_the_plain_twin_has_every_example_and_its_nearest(shown, widget):
 # ---------------------------------------------------------------------------------------------------------- browser
 
 
-LISTS = """() => [...document.querySelectorAll(".opx-lists section")].map(
-  (part) => [...part.querySelectorAll("li > span")].map((title) => title.textContent))"""
+RANKS = """() => [...document.querySelectorAll(".opx-lists tbody tr")].map((row) => [row.querySelector("span").textContent,
+  row.className, [...row.querySelectorAll("td")].map((cell) => parseInt(cell.textContent) || 0)])"""
 
 
 def lists_are_where_python_finds_them(page, shown, text, near):
     page.wait_for_timeout(200)
     vectors = exhibit.vectors_of(shown.encoder, [text])
-    for form, titles in zip(FORMATS, page.evaluate(LISTS), strict=True):
+    rows = page.evaluate(RANKS)
+    for at, form in enumerate(FORMATS):
         places = nearest_places(vectors[form], whole_vectors(shown.vectors[form]), near)[0]
-        assert titles == [shown.papers[place].title[:160] for place in places]
+        titles = {ranks[at]: title for title, _, ranks in rows}
+        assert [titles[rank] for rank in range(1, near + 1)] == [shown.papers[place].title[:160] for place in places]
     return vectors
 
 
@@ -159,31 +161,32 @@ def test_typing_moves_the_lists_to_where_python_finds_them(shown, widget, tmp_pa
     assert names[int((vectors["CLF"][0] @ heads.field[0].T + heads.field[1]).argmax())] in said[1]
 
 
-def test_the_brief_panel_of_the_first_page_reads_one_box_and_shows_three_papers_a_list(
+def test_the_brief_panel_of_the_first_page_reads_one_box_and_begins_where_the_vectors_differ(
     shown, widget, tmp_path, browser
 ):
     page = browser.open(panel.page(tmp_path, widget, brief=True))
+    sizes = {}
+    begins = page.input_value(".opx-of-example select")
+    for example in shown.examples:
+        page.select_option(".opx-of-example select", example.key)
+        sizes[example.key] = len(page.evaluate(RANKS))
+    assert sizes[begins] == max(sizes.values())
     assert page.locator("textarea, .opx-change").count() == 0
     page.fill(".opx-of-title input", "galaxies in clusters")
-    lists_are_where_python_finds_them(page, shown, ("galaxies in clusters", ""), 3)
-    tops = page.evaluate("[...document.querySelectorAll('.opx-lists section')].map((part) => part.offsetTop)")
-    assert len(tops) == len(FORMATS) and len(set(tops)) == 1  # side by side
+    lists_are_where_python_finds_them(page, shown, ("galaxies in clusters", ""), 5)
     page.select_option(".opx-of-example select", shown.examples[1].key)
     assert page.input_value(".opx-of-title input") == shown.examples[1].title
 
 
-COUNTED = """() => [...document.querySelectorAll(".opx-lists section")].map((part) => [...part.querySelectorAll("li")].map(
-  (one) => [one.querySelector("span").textContent, Number(/in (\\d+) lists/.exec(one.textContent)?.[1] ?? 1)]))"""
-
-
 @pytest.mark.parametrize("brief", [False, True])
-def test_a_paper_is_counted_in_the_lists_that_are_shown(brief, shown, widget, tmp_path, browser):
+def test_a_row_is_coloured_where_the_vectors_do_not_share_it(brief, shown, widget, tmp_path, browser):
     page = browser.open(panel.page(tmp_path, widget, brief=brief))
     for example in shown.examples:
         page.select_option(".opx-of-example select", example.key)
-        lists = page.evaluate(COUNTED)
-        seen = [title for part in lists for title, _ in part]
-        assert all(count == seen.count(title) for part in lists for title, count in part)
+        rows = page.evaluate(RANKS)
+        most = 5 if brief else NEAR
+        assert all((name == "opx-apart") == any(not 0 < rank <= most for rank in ranks) for _, name, ranks in rows)
+        assert all(min(rank or NEAR + 1 for rank in ranks) <= most for *_, ranks in rows)
 
 
 def test_words_that_the_encoder_does_not_know_are_counted_though_it_cuts_them_into_pieces(widget, tmp_path, browser):

@@ -333,7 +333,8 @@ def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
 def ranks(rows: Sequence[Row]) -> list[int | None]:
     """Return the rank of each score of one cell: 1 + the systems with a better one; None for bounds and what has no side.
 
-    A system that is there several times (recorded and live, or by several chapters) counts once, by its best.
+    A system that is there several times (recorded and live, or by several chapters) counts once, by its best: all
+    its rows have that rank.
     """
     side = direction(rows[0].metric) if rows else 0
     best: dict[str, float] = {}
@@ -342,7 +343,7 @@ def ranks(rows: Sequence[Row]) -> list[int | None]:
             best[row.system] = max(side * shortened(row.value), best.get(row.system, -float("inf")))
     return [
         None if row.system in BOUNDS or not side or row.what != "score"
-        else 1 + sum(value > side * shortened(row.value) for system, value in best.items() if system != row.system)
+        else 1 + sum(value > best[row.system] for value in best.values())
         for row in rows
     ]  # fmt: skip
 

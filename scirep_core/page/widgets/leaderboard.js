@@ -31,6 +31,7 @@ function board(view, { texts, codes, value: raw, low, high, n, ids }) {
   const size = view.rows, column = {}, lower = {};
   for (const name of Object.keys(codes)) column[name] = Uint32Array.from(codes[name]);
   for (const name of SEARCHED) lower[name] = texts[name].map((text) => text.toLowerCase());
+  lower.system = texts.system.map((text) => `${text} ${view.names[text] ?? ""}`.toLowerCase());
   const text = (name, i) => texts[name][column[name][i]];
   const value = Float64Array.from(raw, Number);
   const cell = new Int32Array(size), places = new Map(), members = [];
@@ -55,7 +56,7 @@ function board(view, { texts, codes, value: raw, low, high, n, ids }) {
     for (const i of rows) {
       if (column.what[i] !== score || !best.has(column.system[i])) continue;
       rank[i] = 1;
-      for (const [system, its] of best) if (its > side * value[i] && system !== column.system[i]) rank[i] += 1;
+      for (const its of best.values()) if (its > best.get(column.system[i])) rank[i] += 1;
     }
   });
   const id = (i) => ids[i] ?? [text("kind", i) === "submitted" ? "recorded" : text("kind", i),
@@ -159,9 +160,11 @@ function render({ model, el }) {
   const told = h("span", { class: "lbx-told", role: "status" });
   const { root, live } = frame("Leaderboard", { onkeydown: onKey },
     h("div", { class: "lbx-filters", role: "group", "aria-label": "Filters" },
-      field("Search", search, "q"), field("Show", pick.what, "what"),
-      ...["paper", "task", "format", "metric", "split", "protocol", "source"].map((name) => field({ paper: "Paper", format: "Format", source: "Source" }[name] || HEADS[name], pick[name], name)),
-      field("Order by", pick.sort, "sort"),
+      field("Search", search, "q"), ...["task", "metric"].map((name) => field(HEADS[name], pick[name], name)),
+      h("details", { class: "lbx-more" }, h("summary", {}, "More filters"), h("div", { class: "lbx-filters" },
+        field("Show", pick.what, "what"),
+        ...["paper", "format", "split", "protocol", "source"].map((name) => field({ paper: "Paper", format: "Format", source: "Source" }[name] || HEADS[name], pick[name], name)),
+        field("Order by", pick.sort, "sort"))),
       h("div", { class: "lbx-last" }, h("fieldset", { class: "lbx-kinds" }, h("legend", {}, "Kind"), Object.values(kinds).map((kind) => kind.node)),
         button("Clear all filters", () => choose({ ...START }), { class: "lbx-clear" }))),
     state, scroll, turns,
@@ -262,7 +265,7 @@ function render({ model, el }) {
     const cells = {
       rank: () => data.rank[i] ? [String(data.rank[i]), grouped ? null : small(` of ${data.of[data.cell[i]]}`)]
         : small(data.text("what", i) === "score" && data.view.bounds[system] || "–"),
-      system: () => [system || small("no system"), note ? h("span", { class: "lbx-note", title: note }, clip(note, 90)) : null],
+      system: () => [system ? h("span", { title: system }, data.view.names[system] ?? system) : small("no system"), note ? h("span", { class: "lbx-note", title: note }, clip(note, 90)) : null],
       value: () => typeof data.raw[i] === "string" ? [data.raw[i], data.text("std", i) ? small(` ± ${data.text("std", i)}`) : null] : shown(data.value[i]),
       width: () => [data.low[i] === null || data.high[i] === null ? small("–") : `${shown(data.low[i])} to ${shown(data.high[i])}`, grouped ? bar(i, kind) : null],
       n: () => data.n[i] === null ? small("–") : count(data.n[i]),

@@ -19,6 +19,7 @@ from typing import Any
 from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, shortened
 from scirep_core.bench.suites import main_metric
 from scirep_core.kit.errors import ConfigError
+from scirep_core.page.names import named
 from scirep_core.page.widgets.common import Explorer, View, check_choice, complete, folded, module, style, within
 
 ESM, CSS = module("lbx", "leaderboard_export.js", "leaderboard.js"), style("lbx", "leaderboard.css")
@@ -81,6 +82,7 @@ def leaderboard_data(rows: Sequence[Row], *, cap: int = CAP) -> View:
         "packed": base64.b64encode(zlib.compress(text.encode(), 9)).decode(),
         "directions": {name: side for name in texts["metric"] if (side := direction(name)) != 1},
         "bounds": BOUNDS,
+        "names": {name: words for name in texts["system"] if (words := named(name)) != name},
         "main": {task: metric for task in texts["task"] if (metric := main_metric(task))},
     }
     remedy = f"show fewer rows (now {len(rows):,}); measurements are the ones to leave out"

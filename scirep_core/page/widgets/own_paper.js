@@ -2,10 +2,10 @@
 //
 // State: `sel` = {example, code} (the trait `selection`, shared with Python) and `own`: whether what stands in the boxes is the
 // reader's and no example. The address bar keeps both, and a text that is the reader's itself: it says nothing of it to a server.
-// `brief` (the first page of the book): one box for a title or a few words, three papers a list, no change of the text.
+// `brief` (the first page of the book): one box for a title or a few words, the first five papers of each vector, no change of the text.
 
 const CHANGED = "none";
-const BRIEF = 3;
+const BRIEF = 5;
 const OWN = ""; // in the list of examples and in an address: a text of the reader's
 
 // ----------------------------------------------------------------------------------------- changes that need no tagger
@@ -158,7 +158,7 @@ function render({ model, el }) {
   const answer = read(view);
   const uid = unique();
   const names = new Map(Object.entries(view.formats));
-  const brief = Boolean(model.get("brief"));
+  const brief = Boolean(model.get("brief")), most = brief ? BRIEF : view.k;
   let sel = { ...model.get("selection") };
   let seed = 1, timer = 0, soonest = 0, own = false;
 
@@ -173,7 +173,7 @@ function render({ model, el }) {
   const cost = h("p", { class: "opx-cost" });
   const changed = h("section", { class: "opx-changed", "aria-label": "The changed text" });
   const guess = h("section", { class: "opx-guess", "aria-label": "What the vectors say" });
-  const lists = h("div", { class: "opx-lists" });
+  const lists = h("table", { class: "opx-lists" });
   const { root, live } = frame("A paper of your own", { class: brief ? "opx opx-brief" : "opx" },
     h("div", { class: "opx-text" }, field("Begin with", pick, "example"),
       h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); typed(); })),
@@ -240,22 +240,33 @@ function render({ model, el }) {
           h("span", {}, view.fields[f]), h("b", {}, `${Math.round(100 * share)} %`)))), small(view.heads.field.about)),
       h("div", {}, h("h3", { class: "opx-h" }, "Year"), h("p", { class: "opx-year" }, String(Math.round(after.year))),
         h("meter", { min: low, max: high, value: Math.min(high, Math.max(low, after.year)), "aria-label": `Year, from ${low} to ${high}` }),
+        h("div", { class: "opx-ends", "aria-hidden": "true" }, small(String(low)), small(String(high))),
         small(view.heads.year.about)));
   }
 
-  function drawLists(before, after) {
-    const formats = encoderFormats();
-    const count = new Map(), listed = (format) => (brief ? after.near[format].slice(0, BRIEF) : after.near[format]);
-    for (const format of formats) for (const [i] of listed(format)) count.set(i, (count.get(i) || 0) + 1);
-    lists.replaceChildren(...formats.map((format) => h("section", { "aria-label": names.get(format)[0] },
-      h("h3", { class: "opx-h" }, names.get(format)[0]), small(names.get(format)[1]),
-      h("ol", {}, listed(format).map(([i, score]) => {
-        const [, heading, when, field] = view.papers[i];
-        const fresh = after !== before && !before.near[format].some(([j]) => j === i);
-        return h("li", { class: fresh ? "opx-new" : null }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}; ${score.toFixed(2)}${
-          count.get(i) > 1 ? `; in ${count.get(i)} lists` : ""}${fresh ? "; new" : ""}`));
-      })))));
+  // The papers among the first `most` of at least one format, by their mean rank.
+  function union(of) {
+    const at = (i) => encoderFormats().map((format) => of.near[format].findIndex(([j]) => j === i) + 1);
+    const found = [...new Set(encoderFormats().flatMap((format) => of.near[format].slice(0, most).map(([i]) => i)))];
+    const mean = (ranks) => ranks.reduce((sum, rank) => sum + (rank || view.k + 1), 0);
+    return found.map((i) => [i, at(i)]).sort((a, b) => mean(a[1]) - mean(b[1]));
   }
+
+  function drawLists(before, after) {
+    const formats = encoderFormats(), apart = (ranks) => ranks.some((rank) => !rank || rank > most);
+    const fresh = (i, format) => after !== before && !before.near[format].some(([j]) => j === i);
+    lists.replaceChildren(
+      h("caption", {}, `Nearest papers, with their rank by each of the four vectors. Coloured: not among the first ${most} of all four. –: not among the first ${view.k}.`),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Paper"), formats.map((format) => h("th", { scope: "col" }, names.get(format)[0])))),
+      h("tbody", {}, union(after).map(([i, ranks]) => {
+        const [, heading, when, field] = view.papers[i];
+        return h("tr", { class: apart(ranks) ? "opx-apart" : null }, h("th", { scope: "row" }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}`)),
+          ranks.map((rank, at) => h("td", {}, rank ? String(rank) : "–", rank && fresh(i, formats[at]) ? small(" new") : null)));
+      })));
+  }
+
+  // The example whose title alone leads the four formats furthest apart.
+  const widest = () => view.examples.map(([id, heading]) => [id, union(answer(heading, "")).length]).sort((a, b) => b[1] - a[1])[0][0];
 
   function fill() {
     const [, heading, text] = view.examples.find(([id]) => id === sel.example);
@@ -295,7 +306,7 @@ function render({ model, el }) {
     said: () => live.textContent, // it follows what is typed
   });
 
-  take(sel, true);
+  take(brief ? { ...sel, example: widest() } : sel, true);
   arrive();
   const stop = start();
   return () => {

@@ -87,7 +87,7 @@ class OwnPaperExplorer(Explorer):
     """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser
     and in the address that a reader copies.
 
-    With `brief` it has one box, three papers a list and no change of the text, as on the book's first page.
+    With `brief` it has one box, the first five papers of each vector and no change of the text, as on the book's first page.
     """
 
     _esm = ESM
