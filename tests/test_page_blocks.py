@@ -282,6 +282,17 @@ def test_a_forest_is_as_high_as_its_fullest_panel_and_its_names_need(chapter, mo
     assert drawn[0] == drawn[2] > drawn[1]
 
 
+def test_series_have_colours_of_their_own_and_a_legend_names_what_is_drawn_alone(chapter, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Chapter, "drawn", lambda self, name, figure, *rest: drawn.append(figure) or "")
+    cells = {("background", "a"): row(value=1.0)}
+    shown = Exhibit(ours={"one": cells, "other": cells, "real papers": {("method", "a"): row(value=2.0)}})
+    chapter.forest("f", shown, ["background"], title="t", axis="a", alt="b")
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "other"]
+    assert len({line.get_color() for line in drawn[0].axes[0].lines if line.get_label() in ("one", "other")}) == 2
+
+
 def test_what_is_folded_has_invented_papers_folded_once_more(chapter, parts):
     both, alone = exhibit([row(source="embedded", n=7)], [row()]), exhibit([row(source="embedded", n=7)], printed=())
     for shown in (both, alone):

@@ -52,8 +52,8 @@ ANSWER, PAPER = "answer.json", "The paper says"
 
 
 def kind_of(column: str) -> str:
-    """Return the CSS class of a column of an exhibit."""
-    return next(name for papers, name in CLASSES.items() if column.startswith(papers))
+    """Return the CSS class of a column of an exhibit, "" where its name is not that of papers."""
+    return next((name for papers, name in CLASSES.items() if column.startswith(papers)), "")
 
 
 def value_of(number: Number) -> float:
@@ -144,6 +144,8 @@ def forest(
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
+    A kind is what papers numbers are of; any other name, as of a protocol, is a series with a colour of its own.
+
     Args:
         title: the conclusion, a sentence computed from rows; it stands above the drawing.
         axis: what the values are, with their unit.
@@ -163,6 +165,9 @@ def forest(
         there = [line for line in lines if any((line, c) in found for c in columns for found in kinds.values())]
         if not there:
             continue
+        kinds = {
+            kind: found for kind, found in kinds.items() if any((line, c) in found for line in there for c in columns)
+        }
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
         figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band)
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
@@ -206,15 +211,20 @@ def _forest(
         1, 1 if together else len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
     rows: list[dict[str, Any]] = []
+    looks = {
+        kind: (report.MARKS.get(kind_of(kind)) or {"marker": "os"[i % 2], "color": report.SERIES[i]})
+        | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+        for i, kind in enumerate(kinds)
+    }
     for place, column in enumerate(columns):
         ax = panels[0][0 if together else place]
         here = [kind for kind, found in kinds.items() if any((line, column) in found for line in lines)]
         shift = dict(zip(here, np.linspace(0.22, -0.22, len(here)) if len(here) > 1 else np.zeros(1), strict=True))
-        for kind, found in kinds.items():
+        for found, (kind, look) in zip(kinds.values(), looks.items(), strict=True):
             marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
             shared = {y: sum((lines[-1 - y], column) in other for other in kinds.values()) > 1 for y in marks}
             at = {y: y + shift[kind] * shared[y] for y in marks}  # a mark alone in its row stands on its tick
-            look, name = report.MARKS[kind_of(kind)] | ({"marker": "s"} if kind.endswith(RECORDED) else {}), kind
+            name = kind
             if together:
                 at = {y: y + 0.5 * (0.5 - (place + 0.5) / len(columns)) for y in marks}
                 edge, ink = "color" if "color" in look else "markeredgecolor", report.SERIES[place % len(report.SERIES)]
@@ -239,6 +249,7 @@ def _forest(
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
             ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:,.10g}")
         elif max((abs(row["value"]) for row in rows), default=0) >= 10_000:
             ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
             ax.xaxis.set_major_formatter("{x:,.0f}")
