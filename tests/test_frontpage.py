@@ -123,28 +123,26 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert (
-        "1 hold, 1 do not hold, 0 are open by the papers’ own numbers; 0 hold, 1 do not hold, 0 are open on real"
+        "1 hold, 1 do not hold, 0 are open by the papers’ own printed numbers; 0 hold, 1 do not hold, 0 are open on"
         in text
     )
-    assert re.findall(r'href="([^"]+)"', made) == ["a/one.html", "a/two.html"]
-    lead = "Adapters lead by 4.7 points &lt;all&gt;."
-    assert f"a/one? {lead} a &gt; b: holds a &gt; b: does not hold a/two? {lead} does not hold" in text
-    assert "More" not in text
+    assert re.findall(r'class="scirep-mark way(-?\d)" href="([^"]+)" title="([^"]*)"', made) == [
+        ("1", "a/one.html", "a/one? a &gt; b: holds"), ("-1", "a/two.html", "a/two? : does not hold"),
+        ("-1", "a/one.html", "a/one? a &gt; b: does not hold"),
+    ]  # fmt: skip
+    assert "a/one? a &gt; b: holds a &gt; b: does not hold a/two? does not hold not judged" in text
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
 
 
-def test_the_report_card_opens_with_what_real_papers_say_of_each_papers_question(tmp_path):
+def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     for page in (LEADS[0], "csfcube/other"):
         path = tmp_path / f"{page}.data" / ANSWER
         path.parent.mkdir(parents=True)
-        texts = {
-            "paper": f"A claim of {page} that fills the line by itself. More.",
-            "real": f"No. So says {page}. More.",
-        }
-        lines = {role: {"head": PAPER, "text": text, "verdict": 1, "claim": "it is so"} for role, text in texts.items()}
+        lines = {role: {"head": PAPER, "verdict": 1, "claim": f"{role} of {page}"} for role in ("paper", "real")}
         path.write_text(json.dumps(lines), encoding="utf-8")
-    chapters = [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")]
-    before, _, folded = report_card(tmp_path, chapters).partition("<details")
-    assert f"No. So says {LEADS[0]}." in before and "csfcube/other" not in before and "More" not in before
-    assert all(f"A claim of {page} that" in folded for page in (LEADS[0], "csfcube/other")) and "So says" not in folded
+    made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
+    before, _, folded = made.partition("<details")
+    table = before.partition("One question a paper")[2]
+    assert f"real of {LEADS[0]}: holds" in table and "csfcube/other" not in table
+    assert all(f"paper of {page}: holds" in folded for page in (LEADS[0], "csfcube/other"))
