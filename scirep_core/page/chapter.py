@@ -132,7 +132,8 @@ class Chapter:
     @contextmanager
     def folded(self, summary: str) -> Iterator[None]:
         """Show what is shown inside as one fold; nothing where nothing is."""
-        self.held = held = []
+        held: list[str] = []
+        self.held = held
         yield
         self.held = None
         if held:
