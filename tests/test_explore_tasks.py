@@ -396,7 +396,7 @@ def test_searching_and_choosing_by_mouse(browser: Browser, tmp_path: Path, view:
     sizes = page.locator(".stx-sizes tbody tr").all_inner_texts()
     assert [row.split("\t") for row in sizes] == [["queries", "2", "92,214"], ["papers", "60", "142,009"]]
     assert "linked by a citation" in page.locator(".stx-totals").inner_text()
-    assert "SM-T5" in page.locator(".stx-used").inner_text()
+    assert "Table 5" in page.locator(".stx-used").inner_text()
     before = page.locator(".stx-example").inner_text()
     page.get_by_role("button", name="Another example").click()
     assert (

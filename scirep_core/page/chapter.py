@@ -19,7 +19,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ class Chapter:
     started: float = field(default_factory=time.perf_counter)
     shown: dict[str, Number] = field(default_factory=dict)
     stored: dict[str, tuple[float, int]] = field(default_factory=dict, repr=False)
+    held: list[str] | None = None
 
     @property
     def notebook(self) -> str:
@@ -118,11 +120,24 @@ class Chapter:
     # --------------------------------------------------------------------------------------------------- showing
 
     def show(self, *parts: str) -> None:
-        """Display HTML."""
+        """Display HTML, or keep it where it is shown inside a fold."""
+        if self.held is not None:
+            self.held += parts
+            return
         from IPython import display
 
         page: Any = display
         page.display(page.HTML("\n".join(parts)))
+
+    @contextmanager
+    def folded(self, summary: str) -> Iterator[None]:
+        """Show what is shown inside as one fold; nothing where nothing is."""
+        held: list[str] = []
+        self.held = held
+        yield
+        self.held = None
+        if held:
+            self.show(blocks.fold(summary, "".join(held)))
 
     def say(self, *sentences: str, **values: Any) -> None:
         """Display a paragraph of HTML sentences; with `values` they are templates over them (`page/say.py`)."""

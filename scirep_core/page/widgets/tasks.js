@@ -111,7 +111,7 @@ function render({ model, el }) {
     head.replaceChildren(
       h("div", { class: "stx-kicker" }, dotted([collection.get(t.paper), format(t)])),
       h("h3", { class: "stx-title" }, t.title),
-      h("div", { class: "stx-asks" }, h("code", {}, t.key), ": ", t.asks),
+      h("div", { class: "stx-asks" }, t.asks),
       h("p", { class: "stx-source" }, h("span", { class: "stx-badge", "data-source": t.source[0] || "none" }, badge), " ", told));
   }
 
@@ -235,11 +235,11 @@ function render({ model, el }) {
     labels: ({ paper: i, gold, of, matched, matches }) => [
       text(i, "Paper"),
       h("div", { class: "stx-kicker" }, `${plural(of, "gold label")}${gold.length < of ? `, ${gold.length} shown` : ""}`),
-      h("dl", { class: "stx-gold" }, gold.map(([id, name, definition]) => h("div", {},
-        h("dt", {}, name, " ", small(id)), h("dd", {}, definition || "no definition: the name is the text")))),
+      h("dl", { class: "stx-gold" }, gold.map(([, name, definition]) => h("div", {},
+        h("dt", {}, name), h("dd", {}, definition || "no definition: the name is the text")))),
       matches === null ? null : h("p", { class: "stx-note" }, matches
-        ? `Named in the text, hence candidates after name matching (${count(matches)}): ${matched.join(", ")}${matched.length < matches ? " …" : ""}`
-        : "No label is named in the text: after name matching nothing is left to rank."),
+        ? `Named in the text (${count(matches)}): ${matched.map((name) => name + (gold.length < of || gold.some((g) => g[1] === name) ? "" : " (not a correct label)")).join(", ")}${matched.length < matches ? " …" : ""}`
+        : "No label is named in the text."),
     ],
     reviewers: ({ paper: i, reviewers, of }) => [
       text(i, "Submission"),
@@ -279,7 +279,7 @@ function render({ model, el }) {
     used.hidden = !rows.length;
     const base = document.documentElement.dataset.content_root; // set by the book, so that a chapter can be linked
     used.replaceChildren(h("h4", { class: "stx-h" }, "Where it is used"), h("ul", {}, rows.map(([id, exhibit, shows, chapter]) => h("li", {},
-      h("strong", {}, id), " ", dotted([exhibit, shows]), " ",
+      h("strong", {}, exhibit || id), " ", shows, " ",
       chapter === "" ? quiet("(no chapter yet)") : base === undefined ? quiet(`(chapter ${chapter})`)
         : h("a", { href: `${base}${encodeURI(chapter)}.html` }, `chapter ${chapter}`)))));
   }
