@@ -25,6 +25,7 @@ from scirep_core.cli import study as cli_study
 from scirep_core.data.task import Example, Labelled, Task, capped
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.records import Paper
 from scirep_core.kit.store import home
 from scirep_core.results import Result
 from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
@@ -389,13 +390,15 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
 def test_of_large_parts_the_same_papers_are_probed_in_every_task():
     year, field = (
         Task(name, "classification", "CLF", ("f1",), Labelled({part: tuple(Example(f"{part}{i}", i % k) for i in range(9))
-                                                               for part in ("train", "test")}), "open", name)
+                                                               for part in ("train", "test")}), "open", name,
+             texts=lambda: (Paper(f"{part}{i}", "A title", "") for part in ("train", "test") for i in range(9)))
         for name, k in (("year", 2), ("field", 3))
     )  # fmt: skip
     small = [capped(task, 4) for task in (year, field)]
     papers = [[one.paper_id for one in task.payload.splits["train"]] for task in small]
     assert papers[0] == papers[1] and len(set(papers[0])) == 4 and papers[0] != [f"train{i}" for i in range(4)]
     assert small[0].data_hash not in (year.data_hash, small[1].data_hash) and "at most 4 rows" in small[0].notes
+    assert sorted(small[0].papers) == sorted(one.paper_id for part in small[0].payload.splits.values() for one in part)
     assert capped(year, 9) is year
 
 

@@ -82,7 +82,7 @@ class Task:
 def capped(task: Task, rows: int) -> Task:
     """Return a labelled task with at most so many rows in each part, those of the least hash of their id; others as they are.
 
-    A hash takes the same papers into the parts of several tasks, so that fewer texts are encoded.
+    Its texts are those of these rows: what is left out is not encoded. A hash takes the same papers into several tasks.
     """
     if not isinstance(task.payload, Labelled) or max(map(len, task.payload.splits.values())) <= rows:
         return task
@@ -91,5 +91,9 @@ def capped(task: Task, rows: int) -> Task:
         for part, examples in task.payload.splits.items()
     }
     payload, note = replace(task.payload, splits=splits), f"at most {rows:,} rows of each part, by a hash of the id"
-    data = stable_hash([task.data_hash, rows])
-    return replace(task, payload=payload, data_hash=data, notes="; ".join(filter(None, (task.notes, note))))
+    kept = {one.paper_id for examples in splits.values() for one in examples}
+    return replace(
+        task, payload=payload, data_hash=stable_hash([task.data_hash, rows]),
+        texts=lambda: (paper for paper in task.texts() if paper.paper_id in kept),
+        notes="; ".join(filter(None, (task.notes, note))),
+    )  # fmt: skip
