@@ -143,6 +143,6 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
         path.write_text(json.dumps(lines), encoding="utf-8")
     made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
-    table = before.partition("One question a paper")[2]
+    table = before.partition("One question from each paper")[2]
     assert f"real of {LEADS[0]}: holds" in table and "csfcube/other" not in table
     assert all(f"paper of {page}: holds" in folded for page in (LEADS[0], "csfcube/other"))

@@ -147,9 +147,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     said = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
     return (
         f'<div class="scirep-report scirep-strip">{_table(said, ("", *roles.values()), strip, texts=True)}</div>'
-        "<p>A mark is a chapter and leads there: ✓ holds, ✗ does not hold, ? open. On real papers a like claim is tested, mostly "
-        "with an encoder of today, MiniLM, since the papers’ own models are not part of the book.</p>"
-        + told("One question a paper", LEADS)
+        "<p>Each mark is a chapter: ✓ its claim holds, ✗ it does not, ? it is open. The papers’ own models are not part of the book, "
+        "so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
+        + told("One question from each paper", LEADS)
         + fold("The claims of all chapters", told("Claims and verdicts", {page for _, page, _ in judged}))
     )
 
