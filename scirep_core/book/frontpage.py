@@ -147,8 +147,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     said = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
     return (
         f'<div class="scirep-report scirep-strip">{_table(said, ("", *roles.values()), strip, texts=True)}</div>'
-        "<p>Each mark is a chapter: ✓ its claim holds, ✗ it does not, ? it is open. The papers’ own models are not part of the book, "
-        "so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
+        "<p>Each mark is a chapter: ✓ its claim holds, ✗ it does not, ? it is open. The papers’ own models are not part of the "
+        "book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
         + told("One question from each paper", LEADS)
         + fold("The claims of all chapters", told("Claims and verdicts", {page for _, page, _ in judged}))
     )
