@@ -146,7 +146,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     own, real = (", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items()) for role in roles)
     said = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
     return (
-        f'<div class="scirep-report scirep-strip">{_table(said, ("", *roles.values()), strip, texts=True)}</div>'
+        f'<div class="scirep-report">{_table(said, ("", *roles.values()), strip, texts=True)}</div>'
         "<p>Each mark is a chapter: ✓ its claim holds, ✗ it does not, ? it is open. The papers’ own models are not part of the "
         "book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
         + told("One question from each paper", LEADS)

@@ -350,14 +350,13 @@ BUDGETS: dict[str, Budget] = {
                    train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
-real papers; open: a base by name on the open literature, two cores, about twenty minutes a line; published, real: the papers'
+real papers; open: a base by name on the open literature, two cores; published, real: the papers'
 settings, on the embedded literature and on the papers' own collections.
 
-Of open: a document of 64 tokens takes a core 0.08 s in float32 and half of it in bfloat16, forward and back through MiniLM; with
-40,000 texts to score a line takes twenty minutes of two cores, and a seed of nine lines three hours. 24,000 documents of 128
-tokens were tried first: dev losses of triplets stopped falling at 12,000, those of years at 16,000. What stands beside a frozen
-trunk (adapters, fusion, a prefix) works inside its layers, so that no trunk's output can be kept for them: every document is
-encoded in every step."""
+Of open: a document of 128 tokens took a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM; one of 64
+has less than half of its operations. 24,000 documents of 128 tokens were tried first, and took hours a line: dev losses of triplets
+stopped falling at 12,000, those of years at 16,000. What stands beside a frozen trunk (adapters, fusion, a prefix) works inside its
+layers, so that no trunk's output can be kept for them: every document is encoded in every step."""
 
 
 def budget(name: str, **changes: Any) -> Budget:

@@ -34,7 +34,7 @@ from scirep_core.results import Result
 CHAPTER = "beyond/literature"
 SYSTEMS = ("random", "tfidf", "minilm", "oracle")
 QUICK = ("scirepeval/biomimicry", "scirepeval/tweet_mentions", "scirepeval/relish", "scirepeval/search")
-"""A task of each format, for a run of a minute."""
+"""A task of each format, of few papers."""
 DRAWS = 5
 """Random draws whose mean is the floor, of rankings and regressions; of classification, whose fits take long, one."""
 FACETED = ("fabs_tfidf", "fabs_bm25", "minilm_sentences", "minilm_facet", "minilm_abstract")
