@@ -203,66 +203,63 @@ def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
     log: bool, floor: Any, together: bool, band: float,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
-    beside = max(sum(any((line, column) in found for line in lines) for found in kinds.values()) for column in columns)
-    beside = (len(columns) + 1) // 2 if together else beside
+    marks = pd.DataFrame([
+        {"panel": 0 if together else place, "row": row, "series": place if together else kind, "look": (kind, place),
+         "line": labels.get(line, line), "column": labels.get(column, column), "kind": kind, "value": value_of(number),
+         "low": getattr(number, "low", None), "high": getattr(number, "high", None), "n": getattr(number, "n", None)}
+        for place, column in enumerate(columns) for kind, found in kinds.items()
+        for row, line in enumerate(lines) if (line, column) in found for number in [found[line, column]]
+    ])  # fmt: skip
+    looks = {
+        (kind, place): _look(kinds, kind, place, str(labels.get(columns[place], columns[place])) if together else "")
+        for kind, place in dict.fromkeys(marks["look"])
+    }
+    panels = [of for _, of in marks.groupby("panel")]
+    beside = (len(columns) + 1) // 2 if together else max(of["series"].nunique() for of in panels)
     deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
     height = 1.0 + len(lines) * (0.1 + 0.2 * max(beside, deep))
-    figure, panels = report.subplots(
-        1, 1 if together else len(columns), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
+    figure, axes = report.subplots(
+        1, len(panels), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
-    rows: list[dict[str, Any]] = []
-    looks = {
-        kind: (report.MARKS.get(kind_of(kind)) or {"marker": "os"[i % 2], "color": report.SERIES[i]})
-        | ({"marker": "s"} if kind.endswith(RECORDED) else {})
-        for i, kind in enumerate(kinds)
-    }
-    for place, column in enumerate(columns):
-        ax = panels[0][0 if together else place]
-        here = [kind for kind, found in kinds.items() if any((line, column) in found for line in lines)]
-        shift = dict(zip(here, np.linspace(0.22, -0.22, len(here)) if len(here) > 1 else np.zeros(1), strict=True))
-        for found, (kind, look) in zip(kinds.values(), looks.items(), strict=True):
-            marks = {y: found[line, column] for y, line in enumerate(reversed(lines)) if (line, column) in found}
-            shared = {y: sum((lines[-1 - y], column) in other for other in kinds.values()) > 1 for y in marks}
-            at = {y: y + shift[kind] * shared[y] for y in marks}  # a mark alone in its row stands on its tick
-            name = kind
-            if together:
-                at = {y: y + 0.5 * (0.5 - (place + 0.5) / len(columns)) for y in marks}
-                edge, ink = "color" if "color" in look else "markeredgecolor", report.SERIES[place % len(report.SERIES)]
-                look = look | {"marker": "osD<<^"[place % 6], edge: ink}
-                name = labels.get(column, column) if kind == here[-1] else ""
-            if (floor, column) in found:
+    for ax, of in zip(axes[0], panels, strict=True):
+        report.dots(ax, of, [_plain(labels.get(line, line)) for line in lines], looks)
+        for kind, place in dict.fromkeys(of["look"]):
+            if chance := kinds[kind].get((floor, columns[place])):
                 ax.axvline(
-                    value_of(found[floor, column]), color=report.colour_of(look), linewidth=1.2, linestyle=(0, (4, 3))
+                    value_of(chance), color=report.colour_of(looks[kind, place]), linewidth=1.2, linestyle=(0, (4, 3))
                 )
-            for y, number in marks.items():
-                low, high = getattr(number, "low", None), getattr(number, "high", None)
-                if low is not None and high is not None:
-                    ax.plot([low, high], [at[y]] * 2, color=report.colour_of(look), linewidth=1.2)
-                rows.append({"line": labels.get(lines[-1 - y], lines[-1 - y]), "column": labels.get(column, column), "kind": kind,
-                             "value": value_of(number), "low": low, "high": high, "n": getattr(number, "n", None)})  # fmt: skip
-            ax.plot(
-                [*map(value_of, marks.values())], [*at.values()], linestyle="none", clip_on=not at, label=name, **look
-            )
-        if band and (place == 0 or not together):
+        if band:
             ax.axvspan(-band, band, color=report.GRID, alpha=0.5, linewidth=0)
         if zero:
             ax.axvline(0, color=report.FLOOR, linewidth=1)
         if log:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:,.10g}")
-        elif max((abs(row["value"]) for row in rows), default=0) >= 10_000:
+        elif marks["value"].abs().max() >= 10_000:
             ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
             ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.set_title(_plain(labels.get(column, column)) if len(columns) > 1 and not together else "")
-        ax.grid(axis="y", visible=False)
-        ax.set_ylim(-0.6, len(lines) - 0.4)
+        ax.set_title(_plain(of["column"].iloc[0]) if len(panels) > 1 else "")
     below = figure.supxlabel(axis, fontsize="medium")
-    panels[0][0].set_yticks(range(len(lines)), [_plain(labels.get(line, line)) for line in reversed(lines)])
     if len(kinds) > 1 or together:
-        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=max(len(kinds), 3))
+        names = dict(
+            zip(*axes[0][0].get_legend_handles_labels()[::-1], strict=True)
+        )  # a column of two kinds has one entry
+        figure.legend(names.values(), names, loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
-    below.set_x((panels[0][0].get_position().x0 + panels[0][-1].get_position().x1) / 2)
-    return figure, pd.DataFrame(rows)
+    below.set_x((axes[0][0].get_position().x0 + axes[0][-1].get_position().x1) / 2)
+    return figure, marks.drop(columns=["panel", "row", "series", "look"])
+
+
+def _look(kinds: Mapping[str, Cells], kind: str, place: int, column: str) -> dict[str, Any]:
+    """Return how a kind's marks are drawn: with a column of many in one panel in that column's colour, under its name."""
+    number = list(kinds).index(kind)
+    look = report.MARKS.get(kind_of(kind)) or {"marker": "os"[number % 2], "color": report.SERIES[number]}
+    look = look | {"label": kind} | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+    if not column:
+        return look
+    edge = "color" if "color" in look else "markeredgecolor"
+    series = report.SERIES[place % len(report.SERIES)]
+    return look | {"label": column, "marker": "osD<^v"[place % 6], edge: series}
 
 
 # ---- ours against the print ------------------------------------------------------------------------------------------

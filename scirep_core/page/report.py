@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -167,6 +168,40 @@ MARKS: dict[str, dict[str, Any]] = {
 def colour_of(mark: Mapping[str, Any]) -> str:
     """Return the colour of a mark's interval: its own, of a hollow one its edge."""
     return str(mark.get("color", mark.get("markeredgecolor")))
+
+
+def dots(
+    axes: Axes, marks: pd.DataFrame, ticks: Sequence[str] = (), looks: Mapping[Any, Mapping[str, Any]] | None = None
+) -> None:
+    """Draw a dot plot: a line of `marks` is a mark with its interval, marks of several series stand one below the other.
+
+    Args:
+        marks: `line`, in the order from the top (or `row`, its number), and `value`; `low` and `high` where there are
+            intervals; `series`, where there are several; `look`, where that is not the series.
+        ticks: names of the rows, unless they are the lines.
+        looks: look -> how matplotlib draws it, its label in the legend among it; otherwise shapes and colours in turn.
+    """
+    names = list(dict.fromkeys(marks["line"]))
+    rows = marks["row"] if "row" in marks else marks["line"].map(names.index)
+    series = marks["series"] if "series" in marks else marks["value"] * 0
+    kinds = marks.get("look", series)
+    order = list(dict.fromkeys(series))
+    shift = np.array([(order.index(one) + 0.5) / len(order) - 0.5 for one in series]) / 2
+    y = rows + shift * (series.groupby(rows).transform("nunique") > 1)  # a mark alone in its row stands on its tick
+    for number, kind in enumerate(dict.fromkeys(kinds)):
+        of = np.array([one == kind for one in kinds])
+        look = (looks or {}).get(kind) or {
+            "marker": "osD<^v"[number % 6],
+            "color": SERIES[number % len(SERIES)],
+            "label": kind,
+        }
+        if "low" in marks:
+            low, high = (marks[end][of].astype(float) for end in ("low", "high"))
+            axes.hlines(y[of], low, high, color=colour_of(look), linewidth=1.2)
+        axes.plot(marks["value"][of], y[of], linestyle="none", clip_on=False, **look)
+    axes.set_yticks(range(len(ticks or names)), ticks or names)
+    axes.set_ylim(len(ticks or names) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
 
 
 def heat(
