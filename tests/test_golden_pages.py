@@ -291,7 +291,7 @@ def test_collections_are_said_as_they_are_counted(follows, monkeypatch) -> None:
     reprint(monkeypatch, TN_T2={("ICLR", "#Papers"): "3519"})
     changed(
         monkeypatch,
-        lambda row: replace(row, value=2.0) if row.metric == "papers with another's title and abstract" else row,
+        lambda row: replace(row, value=2.0) if row.metric == "abstracts under 3 sentences, %" else row,
     )
     follows(name)
 

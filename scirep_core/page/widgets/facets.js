@@ -107,7 +107,7 @@ function render({ model, el }) {
     field("Cut-off", pick.slider, "slider"));
   const filters = h("div", { class: "scx-filters", role: "group", "aria-label": "Filter both rankings" },
     field("Show papers with", pick.filter, "filter"),
-    h("label", { class: "scx-check" }, pick.relevant, h("span", {}, `Only relevant (rated ${view.relevant} or 3)`)));
+    h("label", { class: "scx-check" }, pick.relevant, h("span", {}, `Only relevant (${view.ratings.slice(view.relevant).join(" or ")})`)));
 
   // ---- fixed frame; its parts are refilled by draw() -----------------------------------------------------------
   const query = h("section", { class: "scx-query", "aria-label": "Query" });
@@ -241,8 +241,8 @@ function render({ model, el }) {
     let gap = 0;
     const flush = (rank) => {
       if (!gap) return;
-      const span = gap === 1 ? `rank ${rank}: 1 paper` : `ranks ${rank - gap + 1} to ${rank}: ${gap} papers`;
-      lines.push(note("gap", `${span} rated below ${view.relevant}, not listed`));
+      const span = gap === 1 ? `rank ${rank}` : `ranks ${rank - gap + 1} to ${rank}`;
+      lines.push(note("gap", `${span}: not relevant, not listed`));
       gap = 0;
     };
     let count = 0;
@@ -271,19 +271,20 @@ function render({ model, el }) {
 
   function candidateRow(side, item, rank, other, p) {
     const by = other === undefined ? null : other - rank;
-    const move = by === null ? ["only here", `not ranked by ${nameOf(1 - side)}`]
-      : by === 0 ? ["same rank", `same rank in ${nameOf(1 - side)}`]
-        : [`${by > 0 ? "▲" : "▼"} ${Math.abs(by)}`, `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than in ${nameOf(1 - side)}`];
+    const move = by === null ? ["only here", `, not ranked by ${nameOf(1 - side)}`]
+      : by === 0 ? ["same rank", ` in ${nameOf(1 - side)}`]
+        : [`${by > 0 ? "▲" : "▼"} ${Math.abs(by)}`, ` ${by > 0 ? "higher" : "lower"} than in ${nameOf(1 - side)}`];
     return h("li", { class: "scx-row", role: "option", id: `${uid}-${side}-${item}`, "aria-selected": "false", "data-item": item,
       onclick: () => { moveTo(side, item); sides[side].list.focus({ preventScroll: true }); open(item); } },
       h("span", { class: "scx-rank" }, rank),
       h("span", { class: "scx-what" },
         h("span", { class: "scx-name" }, p.title),
-        h("span", { class: "scx-facts" }, badge(item), h("span", {}, p.year || "year unknown"),
-          h("span", { class: "scx-move", title: move[1] }, h("span", { "aria-hidden": "true" }, move[0]), hidden(move[1])))));
+        h("span", { class: "scx-facts" }, badge(item),
+          h("span", { class: "scx-move", title: move.join("") }, move[0], hidden(move[1])))));
   }
 
-  const badge = (item) => h("span", { class: "scx-badge", "data-rating": rating(item) }, rated(rating(item)));
+  const badge = (item) => h("span", { class: "scx-badge", "data-rating": rating(item), title: `rated ${rating(item)}` },
+    view.ratings[rating(item)]);
 
   function drawDetail() {
     const item = sel.candidate === null ? -1 : itemOf(sel.candidate);
