@@ -180,7 +180,7 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
     page.get_by_label("Second system").select_option("minilm")
     assert told(page) == "Choose two different systems."
     page.get_by_label("Scores").select_option("live")
-    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["paper (no paired differences)"]
+    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["published (no paired differences)"]
     assert "Invented." in page.locator(".sco-note").inner_text()
     assert panel.selection(page) == {
         "first": "minilm",
@@ -197,8 +197,8 @@ def test_a_run_offers_its_own_systems_and_says_which_protocol_has_differences(
 ) -> None:
     page = browser.open(harness(tmp_path, view, first="random", second=HOSTILE))
     assert page.get_by_label("Protocol").locator("option").all_inner_texts() == [
-        "paper",
-        "sound (no paired differences)",
+        "published",
+        "ours (no paired differences)",
     ]
     assert page.get_by_label("First system").locator("option").count() == len(SYSTEMS)
     page.get_by_label("Scores").select_option("live")

@@ -284,7 +284,6 @@ function render({ model, el }) {
           button(q.title, () => go(i), { class: "sfx-name", tabindex: -1, onfocus: () => point(i), onblur: () => point(null) }),
           h("span", { class: "sfx-facts" }, h("i", { "data-c": group(q), "aria-hidden": "true" }),
             h("span", { class: same ? "sfx-same" : null }, fieldOf(q), same ? hidden(" (the same)") : null),
-            h("span", {}, q.year), h("span", {}, cites(q)),
             linked[at()].has(i) ? h("span", { class: "sfx-same" }, "citation link") : null)),
         sides().map((side) => (rank(i, side) ? h("td", {}, h("b", { class: "sfx-rank", "data-level": rank(i, side) <= 3 ? 4 : rank(i, side) <= 6 ? 3 : 1 }, rank(i, side)))
           : h("td", { class: "sfx-none" }, "–"))));

@@ -7,6 +7,7 @@ const ORDERS = ["task", "first", "second", "difference"];
 
 const one = (x) => x.toFixed(1).replace(/^-(?=0\.0$)/, "");
 const signed = (x) => `${x > 0.05 ? "+" : x < -0.05 ? "\u2212" : ""}${Math.abs(x).toFixed(1)}`;
+const PROTOCOLS = { paper: "published", sound: "ours" };
 const WORDS = { ahead: "ahead", behind: "behind", open: "no significant difference", same: "the same system", none: "no paired difference" };
 
 function render({ model, el }) {
@@ -90,7 +91,7 @@ function render({ model, el }) {
   function draw() {
     const rows = shown();
     const has = protocols(sel.run);
-    protocol.replaceChildren(...has.map((name) => option(name, paired(sel.run, name) ? name : `${name} (no paired differences)`)));
+    protocol.replaceChildren(...has.map((name) => option(name, `${PROTOCOLS[name]}${paired(sel.run, name) ? "" : " (no paired differences)"}`)));
     const offered = scored(sel.run);
     for (const [box, name] of [[first, sel.first], [second, sel.second]]) {
       box.replaceChildren(...names.filter((one) => one === name || offered.includes(one)).map((one) => option(one, label.get(one))));
@@ -112,7 +113,7 @@ function render({ model, el }) {
       "aria-sort": by !== name ? null : (sel.order.startsWith("-") === (name === "task") ? "descending" : "ascending") },
       button([text, h("span", { class: "sco-arrow", "aria-hidden": "true" }, by !== name ? "" : sel.order.startsWith("-") ? " ↑" : " ↓")],
         () => choose({ order: sel.order === name ? `-${name}` : name }), { "data-by": name, title: "Sort by this column" }))),
-    h("th", { scope: "col", class: "sco-plot-head" }, h("span", { "aria-hidden": "true" }, "second ← → first"), hidden("Drawn")));
+    h("th", { scope: "col", class: "sco-plot-head" }, h("span", { "aria-hidden": "true" }, `${label.get(sel.second)} ← → ${label.get(sel.first)}`), hidden("Drawn")));
     if (focused) head.querySelector(`[data-by="${focused}"]`).focus();
   }
 

@@ -42,6 +42,8 @@ ORDERS = ("task", "first", "second", "difference")
 """What the table may be sorted by; `-` before it turns the order round."""
 BOUNDS = ("random", "oracle")
 """Floor and ceiling: not what a comparison opens with."""
+MEASURES = {"f1_macro": "macro F1", "map": "MAP", "ndcg": "nDCG", "kendall_tau": "Kendall’s τ"}
+"""Metric -> words."""
 FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
 
 
@@ -149,7 +151,7 @@ def _line(run: str, row: Result) -> View:
     title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
     return {
         "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
-        "split": row.split, "metric": row.metric, "n": row.n, "scores": {}, "gaps": {},
+        "split": row.split, "metric": MEASURES.get(row.metric, row.metric), "n": row.n, "scores": {}, "gaps": {},
     }  # fmt: skip
 
 
