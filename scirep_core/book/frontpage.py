@@ -80,7 +80,7 @@ def _prose(name: str, text: str) -> dict[str, Any]:
 
 
 LEADS = ("scirepeval/multi_format", "csfcube/collection", "neighbours/overlap", "scimult/classification")
-"""Chapters whose claims the first page shows; those of all are folded below."""
+"""Chapters whose claims the first page shows, the first one in words before the marks; those of all are folded below."""
 MARKS = {1: "✓", -1: "✗", 0: "?"}
 COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
 
@@ -95,9 +95,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ANSWER,
         PAPER,
         VERDICTS,
-        badge,
         fold,
     )
+    from scirep_core.page.say import listed
 
     roles = {"paper": "by the paper’s own numbers", "real": "on real papers"}
     judged: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
@@ -114,15 +114,21 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     if not judged:
         return ""
 
-    def mark(page: str, title: str, verdict: int, claim: str) -> str:
+    def mark(page: str, title: str, verdict: int | None = None, claim: str = "") -> str:
+        if verdict is None:
+            return '<span class="scirep-mark none">&#160;</span>'  # keeps a chapter's marks in one column
         words = html.escape(f"{title} {claim}: {VERDICTS[verdict]}")
         return f'<a class="scirep-mark way{verdict}" href="{page}.html" title="{words}" aria-label="{words}">{MARKS[verdict]}</a>'
+
+    def worded(verdict: int, claim: str) -> str:
+        shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
+        return f"{shown} {html.escape(f'{claim}: ' * bool(claim))}<b>{VERDICTS[verdict]}</b>"
 
     def told(title: str, pages: Container[str]) -> str:
         body = [
             f'<tr><th scope="row"><a href="{page}.html">{html.escape(name)}</a></th>'
             + "".join(
-                f'<td class="text">{badge(*found[role]) if role in found else "not judged"}</td>' for role in roles
+                f'<td class="text">{worded(*found[role]) if role in found else "not judged"}</td>' for role in roles
             )
             + "</tr>"
             for (_, page, name), found in judged.items()
@@ -134,21 +140,31 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     strip = ""
     for part in dict.fromkeys(part for part, _, _ in judged):
         cells = (
-            "".join(
-                mark(page, name, *found[role])
-                for (of, page, name), found in judged.items()
-                if of == part and role in found
-            )
+            "".join(mark(page, name, *found.get(role, ())) for (of, page, name), found in judged.items() if of == part)
             for role in roles
         )
         strip += f'<tr><th scope="row">{html.escape(part)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in roles}
     own, real = (", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items()) for role in roles)
-    said = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
+    caption = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
+    most: dict[int, list[str]] = {1: [], -1: []}
+    for part in dict.fromkeys(part for part, _, _ in judged):
+        ways = [found["paper"][0] for (of, _, _), found in judged.items() if of == part and "paper" in found]
+        for way, parts in most.items():
+            parts += [part.partition(":")[0]] * (2 * ways.count(way) > len(ways))
+    tally = [f"most claims of {listed(parts)} {COUNTED[way]}" for way, parts in most.items() if parts]
+    finding = f"By the papers’ own printed numbers, {' and '.join(tally)}." if tally else ""
+    for (part, page, _), found in judged.items():
+        if page == LEADS[0] and "paper" in found:
+            verdict, claim = found["paper"]
+            finding += f" The main claim of {html.escape(part.partition(':')[0])}, “{html.escape(claim)}”, "
+            finding += "is open." if not verdict else f"{VERDICTS[verdict]}."
     return (
-        f'<div class="scirep-report">{_table(said, ("", *roles.values()), strip, texts=True)}</div>'
-        "<p>Each mark is a chapter: ✓ its claim holds, ✗ it does not, ? it is open. The papers’ own models are not part of the "
-        "book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
+        (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
+        + f'<div class="scirep-report">{_table(caption, ("", *roles.values()), strip, texts=True)}</div>'
+        + "<p>Each mark is a chapter, in the same place on both sides: ✓ its claim holds, ✗ it does not, ? it is open: an interval "
+        "includes 0, or nothing was run. “By the paper’s own numbers” is arithmetic on its printed tables. The papers’ own models "
+        "are not part of the book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
         + told("One question from each paper", LEADS)
         + fold("The claims of all chapters", told("Claims and verdicts", {page for _, page, _ in judged}))
     )

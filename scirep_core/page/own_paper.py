@@ -226,8 +226,8 @@ def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
     near = {form: nearest_places(own[form], papers[form], NEAR).tolist() for form in papers}
     read_as = {one.key: {form: near[form][at] for form in near} for at, one in enumerate(shown.examples)}
     about = (
-        f"Compared with {len(shown.papers):,} papers of the embedded literature: invented, none is real. The encoder was "
-        "trained on that literature alone, and of real science it knows nothing."
+        f"All {len(shown.papers):,} papers are invented. The encoder was trained on invented papers alone and knows nothing of "
+        "real science."
     )
     return OwnPaperExplorer(
         own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about=about)

@@ -13,6 +13,8 @@ const KINDS = { published: "Published", recorded: "Recorded", submitted: "Submit
 const WHATS = { score: "scores", difference: "differences of scores", measurement: "other measurements", repeat: "scores again, by another chapter", "": "all rows" };
 const FORMATS = { CLF: "Classification", RGN: "Regression", PRX: "Proximity", QRY: "Ad-hoc search", "": "none" };
 const PAPERS = { scirepeval: "SciRepEval", csfcube: "CSFCube", neighbours: "Textual neighbours", scimult: "SciMult", beyond: "Beyond the papers" };
+const EXHIBIT = /^(CS|V1|V2|TN|SM)-T(A?\d+)$/; // a table of a paper
+const PRINTED = { CS: "CSFCube", V1: "SciRepEval v1", V2: "SciRepEval v2", TN: "Textual neighbours", SM: "SciMult" };
 const WITHIN = ["rank", "value", "width"];
 const HEADS = { rank: "Rank", system: "System", value: "Value", width: "Interval", n: "n", task: "Task", metric: "Metric", split: "Split",
   protocol: "Protocol", source: "Data", kind: "Kind", chapter: "From" };
@@ -191,7 +193,7 @@ function render({ model, el }) {
   }
 
   function drawFilters() {
-    const label = { paper: PAPERS, format: FORMATS };
+    const label = { paper: PAPERS, format: FORMATS, task: data.view.titles };
     for (const name of FILTERS) {
       pick[name].replaceChildren(option("", "all"), ...offered(name).map((text) => option(text, label[name]?.[text] || clip(text, 80))));
       pick[name].value = sel[name];
@@ -253,10 +255,12 @@ function render({ model, el }) {
         () => { choose({ sort: (on && !down ? "-" : "") + name, page: 1 }); scroll.querySelector(`.lbx-c-${name} button`)?.focus(); }));
   }
 
+  const titled = (i) => data.view.titles[data.text("task", i)] ?? data.text("task", i);
+
   function heading(i, span) {
     const c = data.cell[i], many = data.of[c];
     return h("tr", { class: "lbx-cell" }, h("th", { colspan: span, scope: "rowgroup" },
-      h("b", {}, data.text("task", i)), ` ${data.text("metric", i)}, ${data.text("split", i)} `,
+      h("b", { title: data.text("task", i) }, titled(i)), ` ${data.text("metric", i)}, ${data.text("split", i)} `,
       small(`protocol ${data.text("protocol", i)} · ${data.text("source", i)} data, ${data.text("data", i)}${many ? ` · ${many} ranked` : ""}`)));
   }
 
@@ -269,6 +273,7 @@ function render({ model, el }) {
       value: () => typeof data.raw[i] === "string" ? [data.raw[i], data.text("std", i) ? small(` ± ${data.text("std", i)}`) : null] : shown(data.value[i]),
       width: () => [data.low[i] === null || data.high[i] === null ? small("–") : `${shown(data.low[i])} to ${shown(data.high[i])}`, grouped ? bar(i, kind) : null],
       n: () => data.n[i] === null ? small("–") : count(data.n[i]),
+      task: () => h("span", { title: data.text("task", i) }, titled(i)),
       source: () => [data.text("source", i), small(` ${data.text("data", i)}`)],
       kind: () => h("span", { class: "lbx-badge", "data-kind": kind }, kind),
       chapter: () => origin(i, id),
@@ -290,7 +295,8 @@ function render({ model, el }) {
   // The page that shows where the number is from, if this is the book and one does; its id goes to `scirep explain`.
   function origin(i, id) {
     const base = document.documentElement.dataset.content_root, page = data.text("page", i), chapter = data.text("chapter", i);
-    const words = chapter.split("/").flatMap((word, k) => (k ? ["/", h("wbr"), word] : [word]));
+    const table = EXHIBIT.exec(chapter);
+    const words = table ? `${PRINTED[table[1]]}, Table ${table[2]}` : chapter.split("/").flatMap((word, k) => (k ? ["/", h("wbr"), word] : [word]));
     return base !== undefined && page ? h("a", { href: `${base}${encodeURI(page)}.html#${anchor(id)}`, title: id }, words) : h("span", { title: id }, words);
   }
 

@@ -51,8 +51,11 @@ class LeaderboardExplorer(Explorer):
         return resolve({"known": self._known}, before, wanted)
 
 
-def leaderboard_data(rows: Sequence[Row], *, cap: int = CAP) -> View:
+def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = None, cap: int = CAP) -> View:
     """Return the explorer's data as plain JSON values; rows in the order of `leaderboard.collect`.
+
+    Args:
+        titles: tasks in words, by name.
 
     Raises ConfigError without rows, and where the data are over the cap.
     """
@@ -83,6 +86,7 @@ def leaderboard_data(rows: Sequence[Row], *, cap: int = CAP) -> View:
         "directions": {name: side for name in texts["metric"] if (side := direction(name)) != 1},
         "bounds": BOUNDS,
         "names": {name: words for name in texts["system"] if (words := named(name)) != name},
+        "titles": dict(titles or {}),
         "main": {task: metric for task in texts["task"] if (metric := main_metric(task))},
     }
     remedy = f"show fewer rows (now {len(rows):,}); measurements are the ones to leave out"

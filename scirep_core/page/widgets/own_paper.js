@@ -168,7 +168,7 @@ function render({ model, el }) {
   const title = h("input", { type: "text", autocomplete: "off", spellcheck: "false", oninput: soon });
   const abstract = h("textarea", { rows: 7, spellcheck: "false", oninput: soon });
   const codes = h("select", { onchange: () => choose({ code: codes.value }) },
-    option(CHANGED, "as typed"), view.codes.map(([code, text]) => option(code, `${code}: ${text}`)));
+    option(CHANGED, "as typed"), view.codes.map(([code, text]) => option(code, `${text} (${code})`)));
   const again = button("Draw again", () => { seed += 1; draw(); });
   const cost = h("p", { class: "opx-cost" });
   const changed = h("section", { class: "opx-changed", "aria-label": "The changed text" });
@@ -176,7 +176,8 @@ function render({ model, el }) {
   const lists = h("table", { class: "opx-lists" });
   const { root, live } = frame("A paper of your own", { class: brief ? "opx opx-brief" : "opx" },
     h("div", { class: "opx-text" }, field("Begin with", pick, "example"),
-      h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); typed(); })),
+      h("div", { class: "opx-buttons" }, button(brief ? "Empty the box" : "Empty both boxes", () => { title.value = abstract.value = ""; title.focus(); typed(); }),
+        brief ? null : button("Delete the abstract", () => { abstract.value = ""; typed(); })),
       field(brief ? "Title, or a few words: type, and look below" : "Title", title, "title"), brief ? null : field("Abstract", abstract, "abstract")),
     brief ? null : h("div", { class: "opx-change" }, field("Change the text before it is read", codes, "code"), again),
     changed, brief ? null : cost, guess, lists, brief ? cost : null,

@@ -63,6 +63,7 @@ function render({ model, el }) {
   function drawList() {
     const groups = ordered();
     const twins = (t) => view.tasks.filter((o) => o.title === t.title && o.paper === t.paper).length > 1;
+    const apart = (t) => ({ retrieval: "whole pool", proximity: "reranked", adhoc_search: "reranked", triplets: "training pairs" })[t.type] || t.key.split("/").pop();
     const lines = [];
     let last = null;
     groups.forEach(([name, code, rows], i) => {
@@ -73,7 +74,7 @@ function render({ model, el }) {
         h("div", { class: "stx-format", id }, hidden(`${collection.get(name)}, `), view.formats[code]),
         rows.map((t) => h("div", { class: `stx-option${t.examples.length ? "" : " stx-bare"}`, role: "option", id: optionId(t.key),
           "data-key": t.key, "aria-selected": String(t.key === sel.task), onclick: () => { choose({ task: t.key, example: 0 }); list.focus({ preventScroll: true }); } },
-        t.title, twins(t) ? [" ", quiet(t.key.split("/").pop())] : null, t.examples.length ? null : small("no data here")))));
+        t.title, twins(t) ? [" ", quiet(apart(t))] : null, t.examples.length ? null : small("no data here")))));
     });
     if (!lines.length) lines.push(h("div", { class: "stx-none", role: "presentation" }, "No task has all these words."));
     list.replaceChildren(...lines);
