@@ -247,7 +247,7 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
     (made,) = obtain("MTL CTRL", 1, grid, base, said.append)
     losses = {}
     for rate in grid.rates:
-        (trial,) = obtain("MTL CLS", 0, replace(at_rate(grid, rate), documents=80), base, make=False)
+        (trial,) = obtain("MTL CLS", 0, replace(at_rate(grid, rate), documents=80, looks=1), base, make=False)
         losses[rate] = describe(trial.folder).made["training"]["best"]["loss"]
     best = min(losses, key=losses.get)
     how = describe(made.folder).made

@@ -252,9 +252,7 @@ def at_best_rate(
     chosen: Variant, given: Budget, on: str, say: Say = silent, watch: Watch | None = None, make: bool = True,
     tried: Tried | None = None,
 ) -> Budget:  # fmt: skip
-    """Return a budget with the one of its learning rates whose trial reaches the least dev loss; without rates as it is.
-
-    The least of all looks counts, which is that of the weights a trial keeps.
+    """Return a budget with the one of its learning rates whose trial ends with the least dev loss; without rates as it is.
 
     A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents; all seeds and all variants
     with that pilot take the same rate. Nothing that tests is looked at.
@@ -271,7 +269,7 @@ def at_best_rate(
     tried = {} if tried is None else tried
     for rate in given.rates:
         if (pilot(chosen), rate) not in tried:
-            trial = replace(at_rate(given, rate), documents=given.documents // TRIAL)
+            trial = replace(at_rate(given, rate), documents=given.documents // TRIAL, looks=1)
             made = obtain(pilot(chosen), 0, trial, on, say, watch, make)[0]
             tried[pilot(chosen), rate] = describe(made.folder).made["training"]["best"]["loss"]
     losses = {rate: tried[pilot(chosen), rate] for rate in given.rates}
