@@ -130,7 +130,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
     def run(name: str, **parameters: Any) -> list[str]:
         shown: list[str] = []
         monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path / "chapter"))
-        monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))  # what a chapter folds is read too
+        monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))  # folded parts too
         monkeypatch.setattr(chapter_, "svg", titled)
         monkeypatch.setattr(scimult, "live", lambda chapter, variants=(): [])  # trains minutes; is folded
         monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
