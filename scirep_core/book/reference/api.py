@@ -68,7 +68,7 @@ ROOMS: dict[str, Room] = {
          "bench.studies.outcome", "bench.studies.tables", "bench.studies.codes",
          "bench.speed.costs", "bench.speed.efficiency", "bench.speed.race", "evaluators",
          "evaluators.inputs", "evaluators.rows", "evaluators.ranking", "evaluators.pairs",
-         "evaluators.retrieval", "evaluators.reviewers",
+         "evaluators.retrieval", "evaluators.reviewers", "evaluators.search",
          "evaluators.labels", "evaluators.labels.scores", "evaluators.probes", "evaluators.probes.few_shot",
          "evaluators.probes.paper_probes", "evaluators.reference",
           "evaluators.facets",
