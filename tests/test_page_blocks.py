@@ -11,10 +11,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import jinja2
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scirep_core.page import report
 from scirep_core.page.blocks import ANSWER, Line, meetings
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.page.claims import Claim, above, below, decide, helps, level
@@ -462,3 +464,18 @@ def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdic
     chapter.answer(*lines, a=None, name="")
     assert Tags(parts[1]).names.count("dt") == 2 and "Real papers" not in parts[1]
     assert "real" not in json.loads((chapter.folder / ANSWER).read_text(encoding="utf-8"))
+
+
+def test_marks_of_one_row_stand_apart_and_one_alone_on_its_tick():
+    marks = pd.DataFrame([("a", "one", 1.0), ("a", "two", 2.0), ("b", "two", 3.0)], columns=["line", "series", "value"])
+
+    @report.styled
+    def drawn():
+        _, axes = report.subplots()
+        report.dots(axes, marks)
+        return axes
+
+    axes = drawn()
+    places = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in axes.lines}
+    assert places == {"one": {1.0: -0.125}, "two": {2.0: 0.125, 3.0: 1.0}}
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"] and axes.yaxis_inverted()
