@@ -145,8 +145,8 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
         path.write_text(json.dumps(lines), encoding="utf-8")
     made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
-    table = before.partition("One question from each paper")[2]
+    table = before.partition("One question of each part")[2]
     assert f"real of {LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
     assert all(f"paper of {page}: <b>holds" in folded for page in (LEADS[0], "csfcube/other"))
-    finding = f"most claims of A and B hold. The main claim of A, “paper of {LEADS[0]}”, holds."
+    finding = f"most claims of A and B hold. The main claim of A, that paper of {LEADS[0]}, holds."
     assert before.startswith(f"<p><strong>By the papers’ own printed numbers, {finding}</strong></p>")

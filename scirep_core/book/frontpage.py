@@ -147,25 +147,32 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in roles}
     own, real = (", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items()) for role in roles)
     caption = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
-    most: dict[int, list[str]] = {1: [], -1: []}
+    tallied: dict[str, list[str]] = {
+        "most claims of {} hold": [],
+        "most claims of {} do not hold": [],
+        "no claim of {} holds": [],
+    }
     for part in dict.fromkeys(part for part, _, _ in judged):
         ways = [found["paper"][0] for (of, _, _), found in judged.items() if of == part and "paper" in found]
-        for way, parts in most.items():
-            parts += [part.partition(":")[0]] * (2 * ways.count(way) > len(ways))
-    tally = [f"most claims of {listed(parts)} {COUNTED[way]}" for way, parts in most.items() if parts]
+        none = bool(ways) and {*ways} == {-1}
+        fits = 2 * ways.count(1) > len(ways), 2 * ways.count(-1) > len(ways) and not none, none
+        for parts, fit in zip(tallied.values(), fits, strict=True):
+            parts += [part.partition(":")[0]] * fit
+    tally = [words.format(listed(parts)) for words, parts in tallied.items() if parts]
     finding = f"By the papers’ own printed numbers, {' and '.join(tally)}." if tally else ""
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]
-            finding += f" The main claim of {html.escape(part.partition(':')[0])}, “{html.escape(claim)}”, "
+            finding += f" The main claim of {html.escape(part.partition(':')[0])}, that {html.escape(claim)}, "
             finding += "is open." if not verdict else f"{VERDICTS[verdict]}."
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
         + f'<div class="scirep-report">{_table(caption, ("", *roles.values()), strip, texts=True)}</div>'
-        + "<p>Each mark is a chapter, in the same place on both sides: ✓ its claim holds, ✗ it does not, ? it is open: an interval "
-        "includes 0, or nothing was run. “By the paper’s own numbers” is arithmetic on its printed tables. The papers’ own models "
-        "are not part of the book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
-        + told("One question from each paper", LEADS)
+        + "<p>Each mark is a chapter, in the same place on both sides (a gap: nothing judged there): ✓ its claim holds, ✗ it does "
+        "not, ? it is open: an interval includes 0, or nothing was run. “By the paper’s own numbers” is arithmetic on its printed "
+        "tables, or counts its released files. The papers’ own models are not part of the book, so on real papers we test a "
+        "similar claim, mostly with MiniLM, a small current encoder.</p>"
+        + told("One question of each part", LEADS)
         + fold("The claims of all chapters", told("Claims and verdicts", {page for _, page, _ in judged}))
     )
 

@@ -139,8 +139,8 @@ def _cell(
 def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
-    floor: Any = None, bars: str = "95 % intervals", note: str = "", summary: str = "", together: bool = False,
-    band: float = 0.0,
+    floor: Any = None, bars: str = "95 % intervals", n: str = "", note: str = "", summary: str = "",
+    together: bool = False, band: float = 0.0,
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -154,6 +154,7 @@ def forest(
         log: whether the axis is logarithmic, as for sizes.
         floor: the line that is a dashed line through its panel instead of a row of its own, as what chance gives.
         bars: what low and high of a number are.
+        n: what a number is of, as "queries" or "papers".
         note: what else the caption has to say (HTML).
         summary: what is clicked to see the drawing; "" for an open one.
         band: half the width of a grey band around 0, within which a difference is small.
@@ -175,7 +176,8 @@ def forest(
         numbers = [r for r in marks if _measured(r)]
         counts = sorted({row.n for row in numbers})
         to = " or " if len(counts) > 1 and counts[-1] - counts[0] == 1 else " to "
-        of = f" n = {to.join(f'{n:,}' for n in dict.fromkeys((counts[0], counts[-1])))}." if counts > [1] else ""
+        many = to.join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts > [1] else ""
+        of = f" n = {f'{many} {n}'.strip()}." if many else ""
         told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
         caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of}{dashed} {note}".strip()
         drawn = chapter.drawn(

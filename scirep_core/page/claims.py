@@ -44,13 +44,15 @@ class Claim(NamedTuple):
     """What a paper `says` (a template over `bound`), `of` whom, and what tests it.
 
     `exhibit` prints the bound in a row that `of` names: its id, after a colon a word of the column where there are several, ""
-    where no bound is printed.
+    where no bound is printed. `unit` is that of its rows, and `each` what its parts are, for the numbers below a verdict.
     """
 
     exhibit: str
     of: str
     says: str
     test: Test
+    unit: str = ""
+    each: str = "changes"
 
     @property
     def bound(self) -> Printed | None:
@@ -125,7 +127,7 @@ def claims(
             [
                 f'<div class="text">{text}</div>',
                 html.escape(c.of),
-                *(_cell(chapter, found.get((c, s)), labels) for s in systems),
+                *(_cell(chapter, c, found.get((c, s)), labels) for s in systems),
             ]
             for c, text in statements
         ]
@@ -140,15 +142,19 @@ def claims(
     return decide(stated, exhibit.real)
 
 
-def _cell(chapter: Chapter, verdict: Verdict | None, labels: Labels | None) -> str:
-    """Return a verdict, and the numbers that decided it: the one, or how many of how many, from the lowest to the highest."""
+def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labels | None) -> str:
+    """Return a verdict, and the numbers that decided it: the one, or of how many of how many, from the lowest to the highest."""
     if verdict is None:
         return ""
     first, *more = parts = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
     rows = sorted((row for split in parts if (row := verdict.parts[split][1])), key=lambda row: row.value)
     ends, places = rows[:: max(len(rows) - 1, 1)], 1 if any(abs(row.value) >= 2 for row in rows) else 2
     ends = ends[:1] if len({f"{row.value:.{places}f}" for row in ends}) == 1 else ends
-    sizes = [chapter.number(row, places, bool(row.against)) for row in ends]
-    alone = verdict.way < 1 and not more and isinstance(first, str) and len(verdict.parts) > 1
-    which = label(labels, first) if alone else f"{len(parts)} of {len(verdict.parts)}" if len(verdict.parts) > 1 else ""
-    return f"{badge(verdict.way)}<br>{': '.join(part for part in (which, ' to '.join(sizes)) if part)}"
+    compared = not isinstance(first, str)
+    unit = "points" if compared and claim.unit == "%" else claim.unit
+    sizes = " to ".join(chapter.number(row, places, bool(row.against)) for row in ends)
+    which = f"{len(parts)} of {len(verdict.parts)} {'comparisons' if compared else claim.each}"
+    if verdict.way < 1 and not more and not compared:
+        which = label(labels, first)
+    told = [which + " undecided" * (verdict.way == 0)] if len(verdict.parts) > 1 else []
+    return f"{badge(verdict.way)}<br>{': '.join([*told, f'{sizes} {unit}'.strip()])}"

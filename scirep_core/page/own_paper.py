@@ -182,8 +182,8 @@ def read(shown: Shown, seed: int) -> Read:
         weights.append((slope, np.atleast_1d(linear.intercept_) - slope @ scaler.mean_))
     (w, b), (v, a) = weights
     told = (
-        f"right for {100 * right.mean():.0f} % of invented papers it was not fitted on (title and abstract); {len(fields)} fields",
-        f"{off.mean():.1f} years off on average, on invented papers it was not fitted on",
+        f"right for {100 * right.mean():.0f} % of held-out invented papers (title and abstract); {len(fields)} fields",
+        f"{off.mean():.1f} years off on average on held-out invented papers",
     )
     return Read(Heads((w, b), (v[0], float(a[0])), *told), right, off)
 
