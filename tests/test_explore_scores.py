@@ -164,7 +164,8 @@ def test_choosing_two_systems_by_mouse(browser: Browser, tmp_path: Path, view: d
         "scirepeval/drsm": "behind",
     }
     assert told(page) == (
-        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 has no significant difference."
+        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 has no significant difference. "
+        "Differences are taken before rounding."
     )
     cell = page.locator("tr[data-task='sample/fos'] .sco-gap").inner_text().split("\n")
     assert cell == ["+6.0", "+4.0 to +7.5", "ahead"]

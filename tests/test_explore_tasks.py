@@ -238,7 +238,7 @@ def test_charts_count_everything() -> None:
     values = charts(given["scirepeval/cite_count"])[0]
     assert sum(n for _, n in values["columns"]) == 60 and values["columns"][-1][1] >= 10
     uses, each = charts(given["scimult/geography"])
-    assert uses["more"].startswith("and 4 more labels with") and each["columns"][0] == ["0–1", 8]
+    assert uses["more"].startswith("and 4 more labels, given") and each["columns"][0] == ["0–1", 8]
     assert [n for _, (n,) in charts(given["csfcube/4"])[0]["rows"]] == [21, 21, 24, 24]
 
 

@@ -415,7 +415,7 @@ def test_claims_are_lines_systems_columns_and_invented_papers_folded(chapter, pa
         "The paper says about s t It is 80 %. SciBERT does not hold 90.0 It is 80 %. SciBERT holds 90.0 All three."
         in text(open_)
     )
-    assert text(open_).endswith("SPECTER holds 3 of 3: 70.0 to 90.0 open 2 of 3")
+    assert text(open_).endswith("SPECTER holds 3 of 3 changes: 70.0 to 90.0 open 2 of 3 changes undecided")
     assert (
         "<details" not in open_
         and folded.startswith("<details")

@@ -147,7 +147,7 @@ function render({ model, el }) {
     const without = rows.length - of;
     if (!of) return `No paired difference of ${a} and ${b} was recorded here.`;
     return `${a} − ${b}: the interval lies above 0 on ${ahead} of ${of} ${of === 1 ? "score" : "scores"}, below 0 on ${behind}; `
-      + `${open} ${open === 1 ? "has" : "have"} no significant difference.${without ? ` ${without} without a paired difference.` : ""}`;
+      + `${open} ${open === 1 ? "has" : "have"} no significant difference.${without ? ` ${without} without a paired difference.` : ""} Differences are taken before rounding.`;
   }
 
   // ---- acting --------------------------------------------------------------------------------------------------

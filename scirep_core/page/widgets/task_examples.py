@@ -381,8 +381,9 @@ def _grade_charts(task: Task | FacetCollection, lists: Sequence[Sequence[int | N
 
 def _bars(title: str, rows: list[Any], most: int, what: str, parts: Sequence[str] = ()) -> View:
     rest = rows[most:]
-    more = f"and {len(rest):,} more {what} with {sum(sum(counts) for _, counts in rest):,} papers" if rest else ""
-    more = more.replace("papers", "judgements") if what == "grades" else more
+    more = (
+        f"and {len(rest):,} more {what}, given {sum(sum(counts) for _, counts in rest):,} times in all" if rest else ""
+    )
     return {
         "title": title,
         "parts": list(parts),
