@@ -144,14 +144,14 @@ def unasked(tmp_path, monkeypatch):
     monkeypatch.delenv("SCIREP_ATTENTION", raising=False)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
     monkeypatch.setattr(attention, "_measured", measured)
-    attention._kept.cache_clear()
+    attention._choice.cache_clear()
     yield made
-    attention._kept.cache_clear()
+    attention._choice.cache_clear()
 
 
 def again(dtype=torch.float32):
     """Ask as the next process does."""
-    attention._kept.cache_clear()
+    attention._choice.cache_clear()
     return attention.chosen(dtype)
 
 
@@ -184,7 +184,7 @@ def test_of_two_processes_the_first_decides(unasked, tmp_path, monkeypatch):
 
     def slower(dtype):
         monkeypatch.setattr(attention, "_measured", faster)
-        attention._kept.__wrapped__("float32")  # another process is done first
+        attention._choice.__wrapped__("float32")  # another process is done first
         return {"chosen": "exp2", "seconds": {}}
 
     monkeypatch.setattr(attention, "_measured", slower)

@@ -38,12 +38,12 @@ def test_one_version_for_project_citation_and_changelog() -> None:
     editions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert next(name for name in editions if name != "Unreleased") == version
     assert f"Version {version}." in (ROOT / "book" / "cite.md").read_text()
-    assert edition.kept().version == version
-    assert {one["edition"] for one in edition.kept().files.values()} <= {name.lower() for name in editions}
+    assert edition.manifest().version == version
+    assert {one["edition"] for one in edition.manifest().files.values()} <= {name.lower() for name in editions}
 
 
 def test_the_manifest_holds_checksum_rows_code_and_edition(checkout) -> None:
-    files = edition.kept(checkout).files
+    files = edition.manifest(checkout).files
     assert list(files) == ["real/csfcube/errors.jsonl", "real/csfcube/model.json.gz"]
     one, model = files.values()
     assert (one["rows"], one["code"], one["edition"]) == (2, ["abc"], "1.0.0")
@@ -72,7 +72,7 @@ def test_what_is_recorded_anew_belongs_to_the_new_edition_and_the_rest_to_its_ow
     ]
     (checkout / "results" / "real" / "csfcube" / "errors.jsonl").write_text('{"task": "t"}\n')
     edition.write(checkout)
-    assert [one["edition"] for one in edition.kept(checkout).files.values()] == ["1.1.0", "1.0.0"]
+    assert [one["edition"] for one in edition.manifest(checkout).files.values()] == ["1.1.0", "1.0.0"]
     assert edition.faults(checkout) == []
 
 
@@ -82,16 +82,16 @@ def test_what_is_recorded_between_editions_becomes_the_next_ones(checkout) -> No
     assert edition.faults(checkout) == []  # nothing changed yet
     errors.write_text('{"task": "t"}\n')
     edition.write(checkout)
-    assert [one["edition"] for one in edition.kept(checkout).files.values()] == ["unreleased", "1.0.0"]
+    assert [one["edition"] for one in edition.manifest(checkout).files.values()] == ["unreleased", "1.0.0"]
     changes.write_text("# Changelog\n\n## 1.1.0 (2026-12-01)\n\n## 1.0.0 (2026-11-21)\n")
     (checkout / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1.1.0"\n')
     assert len(edition.faults(checkout)) == 2
     edition.write(checkout)
-    assert [one["edition"] for one in edition.kept(checkout).files.values()] == ["1.1.0", "1.0.0"]
+    assert [one["edition"] for one in edition.manifest(checkout).files.values()] == ["1.1.0", "1.0.0"]
 
 
 def test_the_command_lists_and_refuses(scirep, monkeypatch, checkout) -> None:
-    for function in (edition.kept, edition.faults, edition.write):
+    for function in (edition.manifest, edition.faults, edition.write):
         monkeypatch.setattr(edition, function.__name__, lambda root=checkout, function=function: function(root))
 
     code, out, _ = scirep("edition")

@@ -112,13 +112,13 @@ def of_model(thing: Any, name: str = "", recipe: Recipe | None = None) -> Given:
     It has no fingerprint: its rows are kept under the vectors it made. Raises ConfigError for what is no model.
     """
     model = as_model(thing, recipe)
-    kept: dict[tuple[int, str], tuple[Any, Vectors]] = {}
+    cache: dict[tuple[int, str], tuple[Any, Vectors]] = {}
 
     def tables(task: Any, protocol: str) -> Vectors:
         key = id(task), protocol
-        if key not in kept:  # the task stays with its vectors, so that its id is no other's
-            kept[key] = task, by_callable(task, model, protocol)
-        return kept[key][1]
+        if key not in cache:  # the task stays with its vectors, so that its id is no other's
+            cache[key] = task, by_callable(task, model, protocol)
+        return cache[key][1]
 
     return Given(name or model.name, tables, model.recipe)
 

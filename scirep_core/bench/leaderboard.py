@@ -299,10 +299,10 @@ def _repeats_told(board: Board) -> Board:
     rows, origins = [], {}
     for row in board.rows:
         number = (row.kind, row.cell, row.system, shortened(row.value), row.n, row.kind == SUBMITTED and row.chapter)
-        told = row._replace(what="repeat") if row.what == "score" and number in seen else row
+        entry = row._replace(what="repeat") if row.what == "score" and number in seen else row
         seen.add(number)
-        rows.append(told)
-        origins[told] = board.origins[row]
+        rows.append(entry)
+        origins[entry] = board.origins[row]
     return Board(sorted(rows, key=_order), origins, board.left)
 
 

@@ -25,13 +25,13 @@ Place = tuple[str, str, str, str]
 
 def main_rows(rows: Sequence[Result]) -> list[Result]:
     """Return the scores in the main metric of each task, on its test split, or its first where it has none."""
-    kept: list[Result] = []
+    results: list[Result] = []
     scores = [row for row in rows if not row.against]
     for task in dict.fromkeys(row.task for row in scores):
         found = [row for row in scores if row.task == task]
         metric, splits = main_metric(task) or found[0].metric, [row.split for row in found]
-        kept += [r for r in found if (r.metric, r.split) == (metric, "test" if "test" in splits else splits[0])]
-    return kept
+        results += [r for r in found if (r.metric, r.split) == (metric, "test" if "test" in splits else splits[0])]
+    return results
 
 
 def by_place(rows: Sequence[Result]) -> dict[Place, dict[str, Result]]:

@@ -133,13 +133,13 @@ def evaluate(
         )
     similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
-    kept = restrict(task, table) if on_missing == "drop" else task
-    system = facets.System(name, facets.rank_by_vectors(kept, table, similarity, name), content_hash(table), similarity)
+    part = restrict(task, table) if on_missing == "drop" else task
+    system = facets.System(name, facets.rank_by_vectors(part, table, similarity, name), content_hash(table), similarity)
     rows = facets.evaluate(
-        kept, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
+        part, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
     )
     rows = [replace(row, note=sentence(row.note, doubts(table))) for row in rows]
-    return rows if kept is task else [_coverage(row, task, kept) for row in rows]
+    return rows if part is task else [_coverage(row, task, part) for row in rows]
 
 
 def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
@@ -220,14 +220,14 @@ def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
     return replace(task, judgements=judgements, splits=splits)
 
 
-def _coverage(row: Result, full: FacetCollection, kept: FacetCollection) -> Result:
+def _coverage(row: Result, full: FacetCollection, part: FacetCollection) -> Result:
     """Say in a row how much of the task it covers."""
     task = row.task.partition("/")[2]
     folds = [facets.SPLIT_FOLDS[row.split]]
     queries = {q for names in folds for fold in names for q in full.splits[task][fold]}
     rated = sum(len(full.judgements[q]) for q in queries)
-    scored = sum(len(kept.judgements.get(q, ())) for q in queries)
-    dropped = sum(q not in kept.judgements for q in queries)
+    scored = sum(len(part.judgements.get(q, ())) for q in queries)
+    dropped = sum(q not in part.judgements for q in queries)
     pool = f"{scored} of {rated} rated candidates, {dropped} of {len(queries)} queries dropped"
     return replace(row, pool=pool, coverage=scored / rated)
 
@@ -292,14 +292,14 @@ def attempt(
     for at, task in enumerate(suited):
         try:
             keys[at] = score_cache.key_of(task, scored.key(task, question.protocol), question)
-            kept = score_cache.read(keys[at]) if keep and not again and task.data_hash else None
+            hit = score_cache.read(keys[at]) if keep and not again and task.data_hash else None
         except Exception as error:  # whatever it is, the other tasks stand
             _failed(failed, task, error)
             continue
-        if kept is None:
+        if hit is None:
             waiting.append(at)
         else:
-            rows[at] = kept
+            rows[at] = hit
     computed, passed = [], 0  # passed: tasks in a row that another process is computing; after a whole round, wait
     _prepare(scored, [suited[at] for at in waiting], question.protocol, progress)
     while waiting:
@@ -370,10 +370,10 @@ def score(
 
 def failure(outcome: Outcome) -> str:
     """Return one line that names the tasks that failed, and why."""
-    said = "; ".join(f"{name}: {_why(error)}" for name, error in outcome.failed.items())
+    reasons = "; ".join(f"{name}: {_why(error)}" for name, error in outcome.failed.items())
     scored = len({row.task for row in outcome.rows})
     others = ", the others are scored" if scored else ""
-    return f"{len(outcome.failed)} of {scored + len(outcome.failed)} tasks failed{others}: {said}"
+    return f"{len(outcome.failed)} of {scored + len(outcome.failed)} tasks failed{others}: {reasons}"
 
 
 def _why(error: Exception) -> str:

@@ -52,8 +52,8 @@ class Variant(NamedTuple):
 
 def _texts(shelf: Shelf, task: Task, fields: tuple[str, ...] = ("title", "abstract")) -> dict[str, str]:
     def read() -> dict[str, str]:
-        kept = task if fields == ("title", "abstract") else replace(task, fields=fields)
-        return {key: one.text for key, one in inputs.inputs(kept, SENTENCES, shelf.protocol).items()}
+        view = task if fields == ("title", "abstract") else replace(task, fields=fields)
+        return {key: one.text for key, one in inputs.inputs(view, SENTENCES, shelf.protocol).items()}
 
     return shelf.once((task.name, fields), read)
 

@@ -311,10 +311,10 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
             found.append((what, "Keep one, or give the system another name"))
         seen.setdefault(_place(row), f"first at line {line.at}")
         faults += [DataError(path, line.at, reason, remedy) for reason, remedy in found]
-    kept = [
+    rows = [
         dataclasses.replace(line.row, kind="recorded", chapter=f"{SUBMITTED}/{name}", by_query={}) for line in lines
     ]
-    return Checked(kept, sorted(faults, key=lambda fault: fault.line or 0), list(unchecked))
+    return Checked(rows, sorted(faults, key=lambda fault: fault.line or 0), list(unchecked))
 
 
 def add(path: Path, name: str, where: Path | None = None) -> tuple[Checked, Path]:
@@ -339,8 +339,8 @@ def check_kept(path: Path) -> Checked:
     found = check(path, path.stem, [other for other in sorted(path.parent.glob("*.jsonl")) if other != path])
     faults, own = list(found.faults), f"{SUBMITTED}/{path.stem}"
     for at, value in objects(path):
-        said = (value.get("chapter"), value.get("kind")) if isinstance(value, dict) else (own, "recorded")
-        if said != (own, "recorded"):
-            reason = f"chapter {said[0]!r:.80}, kind {said[1]!r:.20}"
+        origin = (value.get("chapter"), value.get("kind")) if isinstance(value, dict) else (own, "recorded")
+        if origin != (own, "recorded"):
+            reason = f"chapter {origin[0]!r:.80}, kind {origin[1]!r:.20}"
             faults.append(DataError(path, at, reason, f"They are {own!r} and 'recorded': add it with `scirep submit`"))
     return found._replace(faults=sorted(faults, key=lambda fault: fault.line or 0))

@@ -297,13 +297,13 @@ def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
 
 def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]], most: int = 8) -> str:
     """Return what is missing: a unit's name, with the settings it lacks where it has others."""
-    said = []
+    labels = []
     for unit in wanted:
         lacks = missing.get(unit.name, ())
         if lacks:
             some = f" ({', '.join(split for split, _ in lacks)})" if len(lacks) < len(unit.members) else ""
-            said.append(unit.name.removeprefix("scirepeval/").removeprefix("open/") + some)
-    return ", ".join(said[:most]) + (f" and {len(said) - most} more" if len(said) > most else "")
+            labels.append(unit.name.removeprefix("scirepeval/").removeprefix("open/") + some)
+    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
 
 def _one_system(rows: Sequence[Result]) -> dict[tuple[str, str, str], Result]:

@@ -327,9 +327,9 @@ def _jupyter_book(source: Path, config: Path, out: Path, log: Path, last_good: P
     write_text(log, "\n".join(lines) + "\n")
     if run.returncode:
         faults = [line for line in lines if re.search(r"WARNING|ERROR|Error:", line)]
-        told = " | ".join(dict.fromkeys(faults[:5] or lines[-5:]))
+        message = " | ".join(dict.fromkeys(faults[:5] or lines[-5:]))
         stays = f" The last good book stays at {last_good}." if last_good.exists() else ""
-        raise ScirepError(f"{log}: the book did not build: {told}.{stays} The whole log is in that file")
+        raise ScirepError(f"{log}: the book did not build: {message}.{stays} The whole log is in that file")
     return out / "_build" / "html"
 
 

@@ -268,12 +268,12 @@ def _bars(tally: Mapping[str, Counter[str]]) -> str:
     """Return stacked bars as SVG: one a paper, its name above, the counts below."""
     width, block = 360.0, 46
     unit = width / max(max(counts.total() for counts in tally.values()), 1)
-    told = "; ".join(
+    caption = "; ".join(
         f"{PAPERS[slug]}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}"
         for slug, counts in tally.items()
     )
     parts = [
-        f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img"><title>Exhibits by state. {told}.</title>'
+        f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img"><title>Exhibits by state. {caption}.</title>'
     ]
     for row, (slug, counts) in enumerate(tally.items()):
         x, top = 0.0, row * block
@@ -332,15 +332,15 @@ def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
 
 def _where(row: Exhibit, name: str, chapter: Shown) -> str:
     """Return the link to a chapter, the printed numbers of the exhibit it shows, and its rows of ours."""
-    told = []
+    links = []
     for exhibit in row.carried_by:
         anchors = chapter.numbers.get(exhibit, ())
         if anchors:
             through = "" if exhibit == row.id else f' of <a href="#{exhibit.lower()}">{exhibit}</a>'
             some = f"{len(anchors)} printed number{'s' * (len(anchors) > 1)}"
-            told.append(f'<a href="{name}.html#{anchors[0]}">{some}</a>{through}')
+            links.append(f'<a href="{name}.html#{anchors[0]}">{some}</a>{through}')
     nothing = "a figure: no number to quote" if "-F" in row.id else "no number in print"
-    printed = ", ".join(told) or (nothing if row.numberless or "-F" in row.id else "no printed number linked")
+    printed = ", ".join(links) or (nothing if row.numberless or "-F" in row.id else "no printed number linked")
     ours = [
         f"{tally[source]:,} {source} {kind}"
         for source in ("real", "open", "embedded")

@@ -294,9 +294,9 @@ def _within(path: Path, many: Mapping[str, Path], folder: Path) -> str:
     if len(fits) != 1 and len(many) == 1:
         fits = list(many)
     if len(fits) != 1:
-        told = f"{len(fits)} files" if fits else "no file"
+        count = f"{len(fits)} files" if fits else "no file"
         raise ConfigError(
-            f"{folder}: {told} of chapter {', '.join(sorted(chapters)) or 'none'}, which {path} is of. Name the file"
+            f"{folder}: {count} of chapter {', '.join(sorted(chapters)) or 'none'}, which {path} is of. Name the file"
         )
     return fits[0]
 

@@ -51,7 +51,7 @@ def present(root: Path = ROOT) -> str:
     return UNRELEASED if headings and headings[0].lower() == UNRELEASED else version(root)
 
 
-def kept(root: Path = ROOT) -> Edition:
+def manifest(root: Path = ROOT) -> Edition:
     """Return the manifest as it stands; an empty one where there is none."""
     path = root / "results" / MANIFEST
     if not path.is_file():
@@ -62,7 +62,7 @@ def kept(root: Path = ROOT) -> Edition:
 
 def listed(root: Path = ROOT) -> Edition:
     """Return what the manifest should say of the files that are there."""
-    before, now, folder = kept(root).files, present(root), root / "results"
+    before, now, folder = manifest(root).files, present(root), root / "results"
     files: dict[str, dict[str, Any]] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST):
         name = path.relative_to(folder).as_posix()
@@ -85,22 +85,22 @@ def _rows(path: Path) -> tuple[int | None, list[str]]:
 
 def faults(root: Path = ROOT) -> list[str]:
     """Return what the manifest says wrongly, a line each, with what to run; [] where it is right."""
-    before, now = kept(root), listed(root)
-    told = []
+    before, now = manifest(root), listed(root)
+    differences = []
     if before.version != now.version:
-        told.append(f"edition {before.version or 'none'} in the manifest, {now.version} in pyproject.toml")
+        differences.append(f"edition {before.version or 'none'} in the manifest, {now.version} in pyproject.toml")
     for name in dict.fromkeys((*before.files, *now.files)):
         old, new = before.files.get(name), now.files.get(name)
         if new is None:
-            told.append(f"{name} is listed and not there")
+            differences.append(f"{name} is listed and not there")
         elif old is None:
-            told.append(f"{name} is not listed")
+            differences.append(f"{name} is not listed")
         elif old != new:
             what = next(key for key in (*new, *old) if old.get(key) != new.get(key))
-            told.append(
+            differences.append(
                 f"{name} is another file than the one listed ({what} {_short(old.get(what))}, now {_short(new.get(what))})"
             )
-    return [f"results/{MANIFEST}: {fault}. Run `{WRITE}`" for fault in told]
+    return [f"results/{MANIFEST}: {fault}. Run `{WRITE}`" for fault in differences]
 
 
 def _short(value: Any) -> str:

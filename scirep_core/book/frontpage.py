@@ -124,7 +124,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
         return f"{shown} {html.escape(f'{claim}: ' * bool(claim))}<b>{VERDICTS[verdict]}</b>"
 
-    def told(title: str, pages: Container[str]) -> str:
+    def report(title: str, pages: Container[str]) -> str:
         body = [
             f'<tr><th scope="row"><a href="{page}.html">{html.escape(name)}</a></th>'
             + "".join(
@@ -172,8 +172,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         "not, ? it is open: an interval includes 0, or nothing was run. “By the paper’s own numbers” is arithmetic on its printed "
         "tables, or counts its released files. The papers’ own models are not part of the book, so on real papers we test a "
         "similar claim, mostly with MiniLM, a small current encoder.</p>"
-        + told("One question of each part", LEADS)
-        + fold("The claims of all chapters", told("Claims and verdicts", {page for _, page, _ in judged}))
+        + report("One question of each part", LEADS)
+        + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
 
 
@@ -188,7 +188,7 @@ def anatomy(executed: Path) -> str:
     rows = executed / f"{CHAPTER}.data" / "rows.jsonl"
     found = read_results(rows) if rows.is_file() else []
     page = executed / f"{CHAPTER}.ipynb"
-    told = page.read_text(encoding="utf-8") if page.is_file() else ""
+    source = page.read_text(encoding="utf-8") if page.is_file() else ""
     live, floor, ceiling = (
         next((row for row in found if _is(row, name)), None) for name in (SYSTEM, "random", "oracle")
     )
@@ -196,7 +196,7 @@ def anatomy(executed: Path) -> str:
     def link(number: Printed | Result, text: str) -> str:
         place = anchor(number.id)
         return (
-            f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if f'\\"{place}\\"' in told else text
+            f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if f'\\"{place}\\"' in source else text
         )
 
     lines: list[tuple[str, ...]] = [
@@ -215,7 +215,7 @@ def anatomy(executed: Path) -> str:
         for part, word, says in names
     )
     where = ROOT / "results" / "real" / f"{CHAPTER}.jsonl"
-    said = html.escape(Origin(ours, where).text())
+    explanation = html.escape(Origin(ours, where).text())
     return "\n".join((
         f'<figure class="scirep-figure">{_drawn(float(printed.value), ours, live, floor, ceiling)}',
         "<figcaption>NDCG%20 of BM25 on CSFCube, all facets, 50 queries, protocol <code>paper</code>; bars are 95 % intervals."
@@ -223,7 +223,7 @@ def anatomy(executed: Path) -> str:
         _table("The same number three times", head, table),
         _table(f"The recorded number's name, <code>{html.escape(ours.id)}</code>", ("part", "here", "says"), parts, texts=True),
         '<details class="scirep-made"><summary>What <code>scirep explain</code> prints for it</summary>'
-        f'<div class="scirep-scroll"><pre>{said}</pre></div></details>',
+        f'<div class="scirep-scroll"><pre>{explanation}</pre></div></details>',
     ))  # fmt: skip
 
 

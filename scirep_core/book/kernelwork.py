@@ -149,7 +149,7 @@ def _count(notebook: Any, broken: int = 0) -> dict[str, int]:
 
 def _failure(notebook: Any, error: Exception) -> dict[str, Any]:
     """The error among the outputs, with its cell; if there is none (a dead kernel), the last cell that was started."""
-    told = {
+    failure = {
         "ok": False,
         "ename": type(error).__name__,
         "evalue": str(error),
@@ -161,8 +161,8 @@ def _failure(notebook: Any, error: Exception) -> dict[str, Any]:
             if output.output_type == "error" and not (output.ename == "SystemExit" and output.evalue in ("", "0")):
                 frames = re.findall(r"Cell In\[\d+\], line (\d+)", plain("\n".join(output.traceback)))
                 line = int(frames[0]) if frames else 0  # the outermost frame is the cell itself
-                told |= {"ename": output.ename, "evalue": output.evalue, "source": cell.source, "line": line}
-    return {**told, **_count(notebook, broken=1)}
+                failure |= {"ename": output.ename, "evalue": output.evalue, "source": cell.source, "line": line}
+    return {**failure, **_count(notebook, broken=1)}
 
 
 def plain(text: str) -> str:
@@ -176,9 +176,9 @@ def _last_source(notebook: Any) -> str:
 
 def _settled(notebook: Any) -> Any:
     """Remove what differs between two equal runs: clocks, machine paths, the random id of the injected cell."""
-    kept = {"parameters", "version"}
+    keys = {"parameters", "version"}
     pm = notebook.metadata.get("papermill", {})
-    notebook.metadata["papermill"] = {key: value for key, value in pm.items() if key in kept}
+    notebook.metadata["papermill"] = {key: value for key, value in pm.items() if key in keys}
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
@@ -251,8 +251,8 @@ class Crew:
             answer: dict[str, Any] = json.loads(line)
             return answer
         code = worker.wait()
-        told = (self.stage / "worker.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-        evalue = f"the process that held the kernel ended (code {code}). {' '.join(told)}"
+        tail = (self.stage / "worker.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        evalue = f"the process that held the kernel ended (code {code}). {' '.join(tail)}"
         return {
             "ok": False,
             "ename": "RuntimeError",

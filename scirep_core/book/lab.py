@@ -84,7 +84,7 @@ class Panel:
             made = self._make(**{name: one.value for name, one in self.inputs.items()})
         before, self.explorer = self.explorer, made
         if before is not None and keep:
-            _keep(before.selection, made)
+            _restore(before.selection, made)
         self._place.children = (made,)
         if before is not None:
             before.close()
@@ -135,7 +135,7 @@ class _Lines(io.TextIOBase):
         return len(text)
 
 
-def _keep(selection: Mapping[str, Any], explorer: Any) -> None:
+def _restore(selection: Mapping[str, Any], explorer: Any) -> None:
     """Choose in a new explorer what was chosen in the one before, as far as it has it."""
     for wanted in (dict(selection), *({key: value} for key, value in selection.items())):
         with contextlib.suppress(ScirepError):
@@ -321,10 +321,10 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
             for protocol in PROTOCOLS
             for row in attempt(loaded, system, papers=papers, question=Question(protocol, seed=seed)).rows
         ]
-        kept = [row for row in recorded("scirepeval/your_encoder") if not row.encoder.startswith("letters")]
+        recorded_rows = [row for row in recorded("scirepeval/your_encoder") if not row.encoder.startswith("letters")]
         runs = [
             run_of("live", "This run: embedded literature", "Scores of this run, on invented papers.", [*rows, *differences(rows)]),
-            run_of("recorded", "Real samples, recorded", "Our run on small real samples.", kept),
+            run_of("recorded", "Real samples, recorded", "Our run on small real samples.", recorded_rows),
         ]  # fmt: skip
         made = ScoreExplorer(score_data(runs), first=names[-1], second=names[-2])
         made.selection = {"first": names[-1], "second": names[-2]}

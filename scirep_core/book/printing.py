@@ -162,18 +162,18 @@ class _Article(HTMLParser):
         elif self._in:
             self.out.append(f"</{tag}>")
 
-    def _keep(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         if self._in and not self._skip:
             self.out.append(text)
 
     def handle_data(self, data: str) -> None:
-        self._keep(data)
+        self._append(data)
 
     def handle_entityref(self, name: str) -> None:
-        self._keep(f"&{name};")
+        self._append(f"&{name};")
 
     def handle_charref(self, name: str) -> None:
-        self._keep(f"&#{name};")
+        self._append(f"&#{name};")
 
 
 def contents(site: Path) -> tuple[str, list[Entry], _Contents, Path]:

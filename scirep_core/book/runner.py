@@ -268,8 +268,8 @@ def _execute(
             try:
                 return work(job)
             except OSError as error:
-                told = f"{job.chapter.name}: cannot write {error.filename} ({error.strerror})"
-                raise CacheError(f"{told}. Free space or choose another folder for the runs") from error
+                message = f"{job.chapter.name}: cannot write {error.filename} ({error.strerror})"
+                raise CacheError(f"{message}. Free space or choose another folder for the runs") from error
 
         def work(job: _Job) -> RunResult:
             if crew.stopping.is_set():
@@ -282,20 +282,20 @@ def _execute(
             kernel_folder = f"{sockets}/{ready.name}" if sockets else ""
             if kernel_folder:
                 Path(kernel_folder).mkdir(mode=0o700)
-            told = {
+            variables = {
                 "SCIREP_CHAPTER": name,
                 "SCIREP_CHAPTER_DIR": str(ready / "data"),
                 "SCIREP_PROGRESS": f"{ready}.progress",
                 "SCIREP_RUNS": str(places.runs.absolute()),
             }
-            with repeatedly(_relay(Path(told["SCIREP_PROGRESS"]), name, say)):
+            with repeatedly(_relay(Path(variables["SCIREP_PROGRESS"]), name, say)):
                 answer = crew.ask(
                     {
                         "source": str(ready.with_suffix(".json")),
                         "output": str(ready / "notebook.ipynb"),
                         "parameters": job.parameters,
                         "folder": kernel_folder,
-                        "environment": told,
+                        "environment": variables,
                         "cwd": str(job.cwd or ready / "data"),
                     }
                 )
@@ -303,13 +303,13 @@ def _execute(
                 raise KeyboardInterrupt
             answer = _check_rows(answer, ready / "data" / "rows.jsonl")
             measured = {key: answer[key] for key in ("seconds", "cells", "total")}
-            kept = places.runs / "failed" / f"{name}.failed.ipynb"
+            target = places.runs / "failed" / f"{name}.failed.ipynb"
             if not answer["ok"]:
-                return _failed(job, answer, measured, ready, kept, say)
+                return _failed(job, answer, measured, ready, target, say)
             more = {"chapter": name, "profile": profile, "parameters": job.parameters, **measured}
             seal(ready, title or name.rpartition("/")[2], job.components, more)
             base = place(ready, name, stage)
-            kept.unlink(missing_ok=True)
+            target.unlink(missing_ok=True)
             say(f"{name}: {answer['cells']}/{answer['total']} cells in {answer['seconds']:.1f} s")
             return _result(name, base, "ran", job.reason, measured)
 
@@ -350,14 +350,14 @@ def _check_rows(answer: dict[str, Any], rows: Path) -> dict[str, Any]:
 
 
 def _failed(
-    job: _Job, answer: dict[str, Any], measured: dict[str, Any], ready: Path, kept: Path, say: Say
+    job: _Job, answer: dict[str, Any], measured: dict[str, Any], ready: Path, target: Path, say: Say
 ) -> RunResult:
     """Keep the failed notebook aside and say what failed: one line for an error of ours, else cell and exception."""
     name = job.chapter.name
     source = ready / "notebook.ipynb"
     if source.is_file():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(source, kept)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(source, target)
     ours = answer["ename"] in FAMILY
     evalue = (plain(answer["evalue"]).strip() or answer["ename"]).splitlines()[0]
     if ours:
@@ -367,8 +367,8 @@ def _failed(
         first = max(0, min(at - 4, len(lines) - 6))
         cell = [f"  {'>' if n == at else '|'} {line}" for n, line in enumerate(lines[first : first + 6], first + 1)]
         after = f"failed after {answer['cells']} of {answer['total']} cells"
-        where = [f"  notebook kept as {kept}"] if kept.is_file() else []
+        where = [f"  notebook kept as {target}"] if target.is_file() else []
         text = "\n".join([f"{name}: {after}: {answer['ename']}: {evalue:.300}", *cell, *where])
     say(text)
-    failed = kept if kept.is_file() else None
+    failed = target if target.is_file() else None
     return RunResult(name, "failed", job.reason, failed=failed, error=text, exit_code=2 if ours else 1, **measured)

@@ -176,8 +176,8 @@ def check(site: Path) -> list[str]:
     found = [fault for path, page in pages.items() for fault in _faults(site, path, page, pages)]
     for sheet in sorted(site.rglob("*.css")):
         for url in css_urls(sheet.read_text(encoding="utf-8", errors="replace")):
-            if told := _fetched(site, sheet, url):
-                found.append(f"{sheet.relative_to(site)}: {told}")
+            if fault := _fetched(site, sheet, url):
+                found.append(f"{sheet.relative_to(site)}: {fault}")
     return found
 
 
@@ -199,8 +199,8 @@ def _faults(site: Path, path: Path, page: Page, pages: dict[Path, Page]) -> Iter
         for line, fault in page.faults:
             yield f"{where}:{line}: {fault}"
     for line, url in page.assets:
-        if told := _fetched(site, path, url):
-            yield f"{where}:{line}: {told}"
+        if fault := _fetched(site, path, url):
+            yield f"{where}:{line}: {fault}"
     for line, url in page.links:
         if _outside(url):
             if urlsplit(url).scheme not in ("http", "https", "mailto", "data"):

@@ -322,14 +322,14 @@ def unforeseen(error: BaseException) -> str:
 
     from scirep_core.kit.store import home
 
-    told = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+    trace = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
     for folder in (home() / "faults", None):  # None: the system's place for such files
         try:
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(".txt", "scirep-", folder)
             with os.fdopen(handle, "wb") as stream:
-                stream.write(told)
+                stream.write(trace)
             where = f"The traceback is in {name}; please report it"
             break
         except OSError:
@@ -361,8 +361,8 @@ def _guarded(command: Callable[[], Any]) -> int:
     except Exception as error:
         # click's own usage errors carry a message and exit code 2; everything else is a fault of ours
         if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
-            told = f"this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`"
+            message = f"this needs {error.name}, which is not installed. Run `pip install 'scirep-book[{extra}]'`"
         else:
-            told = error.format_message() if hasattr(error, "format_message") else unforeseen(error)
-        say(f"scirep: {legible(told)}")
+            message = error.format_message() if hasattr(error, "format_message") else unforeseen(error)
+        say(f"scirep: {legible(message)}")
         return 2

@@ -54,9 +54,9 @@ def diff(
 
 def _json(a: Path, b: Path, found: Found) -> dict[str, Any]:
     of = found.rows
-    told = of and {**of._asdict(), "first": of.first and of.first._asdict(), "equal": of.equal}
+    rows = of and {**of._asdict(), "first": of.first and of.first._asdict(), "equal": of.equal}
     files = {"same": found.same, "only_a": found.only_a, "only_b": found.only_b}
-    return {"a": str(a), "b": str(b), "equal": found.equal, "rows": told,
+    return {"a": str(a), "b": str(b), "equal": found.equal, "rows": rows,
             "files": {**files, "parted": [one._asdict() for one in found.parted]}}  # fmt: skip
 
 

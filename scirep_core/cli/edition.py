@@ -78,7 +78,7 @@ def edition(
 
     if write:
         print(edition_.write())
-    found = edition_.kept()
+    found = edition_.manifest()
     if as_json:
         print_json(found.to_json())
     elif not write:

@@ -86,15 +86,15 @@ def encode(
         raise ConfigError(f"--out {out}: vectors are written as FILE.npz, or to a folder")
     began = time.perf_counter()
     if one_file:
-        told = _file(papers, out, model, format, reading)
+        summary = _file(papers, out, model, format, reading)
     else:
-        told = _folder(papers, out, (named, model), format, reading, shard, engine == "ray")
-    told |= {"out": str(out), "encoder": model.name, "fingerprint": model.fingerprint, "format": format,
-             "seconds": round(time.perf_counter() - began, 3)}  # fmt: skip
+        summary = _folder(papers, out, (named, model), format, reading, shard, engine == "ray")
+    summary |= {"out": str(out), "encoder": model.name, "fingerprint": model.fingerprint, "format": format,
+                "seconds": round(time.perf_counter() - began, 3)}  # fmt: skip
     if as_json:
-        print_json(told)
+        print_json(summary)
     else:
-        print(f"{out}: {told['papers']:,} vectors of {told['dim']} numbers, {model.name} for {format}")
+        print(f"{out}: {summary['papers']:,} vectors of {summary['dim']} numbers, {model.name} for {format}")
     _tell_speed(model)
 
 

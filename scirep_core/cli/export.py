@@ -40,8 +40,8 @@ def export(
     if as_json:
         print_json(done._asdict() | {"folder": str(done.folder), "formats": list(done.formats)})
         return
-    told = "as it is" if done.kind in ("plain", "transformers") else done.kind
+    kind = "as it is" if done.kind in ("plain", "transformers") else done.kind
     print(
-        f"{done.folder}: {done.files} files, {done.bytes / 1e6:.1f} MB, {told}, for {', '.join(done.formats)}; its vectors "
+        f"{done.folder}: {done.files} files, {done.bytes / 1e6:.1f} MB, {kind}, for {', '.join(done.formats)}; its vectors "
         f"differ by {done.largest_difference:.1e} at most. Use it by its folder: --encoder {done.folder}"
     )

@@ -40,21 +40,22 @@ def pairs(
 
     if as_json and str(out) == "-":
         raise ConfigError("--json would stand among the rows on standard output. Give --out a file")
-    told = Report()
+    report = Report()
     try:
         with nullcontext(sys.stdout.buffer) if str(out) == "-" else atomic(out) as stream:
-            for done, row in enumerate(made(folders, split, cap, seed, told), 1):  # type: ignore[arg-type]
+            for done, row in enumerate(made(folders, split, cap, seed, report), 1):  # type: ignore[arg-type]
                 stream.write((json.dumps(row) + "\n").encode())
                 if done % 10_000 == 0:
-                    say(f"{done:,} of {told.papers:,} papers")
+                    say(f"{done:,} of {report.papers:,} papers")
     except OSError as error:
         raise CacheError(f"{out}: cannot write ({error.strerror}). Free space or choose another place") from None
     if as_json:
-        print_json({**told.__dict__, "hard": dict(told.hard)})
+        print_json({**report.__dict__, "hard": dict(report.hard)})
         return
-    hard = ", ".join(f"{count:,} by {name or 'none'}" for name, count in told.hard.most_common())
-    blank = f"; {told.blank:,} papers without a text left out" if told.blank else ""
+    hard = ", ".join(f"{count:,} by {name or 'none'}" for name, count in report.hard.most_common())
+    blank = f"; {report.blank:,} papers without a text left out" if report.blank else ""
     say(
-        f"{told.pairs:,} pairs of {told.papers:,} papers and {told.labels:,} labels; {told.dropped:,} over the cap of {cap}{blank}"
+        f"{report.pairs:,} pairs of {report.papers:,} papers and {report.labels:,} labels; "
+        f"{report.dropped:,} over the cap of {cap}{blank}"
     )
-    say(f"hard negatives: {hard}; {told.resolved:,} of {told.references:,} references are papers of these folders")
+    say(f"hard negatives: {hard}; {report.resolved:,} of {report.references:,} references are papers of these folders")

@@ -193,17 +193,17 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
     from scirep_core.data import TASKS, load_task
 
     table = system.tables(task, "paper")
-    said = f"{system.name}: {strangers(task, table)}"
+    message = f"{system.name}: {strangers(task, table)}"
     if source != "auto" or name not in TASKS or not table:
-        raise ConfigError(f"{said}. Check the ids" + (", or --source" if name in TASKS else ""))
+        raise ConfigError(f"{message}. Check the ids" + (", or --source" if name in TASKS else ""))
     if not _at_hand(name):
-        raise ConfigError(f"{said}. If yours are the published ids, --source real fetches that data")
+        raise ConfigError(f"{message}. If yours are the published ids, --source real fetches that data")
     try:
         real = load_task(name, "real")
     except ScirepError as error:
-        raise ConfigError(f"{said}. The real data, which they might be of, cannot be read: {error}") from error
+        raise ConfigError(f"{message}. The real data, which they might be of, cannot be read: {error}") from error
     if not _any(system, real):
-        raise ConfigError(f"{said}. Nor are they those of the real data")
+        raise ConfigError(f"{message}. Nor are they those of the real data")
     warn("the ids are not those of the embedded collection: scoring on the real one (--source real)")
     return real
 
@@ -284,8 +284,8 @@ def _print_scores(rows: list[Result]) -> None:
         ["task", "split", *metrics],
         body,
     )
-    told = (("scored", f"{last.pool} ({last.task})"), ("similarity", last.similarity), ("ties", last.ties))
-    print("; ".join(f"{name}: {text}" for name, text in told if text))
+    facts = (("scored", f"{last.pool} ({last.task})"), ("similarity", last.similarity), ("ties", last.ties))
+    print("; ".join(f"{name}: {text}" for name, text in facts if text))
     for note in dict.fromkeys((row.split, row.note) for row in rows if row.note):
         print(f"{note[0]}: {note[1]}")
 
@@ -425,9 +425,9 @@ def _beside(average: str, source: str) -> str:
         return "Real papers of the open literature: compare with systems that were scored on them, not with published numbers."
     printed = published.lookup(exhibit := "V2-T2" if average.endswith("v2") else "V1-T2")
     models = [model for model in ("SciBERT", "SPECTER", "SciNCL", "SPECTER2 Adapters") if (model, "Average") in printed]
-    said = [f"{model} {' / '.join(p.value for (row, _), p in printed.items() if row == model)}" for model in models]
+    entries = [f"{model} {' / '.join(p.value for (row, _), p in printed.items() if row == model)}" for model in models]
     columns = " / ".join(dict.fromkeys(column for _, column in printed))
-    return f"Published on the full data ({exhibit}; {columns}): {'; '.join(said)}"
+    return f"Published on the full data ({exhibit}; {columns}): {'; '.join(entries)}"
 
 
 @contextmanager

@@ -236,14 +236,14 @@ def _judge(name: str, source: str, rows: Sequence[Result], curves: Sequence[Resu
 def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[str, set[str]]) -> None:
     body = []
     for line in lines:
-        said = []
+        cells = []
         for column in columns:
             if column not in line.values:
-                said.append("")
+                cells.append("")
                 continue
             spread = f" ({line.sd(column):.2f})" if line.sd(column) is not None else ""
-            said.append(f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}")
-        body.append([line.label, *said])
+            cells.append(f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}")
+        body.append([line.label, *cells])
     table(title, ["variant", *columns], body)
 
 
@@ -261,8 +261,8 @@ def _bars() -> Iterator[tuple[Any, Any]]:
         shown.n = done
         shown.set_description(what)
 
-    def watch(told: Told) -> None:
-        show(f"training, {told.documents_per_second:.0f} documents/s", told.step, told.steps, " steps")
+    def watch(state: Told) -> None:
+        show(f"training, {state.documents_per_second:.0f} documents/s", state.step, state.steps, " steps")
 
     def progress(what: str, done: int, total: int) -> None:
         texts = what == "texts"

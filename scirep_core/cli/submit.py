@@ -63,12 +63,12 @@ def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
     unchecked = list(dict.fromkeys(line for checked in found.values() for line in checked.unchecked))
     added = target if target and not faults else ""
     if as_json:
-        told = [{"file": f.path, "line": f.line, "reason": f.reason, "remedy": f.remedy} for f in faults]
+        entries = [{"file": f.path, "line": f.line, "reason": f.reason, "remedy": f.remedy} for f in faults]
         print_json(
             {
                 "files": [str(path) for path in found],
                 "rows": rows,
-                "faults": told,
+                "faults": entries,
                 "unchecked": unchecked,
                 "added": added,
             }

@@ -56,15 +56,15 @@ def train(
     folder = out or Path(asked.out)
     if not str(folder) or folder == Path():
         raise ConfigError(f"{config}: out is not set. Say where the model goes, or give --out DIR")
-    told = _train(asked, folder.expanduser(), device)
-    if told is None:  # another process of torchrun reports
+    summary = _train(asked, folder.expanduser(), device)
+    if summary is None:  # another process of torchrun reports
         return
     if as_json:
-        print_json(told)
+        print_json(summary)
     else:
-        losses = ", ".join(f"{name.split('/')[-1]} {loss:.3f}" for name, loss in told["losses"].items())
-        print(f"{folder}: {told['steps']:,} steps, {told['documents_per_second']:,.0f} documents/s, "
-              f"MFU {100 * told['mfu']:.0f} %; losses at the end: {losses}")  # fmt: skip
+        losses = ", ".join(f"{name.split('/')[-1]} {loss:.3f}" for name, loss in summary["losses"].items())
+        print(f"{folder}: {summary['steps']:,} steps, {summary['documents_per_second']:,.0f} documents/s, "
+              f"MFU {100 * summary['mfu']:.0f} %; losses at the end: {losses}")  # fmt: skip
 
 
 def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
@@ -134,9 +134,9 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
         model = model.to(local_device() if world > 1 and device is None else pick_device(device))
         recipe = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes}
         normalised = {"yes": True, "no": False}.get(asked.model.normalised)
-        told = models.train_into(folder, model, tasks, asked.train, tokens, base, recipe, asked.data.max_length, looked, progress,
-                                 normalised)  # fmt: skip
-    return None if rank else {**told, "out": str(folder)}
+        summary = models.train_into(folder, model, tasks, asked.train, tokens, base, recipe, asked.data.max_length, looked,
+                                    progress, normalised)  # fmt: skip
+    return None if rank else {**summary, "out": str(folder)}
 
 
 def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -209,8 +209,8 @@ def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
     watched = shown and sys.stderr.isatty()
     tenth = 0
 
-    def line(told: Told) -> str:
-        return f"loss {sum(told.losses.values()):.3f}, {told.documents_per_second:,.0f} documents/s, MFU {100 * told.mfu:.0f} %"
+    def line(state: Told) -> str:
+        return f"loss {sum(state.losses.values()):.3f}, {state.documents_per_second:,.0f} documents/s, MFU {100 * state.mfu:.0f} %"
 
     # steps of a large model take seconds: their rate is an average over minutes
     with Progress(
@@ -218,14 +218,14 @@ def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
     ) as bar:
         task = bar.add_task("", total=None)
 
-        def progress(told: Told) -> None:
+        def progress(state: Told) -> None:
             nonlocal tenth
-            if told.step <= bar.tasks[0].completed:  # the base is trained, and the model begins
+            if state.step <= bar.tasks[0].completed:  # the base is trained, and the model begins
                 bar.reset(task)
                 tenth = 0
-            bar.update(task, total=told.steps, completed=told.step, description=line(told))
-            if shown and not watched and told.step * 10 // told.steps > tenth:
-                tenth = told.step * 10 // told.steps
-                say(f"step {told.step:,} of {told.steps:,}: {line(told)}")
+            bar.update(task, total=state.steps, completed=state.step, description=line(state))
+            if shown and not watched and state.step * 10 // state.steps > tenth:
+                tenth = state.step * 10 // state.steps
+                say(f"step {state.step:,} of {state.steps:,}: {line(state)}")
 
         yield progress

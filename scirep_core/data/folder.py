@@ -83,15 +83,15 @@ def _texts(path: Path, bare: bool = False) -> Iterator[Paper]:
     for line, paper_id, row in by_id(path, "paper_id"):
         if bare and "title" not in row:
             continue
-        kept = {key: row[key] for key in row if row[key] is not None}
+        fields = {key: row[key] for key in row if row[key] is not None}
         yield Paper(
             paper_id,
             check_field(row, "title", str, path, line),
-            check_field(kept, "abstract", str, path, line) if "abstract" in kept else "",
-            check_field(kept, "year", int, path, line) if "year" in kept else None,
-            ids_in(kept, "sentences", path, line) if "sentences" in kept else (),
-            ids_in(kept, "sentence_labels", path, line) if "sentence_labels" in kept else (),
-            check_field(kept, "venue", str, path, line) if "venue" in kept else "",
+            check_field(fields, "abstract", str, path, line) if "abstract" in fields else "",
+            check_field(fields, "year", int, path, line) if "year" in fields else None,
+            ids_in(fields, "sentences", path, line) if "sentences" in fields else (),
+            ids_in(fields, "sentence_labels", path, line) if "sentence_labels" in fields else (),
+            check_field(fields, "venue", str, path, line) if "venue" in fields else "",
         )
 
 

@@ -195,7 +195,7 @@ def away(name: str) -> str:
     """Return which parts of a task's real data lie neither in SCIREP_HOME nor in the mirror, how large they are and what gets
     them; "" if all are there. Files are looked for, not read; nothing is fetched.
     """
-    told, absent, total = [], [], 0
+    lines, absent, total = [], [], 0
     for manifest, parts in real_parts(TASKS[name]).items():
         if manifest not in manifests.list_manifests():
             return f"no manifest {manifest!r}"
@@ -205,13 +205,13 @@ def away(name: str) -> str:
             return f"{manifest} does not list {', '.join(parts)}: not published"
         total += len(manifests.chosen(manifests.load_manifest(manifest), parts))
         absent += files
-        told += [f"{manifest}: {', '.join(parts) or 'all of it'}"] if files else []
+        lines += [f"{manifest}: {', '.join(parts) or 'all of it'}"] if files else []
     if not absent:
         return ""
     size = (
         readable(sum(file.bytes or 0 for file in absent)) if all(file.bytes for file in absent) else "size not stated"
     )
-    return f"{len(absent)} of {total} files are not here ({'; '.join(told)}; {size}): scirep data get {name}"
+    return f"{len(absent)} of {total} files are not here ({'; '.join(lines)}; {size}): scirep data get {name}"
 
 
 def root_of(name: str, source: str, papers: int, seed: int) -> Path:

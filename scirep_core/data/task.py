@@ -91,9 +91,9 @@ def capped(task: Task, rows: int) -> Task:
         for part, examples in task.payload.splits.items()
     }
     payload, note = replace(task.payload, splits=splits), f"at most {rows:,} rows of each part, by a hash of the id"
-    kept = {one.paper_id for examples in splits.values() for one in examples}
+    ids = {one.paper_id for examples in splits.values() for one in examples}
     return replace(
         task, payload=payload, data_hash=stable_hash([task.data_hash, rows]),
-        texts=lambda: (paper for paper in task.texts() if paper.paper_id in kept),
+        texts=lambda: (paper for paper in task.texts() if paper.paper_id in ids),
         notes="; ".join(filter(None, (task.notes, note))),
     )  # fmt: skip

@@ -200,7 +200,7 @@ def _sequences(text: str) -> list[str]:
 def _published(task: Task) -> Iterator[Finding]:
     if task.source != "real" or task.name not in (*TASKS, *MORE):
         return
-    have, said = printed_counts(task), "the paper prints" if task.name in TASKS else "its row says"
+    have, phrase = printed_counts(task), "the paper prints" if task.name in TASKS else "its row says"
     for name, printed in (TASKS[task.name] if task.name in TASKS else MORE[task.name]).expect.items():
         if name in have and have[name] != printed:
-            yield Finding(task.name, "counts", f"{have[name]} {name}, {said} {printed}", 1)
+            yield Finding(task.name, "counts", f"{have[name]} {name}, {phrase} {printed}", 1)

@@ -111,14 +111,14 @@ def read(path: Path) -> Checkpoint:
     settings under which the published code computes something else.
     """
     found = look(path)
-    told = found.report
-    if told.missing:
-        raise ConfigError(f"{path}: its encoder misses {listed(told.missing)}. Fetch the file again, whole")
-    if strange := [name for name in told.unexpected if name.startswith(COPIES)]:
+    report = found.report
+    if report.missing:
+        raise ConfigError(f"{path}: its encoder misses {listed(report.missing)}. Fetch the file again, whole")
+    if strange := [name for name in report.unexpected if name.startswith(COPIES)]:
         raise ConfigError(f"{path}: its encoder has {listed(strange)}, which SciMult has not. Fetch its own file")
-    if said := [f"{key}={told.settings[key]!r}" for key in REFUSED if told.settings.get(key)]:
+    if settings := [f"{key}={report.settings[key]!r}" for key in REFUSED if report.settings.get(key)]:
         raise ConfigError(
-            f"{path}: encoder_params has {listed(said)}, which SciMult has not: that is not computed here"
+            f"{path}: encoder_params has {listed(settings)}, which SciMult has not: that is not computed here"
         )
     return found
 
@@ -144,13 +144,13 @@ def look(path: Path) -> Checkpoint:
         )
     kind, blocks = _experts(path, inside)
     expected = _expected(sizes(path, inside)["num_hidden_layers"], kind, blocks)
-    kept = {name: inside[name] for name in expected if name in inside}
+    tensors = {name: inside[name] for name in expected if name in inside}
     dropped = {name: why for name in model if (why := _useless(name))}
     unknown = [copies[0] + name for name in inside if name not in expected]
     unknown += [name for name in model if not name.startswith(COPIES) and name not in dropped]
     missing = tuple(name for name in expected if name not in inside)
-    report = Report(path.name, copies, kind, blocks, tuple(kept), dropped, missing, tuple(unknown), settings)
-    return Checkpoint(kept, report)
+    report = Report(path.name, copies, kind, blocks, tuple(tensors), dropped, missing, tuple(unknown), settings)
+    return Checkpoint(tensors, report)
 
 
 def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -164,13 +164,13 @@ def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except (OSError, MemoryError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}). Fetch the file again, whole") from None
     except Exception as error:
-        said = " ".join(str(error).split())
-        if refused := re.search(r"GLOBAL (\S+)|but got (.{1,60})", said):
+        message = " ".join(str(error).split())
+        if refused := re.search(r"GLOBAL (\S+)|but got (.{1,60})", message):
             raise ConfigError(
                 f"{path}: holds {refused[1] or refused[2]}, which weights-only reading refuses, and it was not run. If you trust "
                 "the file, load it elsewhere and save {model_dict, encoder_params} again, with tensors, texts and numbers alone"
             ) from None
-        raise ConfigError(f"{path}: cannot be read ({said:.80}). Fetch the file again, whole") from None
+        raise ConfigError(f"{path}: cannot be read ({message:.80}). Fetch the file again, whole") from None
     model = found.get("model_dict") if isinstance(found, dict) else None
     settings = found.get("encoder_params") if isinstance(found, dict) else None
     if not isinstance(model, dict) or not all(
@@ -279,7 +279,7 @@ def build(found: Checkpoint, shape: bert.Shape) -> Conditioned:
     Where experts stand, the trunk's own module, which nobody uses, is that of `PLAIN`. Raises ConfigError for a weight of
     another shape.
     """
-    told = found.report
+    report = found.report
     trunk, tensors = bert.Trunk(shape), dict(found.tensors)
     own = trunk.state_dict()
     experts: dict[str, Tensor] = {}
@@ -290,17 +290,17 @@ def build(found: Checkpoint, shape: bert.Shape) -> Conditioned:
             place = f"layers.{block}.{part}.{leaf}"
             if value.shape != own[place].shape:
                 raise ConfigError(
-                    f"{told.file}: weight {name} has shape {tuple(value.shape)}, not {tuple(own[place].shape)}"
+                    f"{report.file}: weight {name} has shape {tuple(value.shape)}, not {tuple(own[place].shape)}"
                 )
             experts[f"experts.{block}.{part}.{expert}.{leaf}"] = value
             if TASKS[expert] == PLAIN:
                 tensors[bert.published_name(place)] = value
-    bert.load(trunk, tensors, told.file)
-    if told.kind == "plain":
-        return Conditioned(trunk, conditioning("plain", trunk), told.pooling).eval()
-    made = conditioning(told.kind, trunk, TASKS, blocks=list(told.blocks))
+    bert.load(trunk, tensors, report.file)
+    if report.kind == "plain":
+        return Conditioned(trunk, conditioning("plain", trunk), report.pooling).eval()
+    made = conditioning(report.kind, trunk, TASKS, blocks=list(report.blocks))
     made.load_state_dict(experts)
-    return Conditioned(trunk, made, told.pooling).eval()
+    return Conditioned(trunk, made, report.pooling).eval()
 
 
 def listed(names: Iterable[object], most: int = 4) -> str:

@@ -198,11 +198,11 @@ class CheckpointEncoder:
 
     def made(self) -> dict[str, Any]:
         """Return what an exported folder records of where it is from."""
-        told = self.report
+        report = self.report
         return {
-            "base": self.base_model or str(told.settings.get("pretrained_model_cfg") or BASE), "exported": self.fingerprint,
-            "checkpoint": told.file, "sha256": sha256_file(self.path), "dropped": dict(told.dropped),
-            "settings": {key: str(value) for key, value in told.settings.items()},
+            "base": self.base_model or str(report.settings.get("pretrained_model_cfg") or BASE), "exported": self.fingerprint,
+            "checkpoint": report.file, "sha256": sha256_file(self.path), "dropped": dict(report.dropped),
+            "settings": {key: str(value) for key, value in report.settings.items()},
         }  # fmt: skip
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:

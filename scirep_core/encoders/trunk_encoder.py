@@ -199,17 +199,17 @@ def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> 
         raise ConfigError(f"{way.kind}: state a route: {', '.join(way.routes)}")
     number = 0 if route is None else way.route(route)
     rows = [row[keep].tolist() for row, keep in zip(ids, seen, strict=True)]
-    told = rows if route is None else [way.tokens(row, number) for row in rows]
-    batch = pack(told, [number] * len(told), str(model.trunk.words.weight.device), way.read_at)
-    if told == rows:  # positions are places in the padded row, as transformers counts them
+    inputs = rows if route is None else [way.tokens(row, number) for row in rows]
+    batch = pack(inputs, [number] * len(inputs), str(model.trunk.words.weight.device), way.read_at)
+    if inputs == rows:  # positions are places in the padded row, as transformers counts them
         places = torch.cat([seen[i].nonzero().flatten() for i in batch.order.tolist()])
         batch = replace(batch, positions=places.to(batch.positions.device))
     with torch.inference_mode():
         states = model.hidden(batch).float().cpu()
-    longest = ids.shape[1] if told == rows else batch.longest
+    longest = ids.shape[1] if inputs == rows else batch.longest
     out = torch.zeros(len(rows), longest, states.shape[-1])
     starts = batch.starts.tolist()
     for place, i in enumerate(batch.order.tolist()):
-        where = seen[i].nonzero().flatten() if told == rows else torch.arange(len(told[i]))
+        where = seen[i].nonzero().flatten() if inputs == rows else torch.arange(len(inputs[i]))
         out[i, where] = states[starts[place] : starts[place + 1]]
     return out

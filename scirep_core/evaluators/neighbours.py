@@ -40,8 +40,8 @@ def evaluate(asked: Asked, data: Collection) -> list[Result]:
 
     Raises DataError for a missing vector; with `drop`, a paper that lacks one of its two is left out.
     """
-    kept = asked.kept(f"{paper}/{text}" for paper in data.paper_ids for text in ("t", "ta"))
-    papers = [paper for paper in data.paper_ids if f"{paper}/t" in kept and f"{paper}/ta" in kept]
+    vector_ids = asked.vector_ids(f"{paper}/{text}" for paper in data.paper_ids for text in ("t", "ta"))
+    papers = [paper for paper in data.paper_ids if f"{paper}/t" in vector_ids and f"{paper}/ta" in vector_ids]
     if not papers:
         raise DataError("vectors", None, f"no paper of {asked.task.name} has both vectors, <id>/t and <id>/ta")
     chosen = sample(len(papers), QUERIES if asked.protocol == "paper" else len(papers), asked.seed)

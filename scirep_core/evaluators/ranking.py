@@ -48,11 +48,13 @@ def evaluate(asked: Asked, data: Judged) -> list[Result]:
     Raises DataError for a missing vector, or (sound) a pair judged twice; ConfigError for an unknown metric.
     """
     qrels, twice = judgements(data.rows, asked.protocol, asked.task.name)
-    kept = asked.kept(name for (_, query), judged in qrels.items() for name in (own(asked.vectors, query), *judged))
+    vector_ids = asked.vector_ids(
+        name for (_, query), judged in qrels.items() for name in (own(asked.vectors, query), *judged)
+    )
     run = {}
     for (group, query), judged in qrels.items():
-        ids = [key for key in judged if key in kept]
-        if own(asked.vectors, query) in kept and ids:
+        ids = [key for key in judged if key in vector_ids]
+        if own(asked.vectors, query) in vector_ids and ids:
             run[group, query] = dict(zip(ids, scores(asked, query, ids), strict=True))
     if not run:
         raise DataError("vectors", None, f"no query of {asked.task.name} has a vector and a candidate with one")

@@ -32,8 +32,8 @@ def tfidf_vectors(task: Task, protocol: str = "paper") -> Vectors:
     try:
         rows: Any = model.fit_transform(texts.values())
     except ValueError:  # an empty vocabulary
-        said = f"no word but stop words stands in two of its {len(texts)} texts"
-        raise DataError(task.name, None, said, "Give more texts, or score another encoder") from None
+        reason = f"no word but stop words stands in two of its {len(texts)} texts"
+        raise DataError(task.name, None, reason, "Give more texts, or score another encoder") from None
     return dict(zip(texts, rows.toarray(), strict=True))
 
 

@@ -42,8 +42,8 @@ def evaluate(asked: Asked, data: Pooled) -> list[Result]:
     judged = [q for q, grades in relevant.items() if grades and (asked.protocol == "paper" or max(grades.values()) > 0)]
     if not judged:
         raise DataError(asked.task.name, None, "no query has a relevant paper in the pool", "Look at its judgements")
-    kept = asked.kept([*data.pool, *judged])
-    pool, queries = [p for p in data.pool if p in kept], [q for q in judged if q in kept]
+    vector_ids = asked.vector_ids([*data.pool, *judged])
+    pool, queries = [p for p in data.pool if p in vector_ids], [q for q in judged if q in vector_ids]
     if not pool or not queries:
         raise DataError(
             "vectors", None, f"no {'query' if pool else 'paper of the pool'} of {asked.task.name} has a vector"
@@ -88,7 +88,7 @@ def readings(
     assert isinstance(data, Pooled)
     asked = ask(task, vectors, metrics=(metric,), similarity=similarity, seed=seed)
     judged = [query for query, grades in data.relevant.items() if grades]
-    asked.kept([*data.pool, *judged])
+    asked.vector_ids([*data.pool, *judged])
     pool, queries = pool_of(asked, data.pool, judged)
     place, every = {paper: i for i, paper in enumerate(data.pool)}, np.arange(len(data.pool))
     values: dict[str, dict[str, float]] = {reading: {} for reading in READINGS}

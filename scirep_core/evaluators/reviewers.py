@@ -48,12 +48,12 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
     if set(soft) != set(qrels):
         raise DataError(asked.task.name, None, "hard and soft judgements name different submissions")
     written = {paper for reviewer in needed for paper in data.reviewers[reviewer]}
-    kept = asked.kept([*(own(asked.vectors, query) for _, query in qrels), *sorted(written)])
+    vector_ids = asked.vector_ids([*(own(asked.vectors, query) for _, query in qrels), *sorted(written)])
     run = {}
     for key, judged in qrels.items():
-        if own(asked.vectors, key[1]) not in kept:
+        if own(asked.vectors, key[1]) not in vector_ids:
             continue
-        papers = {r: [p for p in data.reviewers[r] if p in kept] for r in judged}
+        papers = {r: [p for p in data.reviewers[r] if p in vector_ids] for r in judged}
         found = {reviewer: top_mean(asked, key[1], theirs) for reviewer, theirs in papers.items() if theirs}
         if found:
             run[key] = found
@@ -74,9 +74,9 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
     short = sum(len(found) < 10 for found in run.values())
     shared: dict[str, Any] = {
         "ties": TIES[asked.protocol],
-        "coverage": ranked / pairs * len(written & kept) / len(written),
+        "coverage": ranked / pairs * len(written & vector_ids) / len(written),
         "pool": f"{ranked} of {pairs} judged pairs scored, {len(run)} of {len(qrels)} queries, "
-        f"{len(written & kept)} of {len(written)} papers of reviewers",
+        f"{len(written & vector_ids)} of {len(written)} papers of reviewers",
     }
     rows = []
     for name in asked.metrics:

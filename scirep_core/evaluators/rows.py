@@ -56,7 +56,7 @@ class Asked(NamedTuple):
         }  # fmt: skip
         return Result(task.name, split, metric, self.protocol, value, n, **(shared | more))
 
-    def kept(self, ids: Iterable[str]) -> set[str]:
+    def vector_ids(self, ids: Iterable[str]) -> set[str]:
         """Return the ids that have a vector. Raises DataError with count and first ids where one must have and has not."""
         wanted = list(dict.fromkeys(ids))
         missing = [key for key in wanted if key not in self.vectors]
@@ -119,10 +119,10 @@ def replicates_of_means(asked: Asked, values: Floats, part: str = "") -> Floats 
 def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> Floats:
     """Return the (resamples,) bootstrap values of the plain mean of groups' means of (n,) values, each group drawn apart."""
     found = [replicates_of_means(asked, values, name) for name, values in groups.items()]
-    kept = [spread for spread in found if spread is not None]
-    if len(kept) < len(groups):
+    spreads = [spread for spread in found if spread is not None]
+    if len(spreads) < len(groups):
         raise DataError(asked.task.name, None, f"a group has {NORMAL} queries or more", "Cut it into smaller groups")
-    return np.asarray(np.mean(kept, axis=0))
+    return np.asarray(np.mean(spreads, axis=0))
 
 
 def spread_of(asked: Asked, values: Floats, part: str = "") -> dict[str, Any]:

@@ -32,7 +32,7 @@ def evaluate(asked: Asked, data: Triples) -> list[Result]:
             triples = [triple for triple in chunk if triple.negative]
             single, total = single + len(chunk) - len(triples), total + len(triples)
             if asked.on_missing == "error":
-                asked.kept(key for triple in triples for key in triple)
+                asked.vector_ids(key for triple in triples for key in triple)
             present = [triple for triple in triples if all(key in asked.vectors for key in triple)]
             dropped += len(triples) - len(present)
             if present:

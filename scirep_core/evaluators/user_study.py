@@ -73,11 +73,11 @@ def values(queries: Mapping[str, Sequence[StudyRow]], reading: Reading) -> dict[
     """Return query -> (3,) nDCG@5, nDCG@10 and nDCG in [0, 1] of the released similarity, under a reading."""
     found = {}
     for query, rows in queries.items():
-        kept: dict[str, StudyRow] = {}
+        ratings: dict[str, StudyRow] = {}
         for one in rows:
-            if one.cand_id not in kept or reading.twice == "last":
-                kept[one.cand_id] = one
-        judged = [one for one in kept.values() if reading.missing == "last" or one.similarity is not None]
+            if one.cand_id not in ratings or reading.twice == "last":
+                ratings[one.cand_id] = one
+        judged = [one for one in ratings.values() if reading.missing == "last" or one.similarity is not None]
         if not judged or not (reading.every or any(one.similarity is not None for one in judged)):
             continue
         grades = [_grade(one.score or 0.0, reading.halves) for one in judged]
@@ -111,11 +111,11 @@ def measure(path: Path, seed: int = 0) -> list[Result]:
     asked = Asked(task, {}, "paper", "error", tuple(METRICS), "", seed)
     rows: list[Result] = []
     shared: dict[str, Any] = {"encoder": LINE, "similarity": "as released"}
-    for said, reading in READINGS.items():
+    for label, reading in READINGS.items():
         found = values(queries, reading)
         for i, metric in enumerate(METRICS):
             by_query = {query: float(scores[i]) for query, scores in found.items()}
-            rows.append(mean_row(asked, f"{metric}, {said}", by_query, note=f"{len(found)} queries", **shared))
+            rows.append(mean_row(asked, f"{metric}, {label}", by_query, note=f"{len(found)} queries", **shared))
     table = np.stack(list(values(queries, Reading()).values()))
     rng = np.random.default_rng(seed)
     picks = np.argsort(rng.random((DRAWS, len(table))), axis=1)[:, :KEPT]
@@ -127,8 +127,13 @@ def measure(path: Path, seed: int = 0) -> list[Result]:
     # a printed number stands for all that round to it
     share = 100 * float((means >= printed - 0.005).all(axis=1).mean())
     rows.append(asked.row(AS_HIGH, share, DRAWS, **shared))
-    told: dict[str, Any] = {"encoder": LINE, "source": "real", "data_hash": task.data_hash, "provenance": provenance()}
-    rows += [Result(TASK, "all", name, "paper", float(value), n, **told) for name, value, n in _counts(queries)]
+    fields: dict[str, Any] = {
+        "encoder": LINE,
+        "source": "real",
+        "data_hash": task.data_hash,
+        "provenance": provenance(),
+    }
+    rows += [Result(TASK, "all", name, "paper", float(value), n, **fields) for name, value, n in _counts(queries)]
     return [replace(row, by_query={}, replicates=None) for row in rows]
 
 

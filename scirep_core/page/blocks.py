@@ -178,8 +178,8 @@ def forest(
         to = " or " if len(counts) > 1 and counts[-1] - counts[0] == 1 else " to "
         many = to.join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts > [1] else ""
         of = f" n = {f'{many} {n}'.strip()}." if many else ""
-        told = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
-        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{told}{of}{dashed} {note}".strip()
+        sentence = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{sentence}{of}{dashed} {note}".strip()
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )

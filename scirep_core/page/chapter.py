@@ -155,8 +155,11 @@ class Chapter:
             studies: whose recorded lines are shown too, of every source they are recorded of.
         """
         names = [name for name in ([exhibits] if isinstance(exhibits, str) else exhibits) if name]
-        kept = [*recorded(self.name, "*"), *study.lines(row for name in studies for row in study.recorded(name))]
-        return Exhibit.of(rows, kept, names, line, column, printed, **where)
+        recorded_rows = [
+            *recorded(self.name, "*"),
+            *study.lines(row for name in studies for row in study.recorded(name)),
+        ]
+        return Exhibit.of(rows, recorded_rows, names, line, column, printed, **where)
 
     table, forest, compare, means, answer = blocks.table, blocks.forest, blocks.compare, blocks.means, blocks.answer
     claims = claims_.claims

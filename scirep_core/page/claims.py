@@ -156,5 +156,5 @@ def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Label
     which = f"{len(parts)} of {len(verdict.parts)} {'comparisons' if compared else claim.each}"
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
-    told = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
-    return f"{badge(verdict.way)}<br>{': '.join(part for part in (told, f'{sizes} {unit}'.strip() if rows else '') if part)}"
+    scope = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
+    return f"{badge(verdict.way)}<br>{': '.join(part for part in (scope, f'{sizes} {unit}'.strip() if rows else '') if part)}"

@@ -245,10 +245,10 @@ def kinds(name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]
     """Return what a figure is drawn for: our recorded run if there is one, then this run; what was recorded of the same data
     is left out where all of this run's data are recorded.
     """
-    kept, here = recorded(name), {r.data_hash for r in rows}
-    if here <= {r.data_hash for r in kept}:
-        kept = [r for r in kept if r.data_hash not in here]
-    return [(kind, of) for kind, of in (("recorded", kept), ("live", rows)) if of]
+    recorded_rows, here = recorded(name), {r.data_hash for r in rows}
+    if here <= {r.data_hash for r in recorded_rows}:
+        recorded_rows = [r for r in recorded_rows if r.data_hash not in here]
+    return [(kind, of) for kind, of in (("recorded", recorded_rows), ("live", rows)) if of]
 
 
 def of_how_many(rows: Sequence[Result], what: str) -> str:

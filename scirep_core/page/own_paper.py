@@ -88,16 +88,16 @@ def packed_model(steps: int, seed: int) -> View:
         return read_model()
     given = budget("small", data_seed=seed, train={"steps": steps, "warmup": min(20, steps // 5)})
     tell = progress(f"training {VARIANT}", "steps")
-    return packed(given, 0, lambda told: tell(told.step, told.steps))[0]
+    return packed(given, 0, lambda state: tell(state.step, state.steps))[0]
 
 
 def packed(given: Budget, seed: int, watch: Any = None) -> tuple[View, Encoder]:
     """Return a training of the variant, made where it is missing, as the page gets it, and the encoder before rounding."""
     made = obtain(VARIANT, seed, given, watch=watch)[0]
     saved = load_model(made.folder)
-    told = {"variant": VARIANT, "training_seed": seed, "key": made.key, "papers": given.papers, "data_seed": given.data_seed,
-            "steps": int(saved.described.made["training"]["steps"])}  # fmt: skip
-    return pack(saved, told), load_encoder(made.encoder)
+    origin = {"variant": VARIANT, "training_seed": seed, "key": made.key, "papers": given.papers, "data_seed": given.data_seed,
+              "steps": int(saved.described.made["training"]["steps"])}  # fmt: skip
+    return pack(saved, origin), load_encoder(made.encoder)
 
 
 def read_model(path: Path = MODEL) -> View:
@@ -144,8 +144,8 @@ def in_all_lists(shown: Shown) -> list[int]:
 
 def vectors_of(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> Vectors:
     """Return format -> (texts, dim) vectors of titles and abstracts, through the vector store."""
-    said = [encoder.recipe.separator.join(filter(None, text)) for text in texts]
-    return {form: embed(encoder, said, form, progress("papers read")) for form in encoder.formats}
+    inputs = [encoder.recipe.separator.join(filter(None, text)) for text in texts]
+    return {form: embed(encoder, inputs, form, progress("papers read")) for form in encoder.formats}
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
@@ -181,11 +181,11 @@ def read(shown: Shown, seed: int) -> Read:
         slope = np.atleast_2d(linear.coef_) / scaler.scale_
         weights.append((slope, np.atleast_1d(linear.intercept_) - slope @ scaler.mean_))
     (w, b), (v, a) = weights
-    told = (
+    sentences = (
         f"right for {100 * right.mean():.0f} % of held-out invented papers (title and abstract); {len(fields)} fields",
         f"{off.mean():.1f} years off on average on held-out invented papers",
     )
-    return Read(Heads((w, b), (v[0], float(a[0])), *told), right, off)
+    return Read(Heads((w, b), (v[0], float(a[0])), *sentences), right, off)
 
 
 def readings(shown: Shown, found: Read, seed: int) -> list[Result]:
@@ -201,9 +201,9 @@ def rounding(shown: Shown, before: Mapping[Format, NDArray[np.float32]], seed: i
         a, b = before[form].astype(float), after.astype(float)
         cosines = (a * b).sum(1) / np.maximum(np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1), 1e-12)
         near = [nearest_places(x, x, NEAR + 1)[:, 1:].tolist() for x in (a, b)]
-        kept = np.array([len(set(one) & set(two)) for one, two in zip(*near, strict=True)], float)
+        counts = np.array([len(set(one) & set(two)) for one, two in zip(*near, strict=True)], float)
         rows.append(_row(shown, f"rounding/{form}", "cosine", cosines, "rounded to trained vector", seed))
-        rows.append(_row(shown, f"rounding/{form}", "shared", kept, f"of {NEAR} nearest papers", seed))
+        rows.append(_row(shown, f"rounding/{form}", "shared", counts, f"of {NEAR} nearest papers", seed))
     return rows
 
 
@@ -245,8 +245,8 @@ def record(
     shown = look(view, papers, 0)
     found = rounding(shown, vectors_of(before, shown.texts), 0)
     write_bytes(model, gzip.compress(json.dumps(view, ensure_ascii=False).encode(), mtime=0))
-    said = (json.dumps(replace(row, chapter=CHAPTER).to_json(), allow_nan=False) for row in found)
-    write_text(rows, "".join(f"{line}\n" for line in said))
+    lines = (json.dumps(replace(row, chapter=CHAPTER).to_json(), allow_nan=False) for row in found)
+    write_text(rows, "".join(f"{line}\n" for line in lines))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -80,13 +80,13 @@ class Exhibit:
 
     @classmethod
     def of(
-        cls, rows: Iterable[Result], kept: Iterable[Result], exhibits: Iterable[str], line: Of, column: Of,
+        cls, rows: Iterable[Result], recorded_rows: Iterable[Result], exhibits: Iterable[str], line: Of, column: Of,
         printed: tuple[Of, Of], **where: Any,
     ) -> Exhibit:  # fmt: skip
         """Return the exhibit of this run's rows, recorded rows and printed exhibits by id; `printed` places printed numbers."""
         quoted = cells((number for name in exhibits for number in lookup(name).values() if number.value), *printed)
         ours: dict[str, Cells] = {}
-        both = [[row for row in each if row.source != PRINT] for each in (rows, kept)]
+        both = [[row for row in each if row.source != PRINT] for each in (rows, recorded_rows)]
         for papers in (REAL, OWN, INVENTED):
             live, old = ([row for row in each if papers_of(row) == papers] for each in both)
             data = {row.task: row.data_hash for row in live}

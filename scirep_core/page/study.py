@@ -119,9 +119,9 @@ def _tested(gap: Result, tested: Tukey | None) -> Result:
     if tested is None or not {gap.encoder, gap.against} <= tested.means.keys():
         return gap
     pair = tested.pair(gap.encoder, gap.against)
-    told = {"p": pair.p, "f": tested.f, "f_p": tested.p, "df": list(tested.df)}
+    statistics = {"p": pair.p, "f": tested.f, "f_p": tested.p, "df": list(tested.df)}
     note = f"difference of means over training runs, Tukey’s interval, p = {pair.p:.2g}"
-    return replace(gap, low=pair.low, high=pair.high, parameters={**gap.parameters, **told}, note=note)
+    return replace(gap, low=pair.low, high=pair.high, parameters={**gap.parameters, **statistics}, note=note)
 
 
 # ---- made in this build ----------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ class _Teller:
         self.what = line
         self._tell(line, True)
 
-    def watch(self, told: Told) -> None:
-        self._tell(f"{self.what.partition(': ')[0]}: step {told.step} of {told.steps}")
+    def watch(self, state: Told) -> None:
+        self._tell(f"{self.what.partition(': ')[0]}: step {state.step} of {state.steps}")
 
     def progress(self, what: str, done: int, total: int) -> None:
         self._tell(f"{self.what}, {what} {done} of {total}" if what else self.what)

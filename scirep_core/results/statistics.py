@@ -128,10 +128,10 @@ def agreement(first: Sequence[int], second: Sequence[int], levels: Sequence[int]
 
 def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0.95) -> tuple[float, float]:
     """Return percentile bounds of the median of `values` (NaNs dropped), resampling values with replacement."""
-    kept = values[~np.isnan(values)]
-    picks = np.random.default_rng(seed).integers(0, len(kept), size=(resamples, len(kept)))
+    numbers = values[~np.isnan(values)]
+    picks = np.random.default_rng(seed).integers(0, len(numbers), size=(resamples, len(numbers)))
     tail = (1 - level) / 2
-    low, high = np.quantile(np.median(kept[picks], axis=1), [tail, 1 - tail])
+    low, high = np.quantile(np.median(numbers[picks], axis=1), [tail, 1 - tail])
     return float(low), float(high)
 
 

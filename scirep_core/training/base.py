@@ -190,9 +190,9 @@ def presence(documents: Documents, tokens: Tokens) -> Any:
 
     rows = np.repeat(np.arange(documents.docs), documents.lengths)
     special = [tokens.tokenizer.token_to_id(name) for name in tokens.special.values()]
-    kept = ~np.isin(documents.ids, special)
-    ones = np.ones(kept.sum(), np.float32)
-    found = sparse.csr_matrix((ones, (rows[kept], documents.ids[kept])), (documents.docs, tokens.size))
+    mask = ~np.isin(documents.ids, special)
+    ones = np.ones(mask.sum(), np.float32)
+    found = sparse.csr_matrix((ones, (rows[mask], documents.ids[mask])), (documents.docs, tokens.size))
     found.data[:] = 1  # a token twice was added up
     return found
 

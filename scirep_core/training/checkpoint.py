@@ -155,12 +155,12 @@ def identity(
         return [*named, *(sha256_array(array) for array in (task.rows, *targets))]
 
     documents = [sha256_array(array) for some in (tasks, validation) for task in some[:1] for array in task.documents]
-    told = model.conditioning
+    conditioning = model.conditioning
     weights = [sha256_array(value.detach().cpu().numpy()) for value in model.trunk.state_dict().values()]
     return {
         "settings": stable_hash(config.to_json() | {"checkpoint_every": 0}),
         "tasks": stable_hash([documents, [[data(task) for task in some] for some in (tasks, validation)]]),
-        "model": stable_hash([told.kind, told.routes, told.options, model.pooling, weights]),
+        "model": stable_hash([conditioning.kind, conditioning.routes, conditioning.options, model.pooling, weights]),
     }
 
 

@@ -100,8 +100,8 @@ def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None
 def _saved(name: str, folder: Path) -> Base:
     from scirep_core.encoders.models.model_store import describe
 
-    told = describe(folder)
-    return Base(name, folder, told.recipe, told.fingerprint, told.pooling, told.normalised)
+    description = describe(folder)
+    return Base(name, folder, description.recipe, description.fingerprint, description.pooling, description.normalised)
 
 
 def _embedded(name: str, given: Budget, say: Say, watch: Watch | None) -> Base:
@@ -126,7 +126,7 @@ def root(given: Budget) -> Path:
     return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
 
 
-def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "") -> Conditioned:
+def conditioned(trunk: Trunk, conditioning: Conditioning, base: Base, pooling: str = "") -> Conditioned:
     """Return a model that pools as asked, else as its base; where one token a route is read, that is what is pooled.
 
     Raises ConfigError for a base whose own pooling no training has.
@@ -134,10 +134,10 @@ def conditioned(trunk: Trunk, told: Conditioning, base: Base, pooling: str = "")
     from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.models.model_store import POOLINGS
 
-    own = pooling or ("cls" if told.shared_pass else base.pooling)
+    own = pooling or ("cls" if conditioning.shared_pass else base.pooling)
     if own not in POOLINGS:
         raise ConfigError(f"base {base.name!r} pools by {own}, which is not trained. Set model.pooling to cls or mean")
-    return Conditioned(trunk, told, own)
+    return Conditioned(trunk, conditioning, own)
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -361,10 +361,10 @@ def train_into(
 
     trained = train(model, tasks, settings, working(folder), looked, watch)
     rank, world = processes()
-    told = trained._asdict()
-    told |= {"documents_per_second": round(trained.documents_per_second, 1), "mfu": round(trained.mfu, 4)}
+    summary = trained._asdict()
+    summary |= {"documents_per_second": round(trained.documents_per_second, 1), "mfu": round(trained.mfu, 4)}
     if rank == 0:
-        made = {**recipe, "training": told}
+        made = {**recipe, "training": summary}
         save_model(
             model,
             tokens,
@@ -376,7 +376,7 @@ def train_into(
         )
         finished(folder)
     wait(world)
-    return told
+    return summary
 
 
 def _slug(name: str) -> str:

@@ -141,7 +141,7 @@ def _stamp(*places: Path) -> str:
     files = sorted(
         file for place in places for file in ([place] if place.is_file() else place.rglob("*")) if file.is_file()
     )
-    return stable_hash([[str(file), (told := file.stat()).st_size, told.st_mtime_ns] for file in files])
+    return stable_hash([[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files])
 
 
 # ---- of a variant ----------------------------------------------------------------------------------------------------
@@ -203,8 +203,8 @@ def spread(tasks: Sequence[TrainTask], most: int) -> list[TrainTask]:
 
 def hash_of(tasks: Sequence[TrainTask]) -> str:
     """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
-    said: list[Any] = [[sha256_array(part) for part in task.documents] for task in tasks[:1]]
+    contents: list[Any] = [[sha256_array(part) for part in task.documents] for task in tasks[:1]]
     for task in tasks:
         arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
-        said.append([task.name, task.format, task.query_format, task.kind, [sha256_array(a) for a in arrays]])
-    return stable_hash(said)[:16]
+        contents.append([task.name, task.format, task.query_format, task.kind, [sha256_array(a) for a in arrays]])
+    return stable_hash(contents)[:16]

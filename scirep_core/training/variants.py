@@ -115,8 +115,8 @@ BY_TASK = ("search", "link", "classification")
 
 def scimult(text: str, kind: str = "plain", after: str = "SciMult Vanilla", **more: Any) -> Variant:
     """Return a variant of SciMult: all sources, the second stage on top of Vanilla unless it is the first itself."""
-    told = {} if kind == "plain" else {"routes": BY_TASK}
-    given = {"tasks": tuple(SOURCES), "mixing": "homogeneous", "options": told, "settings": CONTRASTIVE}
+    options = {} if kind == "plain" else {"routes": BY_TASK}
+    given = {"tasks": tuple(SOURCES), "mixing": "homogeneous", "options": options, "settings": CONTRASTIVE}
     return Variant(text, kind, after="" if kind == "plain" else after, **(given | more))
 
 

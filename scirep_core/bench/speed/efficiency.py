@@ -122,12 +122,12 @@ def _measured(
             for what, taken in found.items() if number else ():
                 seconds[what][name].append(taken)
             shares[name] += [share] if number else []
-    told = {"base": start.name, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
-            "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
-            "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
-    made = [row for name in names for row in _rows(name, seconds, told)]
-    made += [_share(name, shares[name], told) for name in single if name in names]
-    return made + [_count(name, start, given, told) for name in names]
+    setup = {"base": start.name, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
+             "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
+             "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
+    made = [row for name in names for row in _rows(name, seconds, setup)]
+    made += [_share(name, shares[name], setup) for name in single if name in names]
+    return made + [_count(name, start, given, setup) for name in names]
 
 
 def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0) -> Start:
@@ -238,7 +238,7 @@ def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, f
     return spent
 
 
-def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], told: Mapping[str, object]) -> list[Result]:
+def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], setup: Mapping[str, object]) -> list[Result]:
     """Return the time rows of one variant."""
     made = []
     for what, source, reference in ((TRAINING, TRAINING, REFERENCE), (ONE, ONE, REFERENCE), (ALL, ALL, REFERENCE),
@@ -248,23 +248,23 @@ def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], told: Map
             continue
         own = np.sum([by[one] for one in members(name)], axis=0)
         ratios = own / np.asarray(by[reference])
-        made.append(_row(name, what, float(np.median(ratios)), len(ratios), told, float(ratios.min()), float(ratios.max()),
+        made.append(_row(name, what, float(np.median(ratios)), len(ratios), setup, float(ratios.min()), float(ratios.max()),
                          seconds=float(np.median(own))))  # fmt: skip
     return made
 
 
-def _share(name: str, shares: Sequence[float], told: Mapping[str, object]) -> Result:
+def _share(name: str, shares: Sequence[float], setup: Mapping[str, object]) -> Result:
     """Return the row of a training's share of the matrix-multiply rate, in percent."""
     low, middle, high = (100 * float(x) for x in np.quantile(shares, (0, 0.5, 1)))
-    return _row(name, SHARE, middle, len(shares), told, low, high)
+    return _row(name, SHARE, middle, len(shares), setup, low, high)
 
 
-def _count(name: str, start: Start, given: Budget, told: Mapping[str, object]) -> Result:
+def _count(name: str, start: Start, given: Budget, setup: Mapping[str, object]) -> Result:
     """Return the row of parameters a format: what one format alone uses, the largest; of an ensemble its members' sum."""
     from scirep_core.encoders.trunk.counting import parameters
 
     added = sum(max(parameters(_model(one, start, given)).per_route.values(), default=0) for one in members(name))
-    return _row(name, PER_FORMAT, float(added), 1, told)
+    return _row(name, PER_FORMAT, float(added), 1, setup)
 
 
 UNITS = {
@@ -274,13 +274,13 @@ UNITS = {
 
 
 def _row(
-    name: str, what: str, value: float, n: int, told: Mapping[str, object], low: float | None = None,
+    name: str, what: str, value: float, n: int, setup: Mapping[str, object], low: float | None = None,
     high: float | None = None, seconds: float | None = None,
 ) -> Result:  # fmt: skip
-    on = str(told.get("base", "embedded"))
+    on = str(setup.get("base", "embedded"))
     return Result(TASK, "test" if on == "embedded" else on, what, "sound", value, n, encoder=name, low=low, high=high,
                   chapter="study/efficiency", source="drawn" if on in SHAPES else "embedded", seconds=seconds,
-                  parameters={"variant": name, **told}, provenance=provenance(),
+                  parameters={"variant": name, **setup}, provenance=provenance(),
                   note=UNITS.get(what, f"times {REFERENCE}'s; least and greatest of the rounds"))  # fmt: skip
 
 
@@ -293,9 +293,9 @@ def main(words: Sequence[str] | None = None) -> int:
     asked.add_argument("--variants", default=", ".join(TABLE_4), help="as in the table, comma-separated")
     asked.add_argument("--budget", default="large", help="whose training settings are taken: batch and number type")
     asked.add_argument("--batch", type=int, default=0, help="papers of a step, of all tasks together; 0: the budget's")
-    for name, default, said in (("tokens", 512, "of a document"), ("papers", 500, "encoded in a round"),
-                                ("steps", 5, "of training in a round"), ("rounds", 5, "beside one to warm up")):  # fmt: skip
-        asked.add_argument(f"--{name}", type=int, default=default, help=said)
+    for name, default, meaning in (("tokens", 512, "of a document"), ("papers", 500, "encoded in a round"),
+                                   ("steps", 5, "of training in a round"), ("rounds", 5, "beside one to warm up")):  # fmt: skip
+        asked.add_argument(f"--{name}", type=int, default=default, help=meaning)
     asked.add_argument("--out", type=Path, required=True, help="file of the rows")
     given = asked.parse_args(words)
     try:

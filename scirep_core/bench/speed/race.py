@@ -281,7 +281,7 @@ def _raced(
     before = {dtype: bound(dtype) for dtype in number_types}
     laps, vectors = run(lanes, texts, rounds, runner.device, progress)
     rates = {dtype: max(before[dtype], bound(dtype)) for dtype in number_types}
-    first, told = names[0], {
+    first, parameters = names[0], {
         "model": model, "max_length": runner.max_length, "rounds": rounds, "mean_tokens": float(np.mean(lengths)),
         "texts": source, "device": runner.device, "machine": machine(runner.device), "threads": torch.get_num_threads(),
         **({"attention": chosen(torch.float32)} if runner.device == "cpu" else {}),
@@ -294,7 +294,7 @@ def _raced(
         low, middle, high = (float(x) for x in np.quantile(values, (0, 0.5, 1)))
         made.append(Result(TASK, split, metric, "sound", middle, len(texts), encoder=name, chapter="race",
                            low=low if len(values) > 1 else None, high=high if len(values) > 1 else None, source=source,
-                           data_hash=hashed, provenance=provenance(), parameters=told, **more))  # fmt: skip
+                           data_hash=hashed, provenance=provenance(), parameters=parameters, **more))  # fmt: skip
 
     for name, lane in lanes.items():
         mine, rate = laps[name], rates[lane.dtype]
@@ -337,9 +337,9 @@ def apart(a: Vectors, b: Vectors) -> float:
 @contextmanager
 def started(model: str, max_length: int, device: str) -> Iterator[Runner]:
     """Yield what the ways run with; a shape of random weights is written to a folder that is removed afterwards."""
-    with tempfile.TemporaryDirectory() as kept:
+    with tempfile.TemporaryDirectory() as directory:
         if model in SHAPES:
-            folder = blank(SHAPES[model], Path(kept) / model)
+            folder = blank(SHAPES[model], Path(directory) / model)
             yield Runner(str(folder), folder, max_length, device)
         else:
             encoder: Any = load_encoder(model)

@@ -114,19 +114,19 @@ def unit_rows(rows: Iterable[Result]) -> list[Result]:
 
 
 def _mean(group: Sequence[Result]) -> Result:
-    told = f"mean of {', '.join(row.split for row in group)}"
+    note = f"mean of {', '.join(row.split for row in group)}"
     value = float(np.mean([row.value for row in group]))
-    return replace(group[0], split=UNIT, value=value, low=None, high=None, replicates=None, note=told)
+    return replace(group[0], split=UNIT, value=value, low=None, high=None, replicates=None, note=note)
 
 
 def matrices(rows: Iterable[Result]) -> dict[str, Matrix]:
     """Return the scores of every variant of a study that has several codes; rows are those of `unit_rows`."""
     drawn: dict[str, dict[tuple[str, str], dict[int, float]]] = {}
     for row in rows:
-        told = row.parameters
-        if "code" in told:
-            cells = drawn.setdefault(told["variant"], {})
-            cells.setdefault((row.task, told["code"]), {})[told["training_seed"]] = row.value
+        parameters = row.parameters
+        if "code" in parameters:
+            cells = drawn.setdefault(parameters["variant"], {})
+            cells.setdefault((row.task, parameters["code"]), {})[parameters["training_seed"]] = row.value
     return {
         variant: Matrix(variant, {key: tuple(by[seed] for seed in sorted(by)) for key, by in cells.items()})
         for variant, cells in drawn.items()

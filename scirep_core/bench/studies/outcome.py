@@ -83,9 +83,9 @@ def record(path: Path, rows: Sequence[Result], chapter: str, command: str) -> No
     """
     there = {row.id: row for row in read(path)}
     for row in rows:
-        kept = row.by_query if (row.metric, row.split) == ("average", "all") else {}
+        by_query = row.by_query if (row.metric, row.split) == ("average", "all") else {}
         one = replace(
-            row, kind="recorded", chapter=chapter, parameters={**row.parameters, "command": command}, by_query=kept
+            row, kind="recorded", chapter=chapter, parameters={**row.parameters, "command": command}, by_query=by_query
         )
         there[one.id] = one
     write_text(path, to_jsonl(there[key].to_json() for key in sorted(there)))
@@ -183,10 +183,10 @@ def _mean(label: str, group: Sequence[Result]) -> Result:
     mean, n, found = over(values), len(values), dict[str, Any]()
     if n > 1:
         found["sd"] = float(np.std(values, ddof=1))
-    told = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
+    parameters = {key: value for key, value in first.parameters.items() if key not in OF_ONE}
     return replace(
         first, encoder=label, value=mean.value, n=n, low=mean.low, high=mean.high, fingerprint="", replicates=None, seconds=None,
-        parameters={**told, "trainings": n, **found, "values": values},
+        parameters={**parameters, "trainings": n, **found, "values": values},
         by_query={unit: float(np.mean([row.by_query[unit] for row in group])) for unit in first.by_query},
         note=f"mean of {n} trainings" if n > 1 else "one training",
     )  # fmt: skip

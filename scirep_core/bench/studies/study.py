@@ -310,8 +310,8 @@ def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mea
     from scirep_core.encoders import load_encoder
     from scirep_core.encoders.ensemble import Ensemble
 
-    said = "" if code == OWN else f"#{code}"
-    members = tuple(load_encoder(f"{one.encoder}{said}", dtype=dtype) for one in made)
+    suffix = "" if code == OWN else f"#{code}"
+    members = tuple(load_encoder(f"{one.encoder}{suffix}", dtype=dtype) for one in made)
     encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
     return System(label, encoder.fingerprint, encoder)
 
@@ -333,12 +333,12 @@ def _score(
     if outcome.failed:
         raise ScirepError(scoring.failure(outcome)) from next(iter(outcome.failed.values()))
     own = {"width": cell.width, "layers": given.layers} if cell.base.startswith("embedded") else {}
-    told = {
+    parameters = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
         "model": "+".join(one.key for one in made), "dtype": dtype, **own, **_length(made),
         **_of_data(job), **_asked(given),
     }  # fmt: skip
-    return _placed(job.name, job.study, outcome.rows, told)
+    return _placed(job.name, job.study, outcome.rows, parameters)
 
 
 def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
@@ -351,12 +351,12 @@ def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
     how = describe(made.folder).made if is_saved(made.folder) else {}
     if not how.get("training", {}).get("curve"):
         return []
-    told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made.key,
-            "learning_rate": how["train"]["learning_rate"], "best_step": how["training"]["best"]["step"]}  # fmt: skip
+    parameters = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "model": made.key,
+                  "learning_rate": how["train"]["learning_rate"], "best_step": how["training"]["best"]["step"]}  # fmt: skip
     label, source = cell.label(job.study) + (f", {member}" if member else ""), provenance()
 
     def row(task: str, split: str, metric: str, value: float, look: Mapping[str, Any]) -> Result:
-        where = told | {"step": look["step"], "documents": look["documents"]}
+        where = parameters | {"step": look["step"], "documents": look["documents"]}
         n = how["dev"][task][1] if split == "dev" else 0
         return Result(task, f"{split}/{look['step']}", metric, job.protocol, value, n, encoder=label, source=job.given.source,
                       chapter=f"study/{job.name}", parameters=where, provenance=source)  # fmt: skip
@@ -403,7 +403,7 @@ def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list
     return rows
 
 
-def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) -> list[Result]:
+def _placed(name: str, of: Study, rows: Sequence[Result], parameters: dict[str, Any]) -> list[Result]:
     """Return rows as the study keeps them: small, since they are committed.
 
     Of a suite its averages, the widest of which holds the value of every unit; of single tasks their rows, without the
@@ -417,11 +417,11 @@ def _placed(name: str, of: Study, rows: Sequence[Result], told: dict[str, Any]) 
         small = all(row.source == "embedded" for row in rows)  # lacks few-shot settings; the note says which
         means = averages(rows, version, small, splits)
     most = max((row.n for row in means), default=0)
-    kept = [row if row.n == most and means else replace(row, by_query={}) for row in means or rows]
+    results = [row if row.n == most and means else replace(row, by_query={}) for row in means or rows]
     return [
-        replace(row, chapter=f"study/{name}", parameters={**row.parameters, **told}, replicates=None,
+        replace(row, chapter=f"study/{name}", parameters={**row.parameters, **parameters}, replicates=None,
                 provenance=row.provenance or provenance())
-        for row in kept
+        for row in results
     ]  # fmt: skip
 
 

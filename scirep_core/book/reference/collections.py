@@ -33,9 +33,9 @@ def listing() -> str:
         ]
         for one in found
     )
-    told = "\n".join(f"- `{state}`: {meaning}." for state, meaning in SEEN.items())
+    legend = "\n".join(f"- `{state}`: {meaning}." for state, meaning in SEEN.items())
     header = ["collection", "what it is", "licence", "files", "bytes", "verified"]
-    return "\n\n".join([table(header, rows), told, *(_section(one) for one in found)])
+    return "\n\n".join([table(header, rows), legend, *(_section(one) for one in found)])
 
 
 def _licence(manifest: Manifest) -> str:

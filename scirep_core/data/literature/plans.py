@@ -135,14 +135,14 @@ def choose(code: int, rank: int, seed: int) -> tuple[int, ...]:
 
 def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) -> dict[str, str]:
     """Return what else is said: {place: group of lexicon_phrases or templates}, places before, middle and end."""
-    said = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
+    remarks = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
     levels = {"evidence": int(latents.quality[i]), "tone": int(latents.hype[i]), "standing": int(standing[i])}
     groups: dict[str, str] = {}
     for name, level in levels.items():
         for place in (name, f"{name}2"):
-            if said.get(place):
+            if remarks.get(place):
                 groups[place] = f"{name}_{level * 4 // LEVELS}"
-    if said["era"]:
+    if remarks["era"]:
         span = dials.last_year - dials.first_year + 1
         groups["era"] = f"era_{(int(latents.year[i]) - dials.first_year) * 5 // span}"
     if latents.second_field[i] != NONE:
@@ -151,6 +151,6 @@ def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) ->
         groups["purpose"] = groups["purpose2"] = f"purpose_{latents.purpose[i]}"
     if latents.biomimetic[i] != NONE:
         groups["biomimicry"] = groups["biomimicry2"] = f"biomimicry_{('no', 'yes')[latents.biomimetic[i]]}"
-    if said["other"]:
+    if remarks["other"]:
         groups["other"] = "other"
     return groups

@@ -140,10 +140,10 @@ def _from_network(file: Wanted, part: Path, say: Progress, session: Any) -> None
 
 def _refused(file: Wanted, part: Path, size: int | None, answer: Any) -> str:
     """Return what is wrong with an answer's head, or ""; a part that it does not go on from is removed."""
-    status, said, have = answer.status_code, answer.headers, _have(part)
+    status, headers, have = answer.status_code, answer.headers, _have(part)
     if have and status in (206, 416):
         rest = f"bytes {have}-{(size or 0) - 1}/{size}"
-        if status == 206 and said.get("Content-Range") == rest and not said.get("Content-Encoding"):
+        if status == 206 and headers.get("Content-Range") == rest and not headers.get("Content-Encoding"):
             return ""
         part.unlink()
         return "the server cannot resume"

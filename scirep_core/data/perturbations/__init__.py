@@ -205,7 +205,7 @@ def words_kept(before: Text, after: Text) -> float:
     return (counts[0] & counts[1]).total() / counts[0].total() if counts[0] else 1.0
 
 
-def category_by_rule(code: str, kept: float) -> str | None:
+def category_by_rule(code: str, share: float) -> str | None:
     """Return the category that section 3's rules give a code of which neighbours keep this share of words; None: no rule fits.
 
     Lossless: order, case and white space alone change. Dissimilar: nouns or noun phrases of the abstract, or the whole abstract,
@@ -217,6 +217,6 @@ def category_by_rule(code: str, kept: float) -> str | None:
     form = "LL" if does in ("order", "case", "space") else "LO"
     if does in ("noun", "antonym"):
         return f"{form}-DS"
-    if does in ("case", "space", "title noun") or (does == "word" and kept >= 0.9):
+    if does in ("case", "space", "title noun") or (does == "word" and share >= 0.9):
         return f"{form}-HS"
-    return f"{form}-PS" if does == "order" or kept >= 0.7 else None
+    return f"{form}-PS" if does == "order" or share >= 0.7 else None

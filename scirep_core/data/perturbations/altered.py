@@ -189,7 +189,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 def _of_code(
     code: str, rows: Sequence[dict[str, Any]], task: Task, top: frozenset[str] | None, seed: int, tools: Tools
 ) -> Altered:
-    ids, texts, kept = [], [], []
+    ids, texts, shares = [], [], []
     reasons: Counter[str] = Counter()
     for row in rows:
         paper = task.papers[row["paper_id"]]
@@ -200,8 +200,8 @@ def _of_code(
         title, abstract, share = one
         ids.append(paper.paper_id)
         texts.append(Text(paper.title if title is None else title, paper.abstract if abstract is None else abstract))
-        kept.append(share)
-    return Altered(code, tuple(ids), tuple(texts), tuple(kept), dict(reasons))
+        shares.append(share)
+    return Altered(code, tuple(ids), tuple(texts), tuple(shares), dict(reasons))
 
 
 def _top(paper: Paper, phrases: list[str], top: frozenset[str] | None, seed: int, tools: Tools) -> list[Any] | str:

@@ -78,8 +78,8 @@ class Tools:
         """Return one sentence on what does what, and how to get what is missing."""
         if not self.missing:
             return "Sentences, tags, noun phrases and antonyms are NLTK's and TextBlob's, as in the paper."
-        told = "; ".join(f"{part}: {self.parts[part].removeprefix('fallback: ')}" for part in self.missing)
-        return f"Without NLTK's data, fallbacks do part of the work ({told}). For the reference: {remedy(self.missing)}"
+        fallbacks = "; ".join(f"{part}: {self.parts[part].removeprefix('fallback: ')}" for part in self.missing)
+        return f"Without NLTK's data, fallbacks do part of the work ({fallbacks}). For the reference: {remedy(self.missing)}"
 
 
 def remedy(parts: Sequence[str]) -> str:
@@ -231,8 +231,8 @@ def _pattern() -> Callable[[Sequence[str]], list[str]]:
     marks = re.compile(r"[^\w\s]+")
 
     def tags(tokens: Sequence[str]) -> list[str]:
-        told = parser.find_tags(list(tokens))
-        return ["." if marks.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in told]
+        entries = parser.find_tags(list(tokens))
+        return ["." if marks.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in entries]
 
     return tags
 

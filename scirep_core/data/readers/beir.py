@@ -149,5 +149,5 @@ def collection(corpus: Path | None, queries: Path, judgements: Sequence[Path], k
     ]
     files = [queries, *judgements] + ([corpus] if corpus else [])
     payload = Pooled(relevant, tuple(pool), keep_self, text_query=True)
-    kept = {query: texts[query] for query in relevant}
-    return Found(payload, stream((corpus, "_id", "text")) if corpus else tuple, files, notes, kept)
+    query_texts = {query: texts[query] for query in relevant}
+    return Found(payload, stream((corpus, "_id", "text")) if corpus else tuple, files, notes, query_texts)

@@ -94,8 +94,8 @@ class FacetCollection:
         """Return the collection for one facet alone: its queries, its split. `all` is the whole of it, scored as all."""
         if facet == "all":
             return replace(self, tasks=("all",))
-        kept = {query: judged for query, judged in self.judgements.items() if query.facet == facet}
-        return replace(self, tasks=(facet,), judgements=kept, splits={facet: self.splits[facet]})
+        judgements = {query: judged for query, judged in self.judgements.items() if query.facet == facet}
+        return replace(self, tasks=(facet,), judgements=judgements, splits={facet: self.splits[facet]})
 
     def find(self, query_id: str) -> Query:
         """Return the query named `<paper id>_<facet>`. Raises ConfigError naming the nearest one."""

@@ -81,11 +81,11 @@ def pairs(
         raise ConfigError(f"unknown split {split!r}; {nearest(split, maple.SPLITS)}")
     if cap < 1:
         raise ConfigError(f"cap = {cap}: a label needs at least one pair")
-    told = report if report is not None else Report()
-    names, related = _read(folders, split, told)
+    report = report if report is not None else Report()
+    names, related = _read(folders, split, report)
     known = related.labels
-    kept = _kept(known, names, cap, seed)
-    told.papers, told.labels = len(known), len(names)
+    members = _members(known, names, cap, seed)
+    report.papers, report.labels = len(known), len(names)
     done: set[str] = set()
     for folder in folders:
         for paper in maple.papers(folder):
@@ -93,15 +93,15 @@ def pairs(
             if key not in known or key in done:
                 continue
             done.add(key)
-            told.references += len(paper.references)
-            told.resolved += sum(one in known for one in paper.references)
-            positives = [label for label in known[key] if key in kept[label]]
-            told.pairs += len(positives)
-            told.dropped += len(known[key]) - len(positives)
+            report.references += len(paper.references)
+            report.resolved += sum(one in known for one in paper.references)
+            positives = [label for label in known[key] if key in members[label]]
+            report.pairs += len(positives)
+            report.dropped += len(known[key]) - len(positives)
             if not positives:
                 continue
             how, negative = related.hard(paper, random.Random(stable_hash([seed, key, "hard"])))
-            told.hard[how] += 1
+            report.hard[how] += 1
             yield {
                 "question": f"{paper.raw.title}{SEP}{paper.raw.abstract}",
                 "answers": [],
@@ -115,7 +115,7 @@ def _context(key: str, name: str) -> dict[str, str]:
     return {"title": name, "text": "", "passage_id": key}
 
 
-def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[list[tuple[str, str]], _Related]:
+def _read(folders: Sequence[Path], split: maple.Split, report: Report) -> tuple[list[tuple[str, str]], _Related]:
     """Return (id, name) of every label that occurs, and the split's papers with a label; of a paper in two folders all labels."""
     numbers: dict[str, int] = {}
     names: list[tuple[str, str]] = []
@@ -128,7 +128,7 @@ def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[li
             if not maple.wanted(paper, split) or not paper.labels:
                 continue
             if not (paper.raw.title.strip() or paper.raw.abstract.strip()):
-                told.blank += 1
+                report.blank += 1
                 continue
             for label in paper.labels:
                 if label not in tree:
@@ -143,7 +143,7 @@ def _read(folders: Sequence[Path], split: maple.Split, told: Report) -> tuple[li
     return names, related
 
 
-def _kept(
+def _members(
     known: dict[str, tuple[int, ...]], names: Sequence[tuple[str, str]], cap: int, seed: int
 ) -> dict[int, set[str]]:
     """Return by label the papers that keep it: all, or `cap` drawn, for each label anew."""

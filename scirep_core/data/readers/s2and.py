@@ -79,11 +79,11 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
 def mini(rows: Sequence[Signature], blocks: int = MOST_BLOCKS, signatures: int = MOST_SIGNATURES) -> list[Signature]:
     """Return the part of one collection that S2AND-mini keeps: see the module's first lines. Rows stay in order."""
     size = Counter(row.block for row in rows)
-    kept = set(sorted(name for name, count in size.items() if count <= signatures)[:blocks])
-    if len(kept) == len(size):
+    names = set(sorted(name for name, count in size.items() if count <= signatures)[:blocks])
+    if len(names) == len(size):
         return list(rows)
-    torn = {row.cluster for row in rows if row.block not in kept}
-    return [row for row in rows if row.block in kept and row.cluster not in torn - {""}]
+    torn = {row.cluster for row in rows if row.block not in names}
+    return [row for row in rows if row.block in names and row.cluster not in torn - {""}]
 
 
 def _file(folder: Path, part: str) -> Path | None:

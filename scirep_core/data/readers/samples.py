@@ -342,13 +342,13 @@ def _scifact(name: str, spec: TaskSpec, folder: Path) -> Found:
             raise DataError(path, line, f"query {query} is not in {asked.name}", "Fetch both files of one version")
     pool = tuple(paper.paper_id for paper in _abstracts(corpus))
     there = set(pool)
-    kept = {query: grades for query, grades in relevant.items() if grades.keys() <= there}
-    if not kept:
+    claims = {query: grades for query, grades in relevant.items() if grades.keys() <= there}
+    if not claims:
         raise DataError(corpus, None, "no claim has all its documents here", "Fetch the files of one version")
-    left_out = counted(len(relevant) - len(kept), "claims with a relevant abstract that is not here left out")
+    left_out = counted(len(relevant) - len(claims), "claims with a relevant abstract that is not here left out")
     return Found(
-        Pooled(kept, pool, text_query=True), lambda: _abstracts(corpus), (corpus, asked, *judgements),
-        ("a subset: titles are missing", left_out), {query: texts[query] for query in kept}, "dot",
+        Pooled(claims, pool, text_query=True), lambda: _abstracts(corpus), (corpus, asked, *judgements),
+        ("a subset: titles are missing", left_out), {query: texts[query] for query in claims}, "dot",
     )  # fmt: skip
 
 

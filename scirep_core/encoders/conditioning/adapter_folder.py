@@ -74,8 +74,8 @@ def formats_named(name: str) -> set[Format]:
     >>> formats_named("specter2_adhoc_query")
     {'QRY'}
     """
-    said = set(re.split(r"[^a-z]+", name.lower()))
-    return {format for format, words in WORDS.items() if said & set(words)}
+    parts = set(re.split(r"[^a-z]+", name.lower()))
+    return {format for format, words in WORDS.items() if parts & set(words)}
 
 
 def adapter_folders(folder: Path) -> dict[Format, str]:
@@ -111,8 +111,8 @@ def base_of(folder: Path) -> Path:
         return folder
     bases = [path.parent for path in sorted(folder.glob("*/config.json")) if not (path.parent / CONFIG).is_file()]
     if len(bases) != 1:
-        said = ", ".join(path.name for path in bases) or "none"
-        raise ConfigError(f"{folder}: adapters need one base model beside them; found {said}")
+        names = ", ".join(path.name for path in bases) or "none"
+        raise ConfigError(f"{folder}: adapters need one base model beside them; found {names}")
     return bases[0]
 
 

@@ -101,9 +101,9 @@ class Conditioned(nn.Module):
     def pack(self, documents: Sequence[list[int]], formats: Sequence[Format]) -> Packed:
         """Return documents (token ids with [CLS] and [SEP]) under their formats as one batch."""
         routes = [self.conditioning.route(format) for format in formats]
-        told = [self.conditioning.tokens(ids, route) for ids, route in zip(documents, routes, strict=True)]
+        inputs = [self.conditioning.tokens(ids, route) for ids, route in zip(documents, routes, strict=True)]
         device = str(self.trunk.words.weight.device)
-        return pack(told, routes, device, self.conditioning.read_at)
+        return pack(inputs, routes, device, self.conditioning.read_at)
 
     def hidden(self, batch: Packed, read: bool = False) -> Tensor:
         """Return last hidden states in packed order: (tokens, dim), or with `read` those of the tokens that are read."""

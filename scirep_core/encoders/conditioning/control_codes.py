@@ -132,7 +132,7 @@ def read_coded(folder: Path, lower: bool) -> tuple[Conditioned, Tokens]:
     tensors, codes = parted(read_tensors(folder), ids)
     rows = next(len(value) for name, value in tensors.items() if name.endswith(WORDS))
     trunk = load(Trunk(replace(shape_of(folder), vocab_size=rows)), tensors, str(folder))
-    told = ControlCodes(trunk)
+    conditioning = ControlCodes(trunk)
     with torch.no_grad():
-        told.codes.weight.copy_(codes)
-    return Conditioned(trunk, told), tokens.without(names)
+        conditioning.codes.weight.copy_(codes)
+    return Conditioned(trunk, conditioning), tokens.without(names)

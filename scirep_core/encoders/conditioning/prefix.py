@@ -73,9 +73,9 @@ class Instruction(Conditioning):
     def __init__(
         self, trunk: Trunk, routes: Sequence[str] = FORMATS, instructions: Mapping[str, Sequence[int]] | None = None
     ) -> None:
-        told = {route: list(ids) for route, ids in (instructions or {}).items()}
+        token_ids = {route: list(ids) for route, ids in (instructions or {}).items()}
         for route in routes:
-            ids = told.get(route) or []
+            ids = token_ids.get(route) or []
             if not ids or not all(0 <= token < trunk.shape.vocab_size for token in ids):
                 raise ConfigError(
                     f"{self.kind}: the option instructions has no token ids below {trunk.shape.vocab_size} for {route!r}; "
@@ -86,8 +86,8 @@ class Instruction(Conditioning):
                     f"{self.kind}: the instruction of {route!r} has {len(ids)} tokens, more than the trunk's "
                     f"{trunk.shape.max_position_embeddings} positions"
                 )
-        super().__init__(trunk, routes, instructions={route: told[route] for route in routes})
-        self.told = [told[route] for route in routes]
+        super().__init__(trunk, routes, instructions={route: token_ids[route] for route in routes})
+        self.told = [token_ids[route] for route in routes]
         self.depth = len(trunk.layers)
         self.packed: dict[tuple[tuple[int, ...], str], Packed] = {}
 
@@ -96,37 +96,37 @@ class Instruction(Conditioning):
         routes, device = tuple(route for route, _, _ in batch.routes), str(batch.ids.device)
         if (routes, device) not in self.packed:
             with torch.inference_mode(False):  # training takes them too, which refuses what was made in inference mode
-                told = pack([self.told[route] for route in routes], routes, device)
-                self.packed[routes, device] = told
-                _ = told.starts  # made when first asked for, so ask here
+                sentences = pack([self.told[route] for route in routes], routes, device)
+                self.packed[routes, device] = sentences
+                _ = sentences.starts  # made when first asked for, so ask here
         return self.packed[routes, device]
 
     def encoder(self, trunk: Trunk) -> Trunk:
         """Return the encoder that embeds the instructions."""
         return trunk
 
-    def next(self, i: int, layer: Layer, context: Tensor, told: Packed) -> Tensor:
+    def next(self, i: int, layer: Layer, context: Tensor, sentences: Packed) -> Tensor:
         """Return the instructions' states after layer i of their encoder; `layer` is the trunk's."""
-        return layer(context, told)  # type: ignore[no-any-return]
+        return layer(context, sentences)  # type: ignore[no-any-return]
 
     def start(self, trunk: Trunk, batch: Packed) -> Tensor:
         """Return (tokens + instruction tokens, dim): q(0), and after it x(0)."""
-        told, encoder = self.contexts(batch), self.encoder(trunk)
+        sentences, encoder = self.contexts(batch), self.encoder(trunk)
         text = trunk.embed(trunk.words(batch.ids), batch.positions)
-        return torch.cat([text, encoder.embed(encoder.words(told.ids), told.positions)])
+        return torch.cat([text, encoder.embed(encoder.words(sentences.ids), sentences.positions)])
 
     def layer(self, i: int, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
         """Return layer i's output: documents' rows and, but after the last layer, the instructions'."""
-        told, own = self.contexts(batch), len(batch.ids)
+        sentences, own = self.contexts(batch), len(batch.ids)
         k, v = layer.split(layer.key(x)), layer.split(layer.value(x))
         text, context = x[:own], x[own:]
-        before = {route: (k[own:][rows], v[own:][rows]) for route, _, rows in told.routes}
+        before = {route: (k[own:][rows], v[own:][rows]) for route, _, rows in sentences.routes}
         q = layer.split(layer.query(layer.rows(text, batch, read)))
         drop = layer.drop_attention if layer.training else 0.0
         seen = attend(q, k[:own], v[:own], batch, read, drop, before)
         h = layer.norm1(layer.rows(text, batch, read) + layer.dropout(layer.dense(seen.flatten(-2))))
         y: Tensor = layer.norm2(h + layer.feed(h))
-        return y if i == self.depth - 1 else torch.cat([y, self.next(i, layer, context, told)])
+        return y if i == self.depth - 1 else torch.cat([y, self.next(i, layer, context, sentences)])
 
 
 class Prefix(Instruction):
@@ -157,9 +157,9 @@ class Prefix(Instruction):
         """Return the instruction encoder."""
         return self.phi
 
-    def next(self, i: int, layer: Layer, context: Tensor, told: Packed) -> Tensor:
+    def next(self, i: int, layer: Layer, context: Tensor, sentences: Packed) -> Tensor:
         """Return the instructions' states after layer i of the instruction encoder."""
-        return self.phi.layers[i](context, told)  # type: ignore[no-any-return]
+        return self.phi.layers[i](context, sentences)  # type: ignore[no-any-return]
 
     def trained(self, trunk: Trunk) -> list[nn.Parameter]:
         """Return the instruction encoder's parameters; the trunk stays as it is."""
@@ -181,17 +181,17 @@ def with_instruction(model: Conditioned, tokens: Tokens, task: str, sentence: st
 
     Raises ConfigError for a model that is told by something else than a sentence, for Prefix, and for an unknown task.
     """
-    told = model.conditioning
-    if isinstance(told, Prefix):
+    conditioning = model.conditioning
+    if isinstance(conditioning, Prefix):
         raise ConfigError(
             "prefix cannot be told another sentence: it keeps vectors for the tokens of its own alone. "
             "Take a model of kind instruction"
         )
-    if not isinstance(told, Instruction):
-        raise ConfigError(f"{told.kind} is not told its task by a sentence. Take a model of kind instruction")
-    route = told.routes[told.route(task)]
+    if not isinstance(conditioning, Instruction):
+        raise ConfigError(f"{conditioning.kind} is not told its task by a sentence. Take a model of kind instruction")
+    route = conditioning.routes[conditioning.route(task)]
     own = instructions(lambda text: tokens.ids([text])[0], [route], {route: sentence})
-    made = Instruction(model.trunk, told.routes, {**told.options["instructions"], **own})
+    made = Instruction(model.trunk, conditioning.routes, {**conditioning.options["instructions"], **own})
     return Conditioned(model.trunk, made, model.pooling).train(model.training)
 
 

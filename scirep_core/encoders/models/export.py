@@ -81,9 +81,17 @@ def export(name: str, folder: Path, say: Say = lambda line: None, base: str = ""
     say(f"{name}: reading, and writing to {folder}")
     if is_saved(here) and name not in ENCODERS:
         saved = load_model(here)
-        told = saved.described
-        save_model(saved.model, saved.tokens, folder, told.recipe, told.max_length, told.made, told.normalised)
-        kind = told.kind
+        description = saved.described
+        save_model(
+            saved.model,
+            saved.tokens,
+            folder,
+            description.recipe,
+            description.max_length,
+            description.made,
+            description.normalised,
+        )
+        kind = description.kind
     else:
         kind = _write(encoder, folder, say)
     say(f"{folder}: reading it again")
@@ -192,13 +200,13 @@ def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
         difference: largest between vectors before and after.
     """
     made = model_folder.optional(folder / MARK).get("made", {})
-    told = dict(_plain(made))
+    record = dict(_plain(made))
     head: dict[str, Any] = {
         "pipeline_tag": "feature-extraction",
         "library_name": "sentence-transformers" if (folder / "modules.json").is_file() else "transformers",
         "tags": ["scientific-documents", *({"sentence-similarity"} if (folder / "modules.json").is_file() else ())],
     }
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", base := told.get("base", "")) and not Path(base).exists():  # a hub's name
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", base := record.get("base", "")) and not Path(base).exists():  # a hub's name
         head["base_model"] = base
     recipe, way = encoder.recipe, CONDITIONINGS.get(kind)
     prompts = {"query": recipe.query, "document to be found": recipe.found, "paper": recipe.paper}
@@ -210,7 +218,7 @@ def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
         "prompts": "; ".join(f"{name} `{text}`" for name, text in prompts.items() if text) or "none",
         "fingerprint": f"`{encoder.fingerprint}`",
         "export": f"read again, its vectors differ by {difference:.1e} at most",
-        **told,
+        **record,
     }
     name = folder.resolve().name
     use = [

@@ -123,17 +123,17 @@ def save_model(
     from scirep_core.encoders.trunk.bert import config_of
 
     refuse(folder)
-    told = model.conditioning
-    trunk, tokens = _told(model.trunk, told, tokens)
-    own, rows = told.state_dict(), len(trunk["embeddings.word_embeddings.weight"])
+    conditioning = model.conditioning
+    trunk, tokens = _trunk_and_tokens(model.trunk, conditioning, tokens)
+    own, rows = conditioning.state_dict(), len(trunk["embeddings.word_embeddings.weight"])
     _fits(tokens, rows)
     for name, value in (*trunk.items(), *own.items()):
         if not bool(value.isfinite().all()):
             raise NumericError(f"weight {name} is not finite, and the model was not saved. Lower the learning rate")
     mark: dict[str, Any] = {
-        "layout": LAYOUT, "kind": told.kind, "routes": list(told.routes), "options": told.options, "made": dict(made or {}),
-        "pooling": model.pooling, "normalised": normalised, "separator": recipe.separator, "max_length": max_length,
-        "prompts": {"query": recipe.query, "found": recipe.found, "paper": recipe.paper},
+        "layout": LAYOUT, "kind": conditioning.kind, "routes": list(conditioning.routes), "options": conditioning.options,
+        "made": dict(made or {}), "pooling": model.pooling, "normalised": normalised, "separator": recipe.separator,
+        "max_length": max_length, "prompts": {"query": recipe.query, "found": recipe.found, "paper": recipe.paper},
     }  # fmt: skip
     try:
         json.dumps(mark, allow_nan=False)
@@ -145,7 +145,7 @@ def save_model(
         write_bytes(part / OWN, save(_plain(own), {"format": "pt"}))
         _for_others(model, part, str(mark["made"].get("base", "")))
         tokens.save(part, max_length)
-        if told.kind == "plain":
+        if conditioning.kind == "plain":
             model_folder.write_pipeline(
                 part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised
             )
@@ -168,27 +168,27 @@ def _for_others(model: Conditioned, part: Path, base: str) -> None:
     from scirep_core.encoders.conditioning.experts import ROUTING, Experts
     from scirep_core.encoders.conditioning.fusion import Fusion
 
-    told = model.conditioning
-    if isinstance(told, Bottleneck):
-        save_adapters(told, model.trunk, part, base)
-    if isinstance(told, Fusion):
-        save_fusions(told, model.trunk, part, base)
-    if isinstance(told, Experts):
-        write_json(part / ROUTING, told.routing())
+    conditioning = model.conditioning
+    if isinstance(conditioning, Bottleneck):
+        save_adapters(conditioning, model.trunk, part, base)
+    if isinstance(conditioning, Fusion):
+        save_fusions(conditioning, model.trunk, part, base)
+    if isinstance(conditioning, Experts):
+        write_json(part / ROUTING, conditioning.routing())
 
 
-def _told(trunk: Trunk, told: Conditioning, tokens: Tokens) -> tuple[dict[str, Tensor], Tokens]:
+def _trunk_and_tokens(trunk: Trunk, conditioning: Conditioning, tokens: Tokens) -> tuple[dict[str, Tensor], Tokens]:
     """Return what plain transformers is to read: control codes become tokens, and their vectors the last word vectors."""
     from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined
     from scirep_core.encoders.trunk.bert import tensors_of
 
-    if not isinstance(told, ControlCodes):
+    if not isinstance(conditioning, ControlCodes):
         return tensors_of(trunk), tokens
-    names = code_names(told.routes)
+    names = code_names(conditioning.routes)
     tokens = tokens.without(names)
     _fits(tokens, trunk.shape.vocab_size)
     ids = tokens.add(names)
-    return joined(trunk, told, ids), tokens
+    return joined(trunk, conditioning, ids), tokens
 
 
 def _fits(tokens: Tokens, rows: int) -> None:
@@ -256,27 +256,27 @@ def load_model(folder: Path) -> Saved:
 
     if not is_saved(folder):
         raise ConfigError(f"{folder}: no {MARK}: this is no model saved by scirep train or scirep export")
-    told = describe(folder)
-    check(folder, told)
+    description = describe(folder)
+    check(folder, description)
     tokens, shape = read_tokens(folder), shape_of(folder)
     with model_folder.reading(folder, "weights"):
         tensors = load_file(folder / WEIGHTS)
-        if told.kind == "control_codes":
-            names = code_names(told.routes)
+        if description.kind == "control_codes":
+            names = code_names(description.routes)
             tensors, _ = parted(tensors, [tokens.id(name) or 0 for name in names])
             tokens, shape = tokens.without(names), replace(shape, vocab_size=len(tensors[WORDS]))
         trunk = load(Trunk(shape), tensors, str(folder / WEIGHTS))
         try:
-            own = conditioning(told.kind, trunk, told.routes, **told.options)
+            own = conditioning(description.kind, trunk, description.routes, **description.options)
         except TypeError as error:
-            raise ConfigError(f"{folder / MARK}: options of {told.kind}: {error}") from None
+            raise ConfigError(f"{folder / MARK}: options of {description.kind}: {error}") from None
         own.load_state_dict(load_file(folder / OWN))
-    return Saved(Conditioned(trunk, own, told.pooling).eval(), tokens, told)
+    return Saved(Conditioned(trunk, own, description.pooling).eval(), tokens, description)
 
 
-def check(folder: Path, told: Described) -> None:
+def check(folder: Path, description: Described) -> None:
     """Raise ConfigError naming a file that is missing, or is not the one that was saved."""
-    for name, digest in told.files.items():
+    for name, digest in description.files.items():
         if not (folder / name).is_file():
             raise ConfigError(f"{folder / name}: is missing. Copy the folder whole, or save the model again")
         if sha256_file(folder / name) != digest:
@@ -297,14 +297,14 @@ def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
     from scirep_core.encoders.conditioning.experts import TASKS
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
-    told = describe(folder)
-    kind = kind_of(told.kind)
-    formats = tuple(format for format in FORMATS if {format, kind.stands.get(format)} & {*told.routes})
-    length = model_folder.length_of(name, settings.max_length, told.max_length, model_folder.positions(folder))
-    key: list[Any] = [told.fingerprint, length, settings.dtype, *settings.rounding()]
+    description = describe(folder)
+    kind = kind_of(description.kind)
+    formats = tuple(format for format in FORMATS if {format, kind.stands.get(format)} & {*description.routes})
+    length = model_folder.length_of(name, settings.max_length, description.max_length, model_folder.positions(folder))
+    key: list[Any] = [description.fingerprint, length, settings.dtype, *settings.rounding()]
     about = About(
-        stable_hash(key)[:16], model_folder.width(folder), told.recipe, length, formats, told.normalised,
-        by_format=told.kind != "plain", shared_pass=kind.shared_pass, by_task=set(told.routes) <= set(TASKS),
+        stable_hash(key)[:16], model_folder.width(folder), description.recipe, length, formats, description.normalised,
+        by_format=description.kind != "plain", shared_pass=kind.shared_pass, by_task=set(description.routes) <= set(TASKS),
     )  # fmt: skip
 
     def load() -> Any:

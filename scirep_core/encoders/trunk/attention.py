@@ -136,14 +136,14 @@ def chosen(dtype: torch.dtype) -> str:
     """Return the name of the way of this machine. Raises ConfigError for an unknown SCIREP_ATTENTION."""
     asked = os.environ.get("SCIREP_ATTENTION")
     if not asked:
-        return _kept(str(dtype).removeprefix("torch."))
+        return _choice(str(dtype).removeprefix("torch."))
     if asked not in WAYS:
         raise ConfigError(f"SCIREP_ATTENTION={asked!r}: {nearest(asked, WAYS)}")
     return asked
 
 
 @cache
-def _kept(dtype: str) -> str:
+def _choice(dtype: str) -> str:
     """Return what SCIREP_HOME says, or what is measured now and kept there; where nothing can be kept, for this process."""
     key = {"machine": machine(), "torch": torch.__version__, "dtype": dtype}
     try:
@@ -154,27 +154,27 @@ def _kept(dtype: str) -> str:
         return found
     with suppress(OSError):
         path.unlink()  # it is damaged
-    told = _measured(getattr(torch, dtype))
+    measurements = _measured(getattr(torch, dtype))
     with suppress(CacheError, OSError):
-        _keep(path, key | told)
-    return _read(path, key) or str(told["chosen"])
+        _write(path, key | measurements)
+    return _read(path, key) or str(measurements["chosen"])
 
 
 def _read(path: Path, key: dict[str, Any]) -> str | None:
     """Return what a file says of this machine; None where there is no file, or one that is damaged."""
     try:
-        told = json.loads(path.read_bytes())
-        return told["chosen"] if told["chosen"] in WAYS and key.items() <= told.items() else None
+        record = json.loads(path.read_bytes())
+        return record["chosen"] if record["chosen"] in WAYS and key.items() <= record.items() else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _keep(path: Path, told: dict[str, Any]) -> None:
+def _write(path: Path, record: dict[str, Any]) -> None:
     """Write a file unless another process was first: all are to go by one choice."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with atomic(own) as stream:
-            stream.write((json.dumps(told, indent=1) + "\n").encode())
+            stream.write((json.dumps(record, indent=1) + "\n").encode())
         path.hardlink_to(own)
     except FileExistsError:
         return

@@ -87,9 +87,9 @@ def used_by(model: Conditioned, route: int) -> dict[int, nn.Parameter]:
     try:
         model.requires_grad_(True).eval()
         with torch.enable_grad():
-            told = model.conditioning.tokens([0, 0, 0], route)
+            ids = model.conditioning.tokens([0, 0, 0], route)
             device = str(model.trunk.words.weight.device)
-            vectors = model(pack([told], [route], device, model.conditioning.read_at))
+            vectors = model(pack([ids], [route], device, model.conditioning.read_at))
     finally:
         for p, before in needed.items():
             p.requires_grad_(before)
@@ -147,14 +147,14 @@ def step(model: Conditioned, batch: Packed) -> Step:
         with FlopCounterMode(display=False) as counter:
             with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
                 vectors = functional_call(model, shapes, (_without_data(batch),))
-            kept = sum(storage.nbytes() for storage in held.values())
+            memory = sum(storage.nbytes() for storage in held.values())
             vectors.sum().backward()
     finally:
         for layer, rate in rates:
             layer.drop_attention = rate
         for module, mode in modes.items():
             module.training = mode
-    return Step(int(counter.get_total_flops()), kept)
+    return Step(int(counter.get_total_flops()), memory)
 
 
 def _without_data(batch: Packed) -> Packed:

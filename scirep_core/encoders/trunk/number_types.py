@@ -49,8 +49,8 @@ def machine(device: str = "cpu") -> str:
     """Return what a device is called by its maker; "" where nobody says."""
     if device.startswith("cuda"):
         return str(torch.cuda.get_device_name(device))
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8", errors="replace").splitlines() if told.is_file() else []
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 

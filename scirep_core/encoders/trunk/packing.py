@@ -108,10 +108,10 @@ class Packed:
         """
         if contexts not in self.seen:
             ends = len(self.ids) + np.cumsum([size for _, size in contexts])
-            told = {route: np.arange(end - size, end) for (route, size), end in zip(contexts, ends, strict=True)}
+            places = {route: np.arange(end - size, end) for (route, size), end in zip(contexts, ends, strict=True)}
             rows = []
             for run in self.runs:
-                context = np.tile(told.get(run.route, np.empty(0, np.int64)), (run.size, 1))
+                context = np.tile(places.get(run.route, np.empty(0, np.int64)), (run.size, 1))
                 own = np.arange(run.rows.start, run.rows.stop).reshape(run.size, run.length)
                 rows += list(np.concatenate([context, own], axis=1))
             starts = np.cumsum([0, *(len(mine) for mine in rows)], dtype=np.int32)
@@ -239,9 +239,9 @@ def at_once(
         asks = Span(torch.arange(batch.docs + 1, dtype=torch.int32, device=q.device), 1)
     if before:
         rows, sees = batch.seeing(tuple(sorted((route, len(keys)) for route, (keys, _) in before.items())))
-        kept = sorted(before)
-        k = torch.cat([k, *(before[route][0].to(k) for route in kept)])[rows]
-        v = torch.cat([v, *(before[route][1].to(v) for route in kept)])[rows]
+        routes = sorted(before)
+        k = torch.cat([k, *(before[route][0].to(k) for route in routes)])[rows]
+        v = torch.cat([v, *(before[route][1].to(v) for route in routes)])[rows]
     if q.dtype in (torch.float16, torch.bfloat16) and not dropout:
         return variable_length(q, k, v, asks, sees)
     places = torch.arange(sees.longest, device=q.device)

@@ -158,10 +158,10 @@ def settings_of(encoder: Encoder, format: Format, reading: Reading, papers: Path
     """Return everything that decides a folder's bytes, by name; `fingerprint` stands for weights and tokenizer too."""
     check_format(format)
     base: Any = getattr(encoder, "base", encoder)
-    told = {"pooling": getattr(base, "pooling", None), "max length": getattr(base, "length", None),
-            "dtype": getattr(getattr(base, "settings", None), "dtype", None)}  # fmt: skip
+    settings = {"pooling": getattr(base, "pooling", None), "max length": getattr(base, "length", None),
+                "dtype": getattr(getattr(base, "settings", None), "dtype", None)}  # fmt: skip
     return {
-        "format": format, "recipe": list(encoder.recipe), **told, "fields": list(reading.fields),
+        "format": format, "recipe": list(encoder.recipe), **settings, "fields": list(reading.fields),
         "to_find": reading.to_find, "float_years": reading.float_years, "papers in a shard": per_shard,
         "fingerprint": encoder.fingerprint, "input": sha256_file(papers),
     }  # fmt: skip

@@ -66,15 +66,15 @@ def evaluate(asked: Asked, data: Signatures) -> list[Result]:
     by_mention = all(row.signature_id in asked.vectors for row in data.rows) and not all(
         row.paper_id in asked.vectors for row in data.rows
     )
-    kept = asked.kept(key_of(row, by_mention) for row in data.rows)
+    vector_ids = asked.vector_ids(key_of(row, by_mention) for row in data.rows)
     known = [row for row in data.rows if row.cluster]
-    covered = [row for row in known if key_of(row, by_mention) in kept]
+    covered = [row for row in known if key_of(row, by_mention) in vector_ids]
     if not covered:
         reason = "no mention of a person known has a vector" if known else "nobody is known of whom a mention is"
         raise DataError("vectors" if known else asked.task.name, None, f"{asked.task.name}: {reason}" if known else reason,
                         "Check the ids of the vectors" if known else "Give every signature its cluster")  # fmt: skip
     unknown = counted(len(data.rows) - len(known), "mentions of nobody known left out")
-    shared = {"coverage": sum(key_of(row, by_mention) in kept for row in data.rows) / len(data.rows)}
+    shared = {"coverage": sum(key_of(row, by_mention) in vector_ids for row in data.rows) / len(data.rows)}
     names = by_collection(dict.fromkeys(row.block for row in known))
     if not any(len(blocks) >= ENOUGH for blocks in names.values()):
         ways = [_alone(asked, covered, by_mention)]

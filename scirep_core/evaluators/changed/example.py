@@ -78,8 +78,8 @@ def judge(
         shown = "repeats the text" if repeats else "has another text"
         return ABSENT, f"{made.reason}; the public code leaves such a paper out, the print {shown}"
     if PERTURBATIONS[code].random:
-        fits, said = possible(code, printed, title, abstract)
-        return (DRAWN if fits else ODD), said
+        fits, reason = possible(code, printed, title, abstract)
+        return (DRAWN if fits else ODD), reason
     different = [field for field, p in printed.items() if squeezed(p.value) != squeezed(getattr(made, field))]
     if not different:
         return SAME, ""
@@ -108,8 +108,8 @@ def possible(code: str, printed: Mapping[str, Printed], title: Parsed, abstract:
     """Return whether a random code can give what is printed, and how that is seen."""
     if code == "T_AShuff":
         text = squeezed(printed["abstract"].value)
-        said = "the order it had, one of the possible ones" if text == ABSTRACT else "an order of the sentences"
-        return any(text == " ".join(order) for order in permutations(abstract.sentences)), said
+        reason = "the order it had, one of the possible ones" if text == ABSTRACT else "an order of the sentences"
+        return any(text == " ".join(order) for order in permutations(abstract.sentences)), reason
     if code == RANDOM:
         rest = Counter(re.findall(r"\w+|[^\w\s]", printed["abstract"].value))
         gone, due = (Counter(abstract.tokens) - rest).total(), int(0.3 * len(abstract.tokens))
@@ -123,10 +123,10 @@ def possible(code: str, printed: Mapping[str, Printed], title: Parsed, abstract:
         if None in counts:
             return False, "a token loses other letters than the rule takes"
         lost = Counter(n for found in counts for n in found or [])
-        told = listed(
+        losses = listed(
             [f"{times} {'noun loses' if times == 1 else 'nouns lose'} {n}" for n, times in sorted(lost.items())]
         )
-        return True, f"of the letters {told}, as the public code has it"
+        return True, f"of the letters {losses}, as the public code has it"
     if code == SPACES:
         return _widened(printed[BOTH].value)
     extra = Counter(words_of(printed["title"].value)) - Counter(words_of(TITLE))
@@ -157,9 +157,9 @@ def _widened(text: str) -> tuple[bool, str]:
     in_title, after = runs[: TITLE.count(" ")], runs[TITLE.count(" ") + 1 :]
     wide = [sum(length > 1 for length in part) for part in (in_title, after)]
     due = [TITLE.count(" ") // 2, ABSTRACT.count(" ") // 2]
-    told = [f"{n} of {len(part)} spaces of the {field}, where half are {half}"
-            for n, part, field, half in zip(wide, (in_title, after), ("title", "abstract"), due, strict=True)]  # fmt: skip
+    phrases = [f"{n} of {len(part)} spaces of the {field}, where half are {half}"
+               for n, part, field, half in zip(wide, (in_title, after), ("title", "abstract"), due, strict=True)]  # fmt: skip
     return (
         words and wide == due,
-        f"{'every word is there once' if words else 'words differ'}; widened are {listed(told)}",
+        f"{'every word is there once' if words else 'words differ'}; widened are {listed(phrases)}",
     )

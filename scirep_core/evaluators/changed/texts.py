@@ -245,10 +245,10 @@ def facts(encoder: Encoder) -> list[Result]:
     tokenizer = getattr(encoder, "tokenizer", None)
     if tokenizer is None:
         return []
-    kept = tokenizer("NLP")["input_ids"] != tokenizer("nlp")["input_ids"]
+    cased = tokenizer("NLP")["input_ids"] != tokenizer("nlp")["input_ids"]
     counts = {
         "vocabulary": len(tokenizer),
-        "case kept": float(kept),
+        "case kept": float(cased),
         "tokens read": float(getattr(encoder, "length", 0)),
     }
     return [
@@ -280,8 +280,8 @@ class Judged(NamedTuple):
         return self.by_rule == self.printed
 
 
-def judge(code: str, kept: Result, printed: str) -> Judged:
+def judge(code: str, row: Result, printed: str) -> Judged:
     """Return a code's category by section 3's rules, from its mean share of words kept."""
-    values = [kept.value, *(bound for bound in (kept.low, kept.high) if bound is not None)]
+    values = [row.value, *(bound for bound in (row.low, row.high) if bound is not None)]
     found = [category_by_rule(code, value / 100) for value in values]
     return Judged(code, printed, found[0], len(set(found)) == 1)

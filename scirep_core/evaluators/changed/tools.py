@@ -62,16 +62,16 @@ def compare(texts: Sequence[str], one: Tools, other: Tools) -> Compared:
     def put(metric: str, split: str, top: float, below: float) -> None:
         columns.setdefault((metric, split), []).append((top, below))
 
-    kept = [text for text in texts if text.strip()]
-    for text in kept:
+    abstracts = [text for text in texts if text.strip()]
+    for text in abstracts:
         a, b = Parsed(text, one), Parsed(text, other)
         put("same_sentences", "all", a.sentences == b.sentences, 1)
         put("same_tokens", "all", a.tokens == b.tokens, 1)
-        said = other.tags(a.tokens)  # on the same tokens, so that a tag is judged, not a split
-        put("same_tags", "all", sum(x == y for x, y in zip(a.tags, said, strict=True)), len(said))
+        tags = other.tags(a.tokens)  # on the same tokens, so that a tag is judged, not a split
+        put("same_tags", "all", sum(x == y for x, y in zip(a.tags, tags, strict=True)), len(tags))
         for tag in TAGS:
-            both = sum(x == y == tag for x, y in zip(a.tags, said, strict=True))
-            put("precision", tag, both, said.count(tag))
+            both = sum(x == y == tag for x, y in zip(a.tags, tags, strict=True))
+            put("precision", tag, both, tags.count(tag))
             put("recall", tag, both, a.tags.count(tag))
         found, expected = Counter(other.phrases(a.tokens)), Counter(a.phrases)
         shared = (found & expected).total()
@@ -85,7 +85,7 @@ def compare(texts: Sequence[str], one: Tools, other: Tools) -> Compared:
         key: (np.array([t for t, _ in pairs], float), np.array([b for _, b in pairs], float))
         for key, pairs in columns.items()
     }
-    return Compared(shares, len(kept))
+    return Compared(shares, len(abstracts))
 
 
 def words_in_common(one: Text, other: Text) -> float:
@@ -123,12 +123,12 @@ def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -
             equal = np.array([one.get(key) == other.get(key) for key in either], float)
             alone = len(either) - len(both)
             note = f"{alone} with one tool alone" if alone else ""
-            told = sentence("papers with a neighbour by either", note)
-            rows.append(share_row(asked, "identical", equal, code, "tools", note=told, **ABOUT))
+            basis = sentence("papers with a neighbour by either", note)
+            rows.append(share_row(asked, "identical", equal, code, "tools", note=basis, **ABOUT))
         if both:
             alike = np.array([words_in_common(one[key], other[key]) for key in both])
-            told = "papers with a neighbour by both"
-            rows.append(share_row(asked, "words_in_common", alike, code, "tools", note=told, **ABOUT))
+            basis = "papers with a neighbour by both"
+            rows.append(share_row(asked, "words_in_common", alike, code, "tools", note=basis, **ABOUT))
     return rows
 
 

@@ -154,6 +154,6 @@ def agreement_table(rows: Sequence[QueryAgreement], resamples: int, seed: int) -
                 scale = 100.0 if name == "percent" else 1.0
                 values = scale * np.array([getattr(getattr(row, stage), name) for row in of_facet], dtype=np.float64)
                 low, high = bootstrap_median(values, resamples, seed)
-                kept = int((~np.isnan(values)).sum())
-                table.append(MedianAgreement(facet, stage, name, float(np.nanmedian(values)), low, high, kept))
+                n = int((~np.isnan(values)).sum())
+                table.append(MedianAgreement(facet, stage, name, float(np.nanmedian(values)), low, high, n))
     return table

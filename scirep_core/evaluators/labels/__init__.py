@@ -48,8 +48,8 @@ def evaluate(asked: Asked, data: LabelSpace) -> list[Result]:
     gold = {paper: ids for paper, ids in data.gold.items() if ids}
     if not gold:
         raise DataError(asked.task.name, None, "no paper has a label", "Look at its gold labels")
-    kept = asked.kept([*data.labels, *gold])
-    labels, papers = [key for key in data.labels if key in kept], [key for key in gold if key in kept]
+    vector_ids = asked.vector_ids([*data.labels, *gold])
+    labels, papers = [key for key in data.labels if key in vector_ids], [key for key in gold if key in vector_ids]
     if not labels or not papers:
         raise DataError("vectors", None, f"no {'paper' if labels else 'label'} of {asked.task.name} has a vector")
     best = [name for name in names if name in BEST]

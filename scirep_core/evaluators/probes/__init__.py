@@ -38,8 +38,8 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
     Raises DataError for a missing vector or data no probe can be fitted to, ConfigError for F1 of classes that are not 0, 1.
     """
     sides = [data.splits["train"], data.splits["test"]]
-    kept = asked.kept(example.paper_id for side in sides for example in side)
-    train, test = ([example for example in side if example.paper_id in kept] for side in sides)
+    vector_ids = asked.vector_ids(example.paper_id for side in sides for example in side)
+    train, test = ([example for example in side if example.paper_id in vector_ids] for side in sides)
     if not train or not test:
         raise DataError("vectors", None, f"no {'test' if train else 'training'} row of {asked.task.name} has a vector")
     x, x_test = (asked.matrix([e.paper_id for e in side]).astype(np.float64) for side in (train, test))
@@ -51,14 +51,14 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
         "pool": f"{len(test)} of {len(sides[1])} test rows, {len(train)} of {len(sides[0])} training rows",
         "parameters": {} if intercept else {"intercept": False},
     }
-    said: Said = Counter()
+    remarks: Said = Counter()
     probe = Probe(asked.protocol, asked.seed, _chooses(asked, y), intercept, asked.task.name)
-    with counted_warnings(said):
+    with counted_warnings(remarks):
         try:
-            answer = predicted(probe, x, y, x_test, said, asked.task.type == "regression")
+            answer = predicted(probe, x, y, x_test, remarks, asked.task.type == "regression")
         except ValueError as error:
             raise DataError(asked.task.name, None, f"no probe can be fitted: {str(error).splitlines()[0]}") from None
-    rows, left_out = label_rows(asked, asked.metrics, y_test, answer, **shared, note=heard(said)), []
+    rows, left_out = label_rows(asked, asked.metrics, y_test, answer, **shared, note=heard(remarks)), []
     few: list[Result] = []
     for setting in data.few_shot if asked.task.type == "classification" else ():
         try:

@@ -30,12 +30,12 @@ PROBES = {"paper": paper_probes, "sound": sound_probes}
 
 
 def predicted(
-    probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats, said: Said, regression: bool = False
+    probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats, remarks: Said, regression: bool = False
 ) -> NDArray[Any]:
     """Return what a probe trained on rows x with labels y predicts for x_test."""
     of = PROBES[probe.protocol]
     fit: Callable[..., NDArray[Any]] = of.targets if regression else of.labels if y.ndim == 2 else of.classes
-    return fit(x, y.astype(np.float64) if regression else y, x_test, said, probe)
+    return fit(x, y.astype(np.float64) if regression else y, x_test, remarks, probe)
 
 
 class Drawn(NamedTuple):
@@ -93,11 +93,11 @@ def few_shot_rows(
     Args:
         x, y: training rows: (n, dim) vectors, (n,) classes or (n, labels) of 0 and 1; x_test, y_test the test rows.
     """
-    split, said = f"{setting.sample_size}-shot", Counter[str]()
-    chosen = list(PROBES[probe.protocol].shots(y, setting, probe.seed, said))
+    split, remarks = f"{setting.sample_size}-shot", Counter[str]()
+    chosen = list(PROBES[probe.protocol].shots(y, setting, probe.seed, remarks))
     usable = [rows for rows in chosen if y.ndim == 2 or len(np.unique(y[rows])) > 1]
     if len(usable) < len(chosen):
-        said["repeats with one class only left out (the published code stops there)"] += len(chosen) - len(usable)
+        remarks["repeats with one class only left out (the published code stops there)"] += len(chosen) - len(usable)
     if not usable:
         raise DataError(asked.task.name, None, "no repeat has examples of two classes", "Give more examples")
     values = []
@@ -106,20 +106,20 @@ def few_shot_rows(
     for answer, more in on_all_cores(
         _repeat, jobs, jobs[0][1].size * searches > PARALLEL, f"{asked.task.name} {split}"
     ):
-        said.update(more)
+        remarks.update(more)
         values.append([label_score(metric, y_test, answer) for metric in asked.metrics])
     table = np.array(values)
     short = f"only {len(values)} of {setting.iterations} repeats" if len(values) < setting.iterations else ""
-    note = sentence(f"mean of {len(values)} repeats, interval over repeats", short, heard(said))
-    told = {"repeats": len(values), "sample_size": setting.sample_size} | shared.pop("parameters", {})
+    note = sentence(f"mean of {len(values)} repeats, interval over repeats", short, heard(remarks))
+    parameters = {"repeats": len(values), "sample_size": setting.sample_size} | shared.pop("parameters", {})
     return [
-        replace(share_row(asked, metric, table[:, i], split, split, note=note, parameters=told, **shared), n=len(y_test))
+        replace(share_row(asked, metric, table[:, i], split, split, note=note, parameters=parameters, **shared), n=len(y_test))
         for i, metric in enumerate(asked.metrics)
     ]  # fmt: skip
 
 
 def _repeat(probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats) -> tuple[NDArray[Any], Said]:
     """Return the predictions of one repeat and the warnings on the way; it may run in another process."""
-    said: Said = Counter()
-    with counted_warnings(said):
-        return predicted(probe, x, y, x_test, said), said
+    remarks: Said = Counter()
+    with counted_warnings(remarks):
+        return predicted(probe, x, y, x_test, remarks), remarks

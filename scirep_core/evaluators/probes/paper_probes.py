@@ -57,7 +57,7 @@ ITERATIONS = 10_000
 """Of the multi-label SVM; the others have scikit-learn's 1,000."""
 
 
-def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+def classes(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
     """Return the predicted class of each row of x_test."""
     from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import LinearSVC
@@ -70,17 +70,17 @@ def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Int
     best = 0
     if not probe.few:
         cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, said, spread_over(x, len(np.unique(y))), probe.shown)
+        best = best_of(models, x, y, cuts, accuracy, remarks, spread_over(x, len(np.unique(y))), probe.shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
-def labels(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
     """Return (test, labels) predictions, from one search per label."""
     x, x_test = thin(x), thin(x_test)
     jobs = [(x, y[:, label], x_test, probe.intercept) for label in range(y.shape[1])]
     found = list(on_all_cores(_one_label, jobs, not probe.few and spread_over(x, y.shape[1]), probe.shown))
     for _, more in found:
-        said.update(more)
+        remarks.update(more)
     return np.stack([predicted for predicted, _ in found], axis=1)
 
 
@@ -88,21 +88,21 @@ def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Sai
     from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import LinearSVC
 
-    said: Said = Counter()
-    only = one_kind(y, x_test.shape[0], said)
+    remarks: Said = Counter()
+    only = one_kind(y, x_test.shape[0], remarks)
     if only is not None:
-        return only, said
-    with counted_warnings(said):
+        return only, remarks
+    with counted_warnings(remarks):
         models = [
             LinearSVC(loss="hinge", C=cost, max_iter=ITERATIONS, fit_intercept=intercept, random_state=RANDOM_STATE)
             for cost in CLASS_COSTS
         ]
         cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, said)
-        return np.asarray(models[best].fit(x, y).predict(x_test)), said
+        best = best_of(models, x, y, cuts, accuracy, remarks)
+        return np.asarray(models[best].fit(x, y).predict(x_test)), remarks
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.metrics import get_scorer
     from sklearn.model_selection import KFold
@@ -112,15 +112,15 @@ def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> F
     models = [LinearSVR(C=cost, fit_intercept=probe.intercept, random_state=RANDOM_STATE) for cost in TARGET_COSTS]
     cuts = list(KFold(FOLDS).split(np.zeros(len(y))))
     together = spread_over(x, 5)  # a target costs more than a label
-    best = best_of(models, x, y, cuts, get_scorer("r2"), said, together, probe.shown)
+    best = best_of(models, x, y, cuts, get_scorer("r2"), remarks, together, probe.shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
-def shots(y: Ints, setting: FewShot, seed: int, said: Said) -> Iterator[Ints]:
+def shots(y: Ints, setting: FewShot, seed: int, remarks: Said) -> Iterator[Ints]:
     """Yield the training rows of each repeat; `seed` is not used. Raises DataError where the rows cannot be cut."""
     if y.ndim == 2:
         for repeat in range(setting.iterations):
-            yield _per_label(y, setting.sample_size, np.random.RandomState(RANDOM_STATE + repeat), said)
+            yield _per_label(y, setting.sample_size, np.random.RandomState(RANDOM_STATE + repeat), remarks)
         return
     from sklearn.model_selection import StratifiedKFold
 
@@ -133,11 +133,11 @@ def shots(y: Ints, setting: FewShot, seed: int, said: Said) -> Iterator[Ints]:
         yield fold
 
 
-def _per_label(y: Ints, size: int, stream: np.random.RandomState, said: Said) -> Ints:
+def _per_label(y: Ints, size: int, stream: np.random.RandomState, remarks: Said) -> Ints:
     chosen: set[int] = set()
     for column in y.T:
         there = np.flatnonzero(column == 1)
         if len(there) < size:
-            said["labels with fewer examples than asked, all taken (the published code stops there)"] += 1
+            remarks["labels with fewer examples than asked, all taken (the published code stops there)"] += 1
         chosen.update(stream.choice(there, min(size, len(there)), replace=False).tolist())
     return np.array(list(chosen), dtype=np.int64)

@@ -52,7 +52,7 @@ class Probe(NamedTuple):
 
 
 def best_of(
-    models: Sequence[Any], x: Any, y: NDArray[Any], cuts: Sequence[tuple[Ints, Ints]], score: Score, said: Said,
+    models: Sequence[Any], x: Any, y: NDArray[Any], cuts: Sequence[tuple[Ints, Ints]], score: Score, remarks: Said,
     parallel: bool = False, shown: str = "",
 ) -> int:  # fmt: skip
     """Return the place of the model with the best mean score over (training rows, test rows) cuts, the first of equals.
@@ -63,7 +63,7 @@ def best_of(
     jobs = [(one, x, y, train, test, score) for one in models for train, test in cuts]
     found = list(on_all_cores(_fit_and_score, jobs, parallel, shown))
     for _, more, _ in found:
-        said.update(more)
+        remarks.update(more)
     failed = [error for _, _, error in found if error]
     if len(failed) == len(found):
         raise ValueError(f"every fit of the search failed: {failed[0]}")
@@ -75,19 +75,19 @@ def _fit_and_score(
     model: Any, x: Any, y: NDArray[Any], train: Ints, test: Ints, score: Score
 ) -> tuple[float, Said, str]:
     """Return score, what was said and what the fit failed of; NaN where it or the scoring failed, whatever it raised."""
-    said: Said = Counter()
-    with counted_warnings(said):
+    remarks: Said = Counter()
+    with counted_warnings(remarks):
         try:
             model.fit(x[train], y[train])
         except Exception as error:
             what = str(error).splitlines()[0] if str(error) else type(error).__name__
-            said[f"fits on a fold failed and have no score ({what.split(',')[0].strip():.60})"] += 1
-            return math.nan, said, what
+            remarks[f"fits on a fold failed and have no score ({what.split(',')[0].strip():.60})"] += 1
+            return math.nan, remarks, what
         try:
-            return score(model, x[test], y[test]), said, ""
+            return score(model, x[test], y[test]), remarks, ""
         except Exception as error:
-            said[f"scorings of a fold failed ({type(error).__name__})"] += 1
-            return math.nan, said, ""
+            remarks[f"scorings of a fold failed ({type(error).__name__})"] += 1
+            return math.nan, remarks, ""
 
 
 def accuracy(model: Any, x: Any, y: NDArray[Any]) -> float:
@@ -109,25 +109,25 @@ def on_all_cores(
 
 
 @contextmanager
-def counted_warnings(said: Said) -> Iterator[None]:
-    """Count every warning raised inside, by its kind, into `said`."""
+def counted_warnings(remarks: Said) -> Iterator[None]:
+    """Count every warning raised inside, by its kind, into `remarks`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        said[f"{warning.category.__name__}s ({str(warning.message).split('.')[0].strip():.60})"] += 1
+        remarks[f"{warning.category.__name__}s ({str(warning.message).split('.')[0].strip():.60})"] += 1
 
 
-def heard(said: Said) -> str:
+def heard(remarks: Said) -> str:
     """Return what was said, as part of a note."""
-    return sentence(*(counted(n, what) for what, n in sorted(said.items())))
+    return sentence(*(counted(n, what) for what, n in sorted(remarks.items())))
 
 
-def one_kind(y: Ints, size: int, said: Said) -> Ints | None:
+def one_kind(y: Ints, size: int, remarks: Said) -> Ints | None:
     """Return `size` times the only value of a label's column, said; None where there are two to tell apart."""
     if (y != y[0]).any():
         return None
-    said["labels without both kinds of examples, predicted as they are"] += 1
+    remarks["labels without both kinds of examples, predicted as they are"] += 1
     return np.full(size, y[0])
 
 

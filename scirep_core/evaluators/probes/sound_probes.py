@@ -55,17 +55,17 @@ def prepared(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
         _, axes = np.linalg.eigh(a.T @ a)
         return with_constant(a @ axes), with_constant(b @ axes)
     squares, turn = np.linalg.eigh(a @ a.T)
-    kept = squares > squares[-1] * 1e-12
-    lengths, turn = np.sqrt(squares[kept]), turn[:, kept]
+    mask = squares > squares[-1] * 1e-12
+    lengths, turn = np.sqrt(squares[mask]), turn[:, mask]
     return with_constant(turn * lengths), with_constant(b @ (a.T @ (turn / lengths)))
 
 
-def tried(x: Floats, trials: Sequence[Trial], loss: Loss, said: Said, shown: str) -> Floats:
+def tried(x: Floats, trials: Sequence[Trial], loss: Loss, remarks: Said, shown: str) -> Floats:
     """Return (trials, costs): what each fold's held-out rows are worth at each of COSTS."""
     together = max(1, CELLS // (len(x) * trials[0].y.shape[1]))
     found = np.zeros((len(trials), len(COSTS)))
     groups = [range(start, min(start + together, len(trials))) for start in range(0, len(trials), together)]
-    with bar(what=shown, total=len(groups) * len(COSTS), delay=2, leave=False) as told:
+    with bar(what=shown, total=len(groups) * len(COSTS), delay=2, leave=False) as progress:
         for group in groups:
             y = np.concatenate([trials[i].y for i in group], axis=1)
             width, weights = y.shape[1] // len(group), None
@@ -74,22 +74,22 @@ def tried(x: Floats, trials: Sequence[Trial], loss: Loss, said: Said, shown: str
                 mask[trials[i].train, at * width : (at + 1) * width] = True
             for c, cost in enumerate(COSTS):
                 weights, unfinished = fit(x, y, mask, np.full(y.shape[1], cost), loss, weights)
-                said["fits that did not converge"] += unfinished
+                remarks["fits that did not converge"] += unfinished
                 scores = x @ weights
                 for at, i in enumerate(group):
                     held = trials[i].test
                     found[i, c] = trials[i].worth(scores[held, at * width : (at + 1) * width], held)
-                told.update()
+                progress.update()
     return found
 
 
-def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, said: Said) -> Floats:
+def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, remarks: Said) -> Floats:
     weights, unfinished = fit(x, y, np.ones(y.shape, dtype=bool), costs, loss)
-    said["fits that did not converge"] += unfinished
+    remarks["fits that did not converge"] += unfinished
     return weights
 
 
-def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+def classes(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
     """Return the predicted class of each row of x_test. Raises ValueError for a single class."""
     names = np.unique(y)
     if len(names) < 2:
@@ -100,8 +100,8 @@ def classes(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Int
     if not probe.few:
         worth = functools.partial(_worth, probe.metric, names, y)
         trials = [Trial(signs, *cut, worth) for cut in _cuts(x, y, probe.seed)]
-        cost = float(COSTS[int(np.argmax(tried(x, trials, "hinge", said, probe.shown).mean(axis=0)))])
-    return _named(names, x_test @ _fit_all(x, signs, np.full(signs.shape[1], cost), "hinge", said))
+        cost = float(COSTS[int(np.argmax(tried(x, trials, "hinge", remarks, probe.shown).mean(axis=0)))])
+    return _named(names, x_test @ _fit_all(x, signs, np.full(signs.shape[1], cost), "hinge", remarks))
 
 
 def _named(names: NDArray[Any], scores: Floats) -> Ints:
@@ -120,10 +120,10 @@ def _cuts(x: Floats, y: Ints, seed: int) -> list[tuple[Ints, Ints]]:
     return list(RepeatedStratifiedKFold(n_splits=folds, n_repeats=ROUNDS, random_state=seed).split(x, y))
 
 
-def labels(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
     """Return (test, labels) predictions: every label has folds and a C of its own, the fits run together."""
     x, x_test = prepared(x, x_test)
-    alone = [one_kind(column, len(x_test), said) for column in y.T]
+    alone = [one_kind(column, len(x_test), remarks) for column in y.T]
     asked = [label for label, only in enumerate(alone) if only is None]
     predicted = np.stack([np.zeros(len(x_test), dtype=int) if only is None else only for only in alone], axis=1)
     if not asked:
@@ -135,14 +135,14 @@ def labels(x: Floats, y: Ints, x_test: Floats, said: Said, probe: Probe) -> Ints
             for i, label in enumerate(asked)
             for cut in _cuts(x, y[:, label], probe.seed)
         ]
-        found = tried(x, [trial for _, trial in trials], "hinge", said, probe.shown)
+        found = tried(x, [trial for _, trial in trials], "hinge", remarks, probe.shown)
         owner = np.array([i for i, _ in trials])
         costs = np.array([COSTS[int(np.argmax(found[owner == i].mean(axis=0)))] for i in range(len(asked))])
-    predicted[:, asked] = x_test @ _fit_all(x, signs, costs, "hinge", said) > 0
+    predicted[:, asked] = x_test @ _fit_all(x, signs, costs, "hinge", remarks) > 0
     return predicted
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.model_selection import RepeatedKFold
 
@@ -154,11 +154,11 @@ def targets(x: Floats, y: Floats, x_test: Floats, said: Said, probe: Probe) -> F
     trials = [
         Trial(target, *cut, lambda scores, rows: correlation(probe.metric, y[rows], scores[:, 0])) for cut in cuts
     ]
-    cost = COSTS[[int(np.argmax(tried(x, trials, "tube", said, probe.shown).mean(axis=0)))]]
-    return np.asarray((x_test @ _fit_all(x, target, cost, "tube", said))[:, 0] * spread + mean)
+    cost = COSTS[[int(np.argmax(tried(x, trials, "tube", remarks, probe.shown).mean(axis=0)))]]
+    return np.asarray((x_test @ _fit_all(x, target, cost, "tube", remarks))[:, 0] * spread + mean)
 
 
-def shots(y: Ints, setting: FewShot, seed: int, said: Said) -> Iterator[Ints]:
+def shots(y: Ints, setting: FewShot, seed: int, remarks: Said) -> Iterator[Ints]:
     """Yield the training rows of each repeat, in file order."""
     columns = list(y.T == 1) if y.ndim == 2 else [y == label for label in np.unique(y)]
     for repeat in range(setting.iterations):
@@ -167,6 +167,6 @@ def shots(y: Ints, setting: FewShot, seed: int, said: Said) -> Iterator[Ints]:
         for column in columns:
             there = np.flatnonzero(column)
             if len(there) < setting.sample_size:
-                said["classes or labels with fewer examples than asked, all taken"] += 1
+                remarks["classes or labels with fewer examples than asked, all taken"] += 1
             chosen.update(stream.choice(there, min(setting.sample_size, len(there)), replace=False).tolist())
         yield np.array(sorted(chosen), dtype=np.int64)

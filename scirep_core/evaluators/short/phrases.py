@@ -60,13 +60,13 @@ def phrases(papers: Iterable[Paper], seed: int, tools: Tools, most: int = MOST) 
     for paper in papers:
         known.update(_WORDS.findall(f"{paper.title} {paper.abstract}".lower()))
         found.update(_pairs(paper.title, tools))
-    kept = [pair for pair in sorted(found) if other_number(pair[1]) in known and pair[0][:-1] not in known]
+    pairs = [pair for pair in sorted(found) if other_number(pair[1]) in known and pair[0][:-1] not in known]
     rng = np.random.default_rng(seed)
-    if len(kept) > most:
-        kept = [kept[at] for at in np.sort(rng.choice(len(kept), most, replace=False))]
+    if len(pairs) > most:
+        pairs = [pairs[at] for at in np.sort(rng.choice(len(pairs), most, replace=False))]
     made = []
-    for first, last in kept:
-        others = sorted({one for one, _ in kept if one != first})
+    for first, last in pairs:
+        others = sorted({one for one, _ in pairs if one != first})
         foreign = others[rng.integers(len(others))] if others else first
         made.append(
             Phrase(f"{first} {last}", f"{first} {other_number(last)}", f"{first[:-1]} {last}", f"{foreign} {last}")

@@ -44,13 +44,13 @@ def measure(texts: Texts) -> list[Result]:
 
 def _pieces(texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
     """Return which of the papers that ask have an abstract, as places among them, and the vectors of its first words."""
-    kept, short = [], []
+    places, short = [], []
     for at, paper in enumerate(texts.chosen):
         one = texts.task.papers[texts.ids[paper]]
         if piece := piece_of(one.title, one.abstract):
-            kept.append(at)
+            places.append(at)
             short.append(piece)
-    return np.array(kept, dtype=np.int64), texts.short(short)
+    return np.array(places, dtype=np.int64), texts.short(short)
 
 
 def piece_of(title: str, abstract: str) -> str:

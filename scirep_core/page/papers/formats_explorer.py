@@ -106,17 +106,17 @@ def sample(papers: int, data_seed: int = 0, shown: int = SHOWN, seed: int = 0, a
     if not 0 <= also < len(found):
         raise ConfigError(f"paper {also}: the literature has papers 0 to {len(found) - 1}")
     drawn = np.random.default_rng(seed).permutation(np.arange(1, len(found)))
-    kept = np.sort([*([also] if also else []), *drawn[drawn != also]][:shown]).astype(np.int64)
-    place = {int(i): at for at, i in enumerate(kept)}
+    numbers = np.sort([*([also] if also else []), *drawn[drawn != also]][:shown]).astype(np.int64)
+    place = {int(i): at for at, i in enumerate(numbers)}
     cited = found.cited_by.counts()
     views, links = [], []
-    for i in map(int, kept):
+    for i in map(int, numbers):
         paper, latent = found.paper(i), found.latents
         name = fields[int(latent.field[i])].name
         views.append(PaperView(paper.paper_id, i, paper.title, paper.abstract, paper.year or 0, name, int(cited[i])))
         linked = {int(j) for j in (*found.cites.of(i), *found.cited_by.of(i))}
         links.append(tuple(sorted(place[j] for j in linked if j in place)))
-    about = f"{len(kept):,} of the {papers:,} papers of the embedded literature, drawn at random: invented, no paper is real"
+    about = f"{len(numbers):,} of the {papers:,} papers of the embedded literature, drawn at random: invented, no paper is real"
     return Collection(tuple(views), tuple(links), about, "embedded", embedded_root(papers, data_seed).name)
 
 
@@ -163,8 +163,8 @@ def spaces(vectors: Mapping[str, NDArray[np.float32]], seed: int) -> tuple[Space
         places = project(given, seed)
         if made:
             places = turned(places, made[0].places)
-        kept = shared(near, neighbours(places, NEAR)).mean() / NEAR
-        made.append(Space(format, near, places, float(kept)))
+        share = shared(near, neighbours(places, NEAR)).mean() / NEAR
+        made.append(Space(format, near, places, float(share)))
     return tuple(made)
 
 
@@ -218,8 +218,10 @@ def read_field(papers: Collection, vectors: NDArray[Any], near: Ints, seed: int)
 
     field = np.unique([paper.field for paper in papers.views], return_inverse=True)[1]
     model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-1, 4, 6)))
-    said = cross_val_predict(model, vectors, field, cv=KFold(min(5, len(field)), shuffle=True, random_state=seed))
-    return (field[near[:, 0]] == field).astype(float), (said == field).astype(float)
+    predictions = cross_val_predict(
+        model, vectors, field, cv=KFold(min(5, len(field)), shuffle=True, random_state=seed)
+    )
+    return (field[near[:, 0]] == field).astype(float), (predictions == field).astype(float)
 
 
 # ------------------------------------------------------------------------------------------------------------ numbers
@@ -271,10 +273,10 @@ def explorer(chapter: Chapter, looked: Looked, paper: int = 0) -> FormatExplorer
     Args:
         paper: the one it opens with, by its place in time; 0 for the one in the middle, by how far formats agree on it.
     """
-    kept = {key: str(value) for key, value in chapter.parameters.items() if key != "paper" and str(value)}
+    parameters = {key: str(value) for key, value in chapter.parameters.items() if key != "paper" and str(value)}
     papers = looked.papers
     view = format_data(
-        papers.views, looked.models, papers.links, papers.about, chapter.notebook, kept | {"paper": "{paper}"}
+        papers.views, looked.models, papers.links, papers.about, chapter.notebook, parameters | {"paper": "{paper}"}
     )
     numbers = {one.number: one.paper_id for one in papers.views}
     if paper and paper not in numbers:

@@ -197,10 +197,10 @@ def studies(chapter: Chapter, name: str, made: Sequence[Result] = ()) -> dict[st
 
 def facts(rows: Sequence[Result]) -> str:
     """Return what a study's rows rest on, for a caption: trainings, papers of the embedded literature, steps."""
-    told = {key: sorted({row.parameters.get(key, 0) for row in outcome.means(rows) if row.parameters.get("steps")})
-            for key in ("trainings", "papers", "steps")}  # fmt: skip
+    spans = {key: sorted({row.parameters.get(key, 0) for row in outcome.means(rows) if row.parameters.get("steps")})
+             for key in ("trainings", "papers", "steps")}  # fmt: skip
     parts = [
-        f"{' to '.join(f'{n:,}' for n in dict.fromkeys((of[0], of[-1])))} {key}" for key, of in told.items() if any(of)
+        f"{' to '.join(f'{n:,}' for n in dict.fromkeys((of[0], of[-1])))} {key}" for key, of in spans.items() if any(of)
     ]
     return ", ".join(parts).replace("1 trainings, ", "one training run each, ").replace("trainings", "training runs")
 

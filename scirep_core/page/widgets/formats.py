@@ -278,12 +278,12 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
     at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
     formats, near = model["formats"], [rows[at] for rows in model["near"]]
 
-    def told(i: int) -> str:
+    def entry(i: int) -> str:
         _, _, title, _, year, field, cited = view["papers"][i]
         return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
 
     k, n = view["k"], len(view["papers"])
-    lists = [[str(r + 1), *(told(places[r]) for places in near)] for r in range(k)]
+    lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
     chance = view["chance"]
     common = [
         [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
@@ -296,7 +296,7 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
         agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
     summary = f"One paper under each format, as plain tables: {model['key']}"
     return folded("sfx", view["key"], summary, [
-        f"<p><strong>{told(at)}</strong></p>",
+        f"<p><strong>{entry(at)}</strong></p>",
         table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
         table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
         table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",

@@ -50,21 +50,21 @@ def pack(saved: Saved, made: Mapping[str, Any] | None = None, cap: int = CAP) ->
     Raises ConfigError for a model that the page cannot run: not one-pass, with a tokenizer that is not BERT's own, scaled
     vectors, or over the cap.
     """
-    told, shape = saved.described, saved.model.trunk.shape
-    if told.kind != "one_pass" or told.normalised:
+    description, shape = saved.described, saved.model.trunk.shape
+    if description.kind != "one_pass" or description.normalised:
         raise ConfigError(
-            f"the page runs one-pass models with vectors as they are; this one is {told.kind}"
-            f"{', scaled to length 1' if told.normalised else ''}. Train the variant 'one pass dense'"
+            f"the page runs one-pass models with vectors as they are; this one is {description.kind}"
+            f"{', scaled to length 1' if description.normalised else ''}. Train the variant 'one pass dense'"
         )
     if shape.hidden_act != "gelu" or shape.hidden_size % 4:
         raise ConfigError(
             f"the page computes exact GELU and widths that 4 divides, not {shape.hidden_act} and {shape.hidden_size}"
         )
-    longest = min(told.max_length, shape.max_position_embeddings)
+    longest = min(description.max_length, shape.max_position_embeddings)
     view: View = {
         "shape": {"dim": shape.hidden_size, "heads": shape.num_attention_heads, "layers": shape.num_hidden_layers,
-                  "epsilon": shape.layer_norm_eps, "formats": list(told.routes)},
-        "tokens": {**_vocabulary(saved), "length": longest, "separator": told.recipe.separator},
+                  "epsilon": shape.layer_norm_eps, "formats": list(description.routes)},
+        "tokens": {**_vocabulary(saved), "length": longest, "separator": description.recipe.separator},
         "weights": _weights(saved.model, longest),
         "made": dict(made or {}),
     }  # fmt: skip
@@ -87,8 +87,8 @@ def unpack(view: View) -> TrunkEncoder:
     from scirep_core.encoders.trunk.tokens import of_words
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
-    shape, told = view["shape"], view["tokens"]
-    pieces = told["pieces"].split("\n")
+    shape, settings = view["shape"], view["tokens"]
+    pieces = settings["pieces"].split("\n")
     tokens = of_words({piece: number for number, piece in enumerate(pieces)})
     data, arrays = base64.b64decode(view["weights"]["data"]), dict[str, torch.Tensor]()
     for name, rows, columns, at, factors in view["weights"]["arrays"]:
@@ -105,7 +105,7 @@ def unpack(view: View) -> TrunkEncoder:
             shape["layers"],
             shape["heads"],
             wide,
-            told["length"],
+            settings["length"],
             1,
             shape["epsilon"],
         )
@@ -118,7 +118,12 @@ def unpack(view: View) -> TrunkEncoder:
         raise ConfigError(f"the packed model's weights do not fit its shape: {error}") from None
     formats = tuple(form for form in FORMATS if form in shape["formats"])
     about = About(
-        stable_hash(view)[:16], shape["dim"], Recipe(told["separator"]), told["length"], formats, shared_pass=True
+        stable_hash(view)[:16],
+        shape["dim"],
+        Recipe(settings["separator"]),
+        settings["length"],
+        formats,
+        shared_pass=True,
     )
     return TrunkEncoder("the encoder in the page", lambda: (model, tokens), about)
 

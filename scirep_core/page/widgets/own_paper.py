@@ -182,11 +182,11 @@ def fallback(view: View) -> str:
     for key, title, _ in view["examples"]:
         heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
         ranks = zip(*view["read"][key].values(), strict=True)
-        rows = [[str(rank), *(_told(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
+        rows = [[str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
         parts.append(table(title, heads, rows))
     return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
-def _told(view: View, place: int) -> str:
+def _entry(view: View, place: int) -> str:
     _, title, year, field = view["papers"][place]
     return escape(f"{title} ({view['fields'][field]}, {year})")

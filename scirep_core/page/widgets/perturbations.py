@@ -301,16 +301,16 @@ def marked(before: str, change: Any, sentences: Sequence[Sequence[int]] = ()) ->
             continue
         gone = before[at : op[0]]
         parts.append(_gone(gone))
-        kept = escape(before[op[0] : op[1]])
-        parts.append(kept if len(op) == 2 else _replaced(kept, op[2]))
+        part = escape(before[op[0] : op[1]])
+        parts.append(part if len(op) == 2 else _replaced(part, op[2]))
         at = op[1]
     return "".join(parts) + _gone(before[at:])
 
 
 def _gone(text: str) -> str:
     """Return deleted text in <del>, the white space around it outside."""
-    kept = text.strip()
-    return text.replace(kept, f"<del>{escape(kept)}</del>") if kept else text
+    words = text.strip()
+    return text.replace(words, f"<del>{escape(words)}</del>") if words else text
 
 
 def _replaced(old: str, new: str) -> str:
@@ -335,7 +335,7 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
     fields = (
         [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])] if applies else []
     )
-    told = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
+    outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
     names = [encoder["name"] for encoder in view["encoders"]]
 
     def titles(places: Sequence[int], others: Sequence[int]) -> str:
@@ -356,7 +356,7 @@ def fallback(view: View, selection: Mapping[str, Any]) -> str:
     heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
     stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
     return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
-        f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {told}.</p>",
+        f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
         *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
         *([table(stay, heads, rows)] if applies else []),
         table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",

@@ -176,21 +176,21 @@ def keep(grades: Sequence[int | None], most: int, rng: random.Random) -> list[in
         levels = levels[: most - most // 2] + levels[len(levels) - most // 2 :]
     drawn = [rng.sample(places[level], len(places[level])) for level in levels]
     turns = (found[turn] for turn in range(len(grades)) for found in drawn if turn < len(found))
-    kept = list(itertools.islice(turns, most))
+    positions = list(itertools.islice(turns, most))
     order = {position: -level for level, found in places.items() for position in found}
-    return sorted(kept, key=lambda position: (order[position], position))
+    return sorted(positions, key=lambda position: (order[position], position))
 
 
 def _ranking(
     task: Task | FacetCollection, query: View, ids: Sequence[str], grades: Sequence[int | None], rng: random.Random
 ) -> View:
-    kept = keep(grades, CANDIDATES, rng)
+    positions = keep(grades, CANDIDATES, rng)
     totals = Counter(grades)
     levels = sorted(totals, key=lambda grade: (grade is None, -(grade or 0)))
     return {
         "kind": "ranking",
         **query,
-        "candidates": [[grades[i], grade_word(task, grades[i]), Ref(ids[i], SIDE)] for i in kept],
+        "candidates": [[grades[i], grade_word(task, grades[i]), Ref(ids[i], SIDE)] for i in positions],
         "totals": [[grade, grade_word(task, grade), totals[grade]] for grade in levels],
     }
 
@@ -201,9 +201,9 @@ def _faceted(task: FacetCollection, wanted: int, rng: random.Random) -> list[Vie
         labels = task.papers[query.paper_id].labels
         lit = [text for text, label in zip(task.papers[query.paper_id].sentences, labels, strict=True)
                if FACET_OF_LABEL.get(label) == query.facet]  # fmt: skip
-        told = {"query": Ref(query.paper_id), "facet": query.facet, "lit": [text[:SHORT] for text in lit[:GOLD]]}
+        query_view = {"query": Ref(query.paper_id), "facet": query.facet, "lit": [text[:SHORT] for text in lit[:GOLD]]}
         grades = [int(rating) for rating in task.ratings(query)]
-        found.append(_ranking(task, told, task.candidates(query), grades, rng))
+        found.append(_ranking(task, query_view, task.candidates(query), grades, rng))
     return found
 
 
@@ -214,8 +214,8 @@ def _judged(task: Task, data: schema.Judged, wanted: int, rng: random.Random) ->
     found = []
     for query_id, group in _some(lists, wanted, rng):
         judged = lists[query_id, group]
-        told = {"query": Ref(query_id)} | ({"group": group} if group else {})
-        found.append(_ranking(task, told, list(judged), list(judged.values()), rng))
+        query_view = {"query": Ref(query_id)} | ({"group": group} if group else {})
+        found.append(_ranking(task, query_view, list(judged), list(judged.values()), rng))
     return found
 
 
@@ -225,8 +225,8 @@ def _pooled(task: Task, data: schema.Pooled, wanted: int, rng: random.Random) ->
         judged = data.relevant[query_id]
         drawn = _some(data.pool, CANDIDATES, rng)
         others = [key for key in drawn if key not in judged and (key != query_id or not data.keep_self)][:UNJUDGED]
-        kept = keep(list(judged.values()), CANDIDATES - len(others), rng)
-        ids = [list(judged)[i] for i in kept]
+        positions = keep(list(judged.values()), CANDIDATES - len(others), rng)
+        ids = [list(judged)[i] for i in positions]
         view = _ranking(
             task, {"query": Ref(query_id)}, [*ids, *others], [*(judged[i] for i in ids), *[None] * len(others)], rng
         )
@@ -238,7 +238,7 @@ def _pooled(task: Task, data: schema.Pooled, wanted: int, rng: random.Random) ->
 
 
 def _label_space(data: schema.LabelSpace, wanted: int, rng: random.Random) -> list[View]:
-    def told(label_id: str) -> list[str]:
+    def entry(label_id: str) -> list[str]:
         label = data.labels[label_id]
         return [label.label_id, label.name, clip(label.definition, SHORT)]
 
@@ -246,7 +246,7 @@ def _label_space(data: schema.LabelSpace, wanted: int, rng: random.Random) -> li
         {
             "kind": "labels",
             "paper": Ref(key),
-            "gold": [told(label) for label in data.gold[key][:GOLD]],
+            "gold": [entry(label) for label in data.gold[key][:GOLD]],
             "of": len(data.gold[key]),
             "matched": [data.labels[label].name for label in data.matched.get(key, ())[:GOLD]],
             "matches": len(data.matched[key]) if key in data.matched else None,
@@ -269,9 +269,9 @@ def _reviewers(task: Task, data: schema.Reviewers, wanted: int, rng: random.Rand
     judged, found = _expertise(data), []
     for submission in _some(judged, wanted, rng):
         ids, grades = list(judged[submission]), list(judged[submission].values())
-        kept = keep(grades, REVIEWERS, rng)
+        positions = keep(grades, REVIEWERS, rng)
         rows = []
-        for i in kept:
+        for i in positions:
             papers = data.reviewers.get(ids[i], ())
             titles = [Ref(key, TITLE) for key in papers[:PAPERS_EACH]]
             rows.append([grades[i], grade_word(task, grades[i]), ids[i], titles, len(papers)])
@@ -283,9 +283,9 @@ def _blocks(data: schema.Signatures, wanted: int, rng: random.Random) -> list[Vi
     blocks: dict[str, dict[str, list[schema.Signature]]] = defaultdict(lambda: defaultdict(list))
     for row in data.rows:
         blocks[row.block][row.cluster].append(row)
-    told = [name for name, clusters in blocks.items() if len(clusters) > 1]  # a name that several people share
+    names = [name for name, clusters in blocks.items() if len(clusters) > 1]  # a name that several people share
     found = []
-    for name in _some(told or blocks, wanted, rng):
+    for name in _some(names or blocks, wanted, rng):
         clusters = sorted(blocks[name].values(), key=lambda rows: -len(rows))
         left = MENTIONS
         shown = []
@@ -301,19 +301,19 @@ def _blocks(data: schema.Signatures, wanted: int, rng: random.Random) -> list[Vi
 
 
 def _triples(data: schema.Triples, wanted: int, rng: random.Random) -> list[View]:
-    kept: list[tuple[str, schema.Triple]] = []
+    reservoir: list[tuple[str, schema.Triple]] = []
     seen = 0
     for split in data.splits:
         for row in data.rows(split):  # reservoir sampling: one pass, however many rows
             seen += 1
-            if len(kept) < wanted:
-                kept.append((split, row))
+            if len(reservoir) < wanted:
+                reservoir.append((split, row))
             elif (place := rng.randrange(seen)) < wanted:
-                kept[place] = (split, row)
+                reservoir[place] = (split, row)
     return [
         {"kind": "triple", "split": split, "query": Ref(row.query), "positive": Ref(row.positive),
          "negative": Ref(row.negative) if row.negative else None}
-        for split, row in kept
+        for split, row in reservoir
     ]  # fmt: skip
 
 

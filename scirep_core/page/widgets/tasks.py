@@ -245,7 +245,7 @@ def _about(
     printed = dict(spec.expect) if spec else {}
     ours = {} if task is None else _counts(task) | dict(training or {})
     source = "" if task is None else task.source
-    badge, told = _source(source, spec)
+    badge, sentence = _source(source, spec)
     return {
         "key": name,
         "name": name,
@@ -256,7 +256,7 @@ def _about(
         "asks": TYPES[kind],
         "metrics": list(metrics),
         "relation": RELATIONS.get(relation, relation),
-        "source": [source, badge, told],
+        "source": [source, badge, sentence],
         "sizes": [[SIZES.get(key, key), ours.get(key), printed.get(key)] for key in dict.fromkeys((*printed, *ours))],
         "used": list(spec.rows) if spec else [],
         "notes": task.notes if isinstance(task, Task) else "",
@@ -327,11 +327,11 @@ def fallback(view: View) -> str:
     """Return all tasks as one HTML table without script; the widget folds it away when it starts."""
 
     def sizes(row: View) -> str:
-        told = []
+        parts = []
         for name, ours, printed in row["sizes"]:
             here = "–" if ours is None else f"{ours:,}"
-            told.append(f"{escape(name)} {here}" + (f" (printed {printed:,})" if printed is not None else ""))
-        return "; ".join(told)
+            parts.append(f"{escape(name)} {here}" + (f" (printed {printed:,})" if printed is not None else ""))
+        return "; ".join(parts)
 
     names = dict(view["collections"])
     cells = (

@@ -247,8 +247,8 @@ def _drawn(stream: Stream, seed: int) -> Iterator[TrainExample]:
     if stream.kind == "regression":
         return islice(stream.rows(), stream.most)  # type: ignore[arg-type]
     groups = [str(row.target) for row in stream.rows()]  # type: ignore[union-attr]
-    kept = in_proportion(groups, stream.most, seed)
-    return (row for i, row in enumerate(stream.rows()) if i in kept)  # type: ignore[misc]
+    places = in_proportion(groups, stream.most, seed)
+    return (row for i, row in enumerate(stream.rows()) if i in places)  # type: ignore[misc]
 
 
 def in_proportion(groups: Sequence[str], most: int, seed: int) -> frozenset[int]:
@@ -267,13 +267,13 @@ def in_proportion(groups: Sequence[str], most: int, seed: int) -> frozenset[int]
     room = {group: int(share) for group, share in shares.items()}
     for group in sorted(shares, key=lambda g: (room[g] - shares[g], g))[: most - sum(room.values())]:
         room[group] += 1
-    kept = set()
+    places = set()
     keys = sorted(range(len(groups)), key=lambda i: hashlib.blake2b(f"{seed}\n{i}".encode(), digest_size=8).digest())
     for i in keys:
         if room[groups[i]]:
             room[groups[i]] -= 1
-            kept.add(i)
-    return frozenset(kept)
+            places.add(i)
+    return frozenset(places)
 
 
 # --- SciRepEval's eight sets ------------------------------------------------------------------------------------------

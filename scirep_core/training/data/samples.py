@@ -66,8 +66,8 @@ def held_out(name: str, task: Task) -> Task:
     """
     if _full(name) in TRAINED and isinstance(task.payload, Judged):
         rows = tuple(row for row in task.payload.rows if not in_train(name, row.query_id))
-        kept = {row.query_id for row in rows}
-        queries = {key: text for key, text in task.queries.items() if key in kept}
+        ids = {row.query_id for row in rows}
+        queries = {key: text for key, text in task.queries.items() if key in ids}
         return replace(task, payload=replace(task.payload, rows=rows), queries=queries)
     if isinstance(task.payload, Triples):
         return replace(task, payload=Triples(partial(_triples, name, task.payload, False)))
@@ -159,9 +159,9 @@ def _ranked(name: str, task: Task, tested: _Tested) -> Iterator[TrainRow]:
             judged.setdefault(row.query_id, []).append((task.papers[row.cand_id], row.score))
     for key, candidates in judged.items():
         query = Paper(key, task.queries[key], "") if task.queries else task.papers[key]
-        kept = [(paper, score) for paper, score in candidates if not tested.has(paper)]
-        if kept and not tested.has(query):
-            yield RankedQuery(query, tuple(paper for paper, _ in kept), tuple(score for _, score in kept))
+        pairs = [(paper, score) for paper, score in candidates if not tested.has(paper)]
+        if pairs and not tested.has(query):
+            yield RankedQuery(query, tuple(paper for paper, _ in pairs), tuple(score for _, score in pairs))
 
 
 def _three(name: str, task: Task, tested: _Tested) -> Iterator[TrainRow]:

@@ -84,14 +84,14 @@ def divide(literature: Literature, purpose: str, label: Ints, published: int, pe
     """
     candidates = np.flatnonzero((label >= 0) & (held_out(literature) == EVALUATION))
     chosen = shuffled(literature, purpose, candidates)[: scaled(len(literature), published, percent, LEAST)]
-    test, kept = np.zeros(len(literature), dtype=np.bool_), np.ones(len(literature), dtype=np.bool_)
+    test, members = np.zeros(len(literature), dtype=np.bool_), np.ones(len(literature), dtype=np.bool_)
     for value in np.unique(label[chosen]):
         of_class = chosen[label[chosen] == value]
         for_test = of_class[: (len(of_class) + 1) // 3] if tested is None else of_class[tested[of_class]]
         needed = max(0, FEWEST - (len(of_class) - len(for_test)))
         test[for_test[needed:]] = True
-        kept[of_class] = needed < len(for_test)
-    chosen = chosen[kept[chosen]]
+        members[of_class] = needed < len(for_test)
+    chosen = chosen[members[chosen]]
     return Parts(chosen[~test[chosen]], chosen[test[chosen]])
 
 

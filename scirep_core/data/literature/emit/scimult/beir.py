@@ -196,8 +196,8 @@ def _original(literature: Literature, number: int, claim: Asked, papers: Sequenc
     """Return a claim as SciFact writes it, with the sentences (from 0) that speak for or against it."""
     evidence = {}
     for i in papers if claim.polarity != NONE else ():
-        latents, said = literature.latents, literature.paper(i).labels
-        results = [k for k, label in enumerate(said) if label == "result_label"]
+        latents, labels = literature.latents, literature.paper(i).labels
+        results = [k for k, label in enumerate(labels) if label == "result_label"]
         second = int((latents.aspect[i], latents.condition[i]) != claim.key[2:])  # which finding it is about
         polarity = int((latents.polarity, latents.second_polarity)[second][i])
         agrees = (polarity == claim.polarity) != claim.negated

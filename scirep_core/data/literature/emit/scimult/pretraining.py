@@ -174,14 +174,14 @@ def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[t
     rank = stream(literature.seed, "cap of labels").permutation(len(papers))[row_of]
     order = np.lexsort((rank, answers.items))
     ordered = answers.items[order]
-    kept = np.zeros(len(order), dtype=np.bool_)
-    kept[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered) < CAP
+    mask = np.zeros(len(order), dtype=np.bool_)
+    mask[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered) < CAP
     draw = draws(stream(literature.seed, "hard labels"))
     relatives = list(_relatives(literature, papers, draw))
     theirs = gold(literature.latents, np.array([other for _, other in relatives], dtype=np.int64), labels)
     for row, paper in enumerate(literature.papers_at(papers)):
         own = answers.of(row)
-        positives = own[kept[answers.starts[row] : answers.starts[row + 1]]].tolist()
+        positives = own[mask[answers.starts[row] : answers.starts[row + 1]]].tolist()
         if not positives:
             continue
         others = np.setdiff1d(theirs.of(row), own).tolist()

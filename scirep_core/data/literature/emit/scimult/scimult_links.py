@@ -65,15 +65,15 @@ def draw_links(literature: Literature) -> tuple[Ints, Links, Links]:
     counted = [literature.cited_with(i, MOST_CITING) for i in queries.tolist()]
     least = at_least([int(counts.max(initial=0)) for _, counts in counted])
     together = [papers[counts >= least] for papers, counts in counted]
-    kept, linked = [], set[int]()
+    rows, linked = [], set[int]()
     cited = [literature.cites.of(i) for i in queries.tolist()]
     for row, i in enumerate(queries.tolist()):
         more = linked | {i, *cited[row].tolist(), *together[row].tolist()}
         if len(more) > POOL:
             break
-        kept.append(row)
+        rows.append(row)
         linked = more
-    return queries[kept], from_lists([cited[row] for row in kept]), from_lists([together[row] for row in kept])
+    return queries[rows], from_lists([cited[row] for row in rows]), from_lists([together[row] for row in rows])
 
 
 def at_least(most: list[int]) -> int:

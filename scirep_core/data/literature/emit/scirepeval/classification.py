@@ -93,9 +93,9 @@ def fos_row(labels: npt.NDArray[np.int32], i: int, paper: Paper) -> dict[str, An
 
 def _fos(root: Path, literature: Literature) -> None:
     gold, silver, papers = gold_fields(literature), silver_fields(literature), len(literature)
-    kept = shuffled(literature, "fos", np.flatnonzero(held_out(literature) == EVALUATION))
+    candidates = shuffled(literature, "fos", np.flatnonzero(held_out(literature) == EVALUATION))
     tested = scaled(papers, 472, 8, LEAST_GOLD)
-    test, rest = kept[:tested], kept[tested:]
+    test, rest = candidates[:tested], candidates[tested:]
     # a few papers of each field first, so that few-shot learning has its examples in a small literature too
     first = np.unique(np.concatenate([np.flatnonzero(silver[rest][:, k])[:SHOTS] for k in range(len(FIELDS))]))
     others = np.setdiff1d(np.arange(len(rest)), first)[: max(0, scaled(papers, 54_131, 20, 0) - len(first))]
@@ -160,10 +160,10 @@ def _mesh(root: Path, literature: Literature) -> None:
 
 def _biomimicry(root: Path, literature: Literature) -> None:
     latents = literature.latents
-    kept = held_out(literature) == EVALUATION
+    evaluation = held_out(literature) == EVALUATION
     wanted = [FIELDS.index(name) for name in DESIGNS]
     yes, no, else_ = (
-        shuffled(literature, "biomimicry", np.flatnonzero(kept & mask))
+        shuffled(literature, "biomimicry", np.flatnonzero(evaluation & mask))
         for mask in (
             latents.biomimetic == 1,
             latents.biomimetic == 0,

@@ -152,8 +152,8 @@ def rated(rng: np.random.Generator, grades: Ints, noise: float, raters: int, hig
     """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
     shape = (raters, *grades.shape)
     steps = chance(rng, noise, shape) * (2 * rng.integers(0, 2, size=shape) - 1)
-    said = np.sort(np.clip(grades + steps, 0, highest), axis=0)
-    middle: Ints = said[raters // 2]
+    ratings = np.sort(np.clip(grades + steps, 0, highest), axis=0)
+    middle: Ints = ratings[raters // 2]
     return middle
 
 

@@ -111,8 +111,8 @@ def _search(root: Path, literature: Literature) -> None:
 def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
     """Return the traits the queries name, NONE for those they leave open."""
     found = at(traits(literature), targets)
-    said = {name: np.isin(kind, [k for k, (n, _) in enumerate(KINDS) if name in NAMED[n]]) for name in found}
-    return {name: np.where(said[name], values, NONE) for name, values in found.items()}
+    mentions = {name: np.isin(kind, [k for k, (n, _) in enumerate(KINDS) if name in NAMED[n]]) for name in found}
+    return {name: np.where(mentions[name], values, NONE) for name, values in found.items()}
 
 
 def _clicked(
