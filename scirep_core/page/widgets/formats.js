@@ -33,7 +33,6 @@ function render({ model, el }) {
   const now = () => models.get(sel.model);
   const at = () => placeOf.get(sel.paper);
   const sides = () => now().formats.map((_, side) => side);
-  const word = (name) => view.formats[name][0];
   const near = (side, i = at()) => now().near[side][i];
   const pairs = () => Object.keys(now().shared).map((key) => key.split("|").map(Number));
   const both = (a, b) => near(a).filter((i) => near(b).includes(i)).length;
@@ -137,8 +136,8 @@ function render({ model, el }) {
     const last = formats.length - 1;
     agree.replaceChildren(h("table", {},
       h("caption", {}, `Same neighbours, of ${view.k}: `, h("b", {}, "this paper"), `, mean of all; by chance ${one(view.chance.shared)}`),
-      h("thead", {}, h("tr", {}, h("td", {}), formats.slice(0, last).map((name) => h("th", { scope: "col" }, word(name))))),
-      h("tbody", {}, formats.slice(1).map((name, row) => h("tr", {}, h("th", { scope: "row" }, word(name)),
+      h("thead", {}, h("tr", {}, h("td", {}), formats.slice(0, last).map((name) => h("th", { scope: "col", title: view.formats[name][0] }, name)))),
+      h("tbody", {}, formats.slice(1).map((name, row) => h("tr", {}, h("th", { scope: "row" }, name),
         formats.slice(0, last).map((_, col) => {
           if (col > row) return h("td", {});
           const count = both(col, row + 1);
@@ -254,7 +253,7 @@ function render({ model, el }) {
     const mid = (name, value) => (name === "citations" ? `×${one(10 ** value)}` : one(value));
     common.replaceChildren(h("table", {},
       h("caption", {}, `The ${view.k} neighbours and the paper: `, h("b", {}, "this paper"), `, mean of all ${n}; shaded: what the format was trained for`),
-      h("thead", {}, h("tr", {}, h("td", {}), formats.map((name) => h("th", { scope: "col" }, word(name))), h("th", { scope: "col" }, `any ${view.k}`))),
+      h("thead", {}, h("tr", {}, h("td", {}), formats.map((name) => h("th", { scope: "col", title: view.formats[name][0] }, name)), h("th", { scope: "col" }, `any ${view.k}`))),
       h("tbody", {}, Object.entries(facts).map(([name, means]) => h("tr", {}, h("th", { scope: "row" }, view.facts[name]),
         sides().map((side) => h("td", { class: view.asked[name] === formats[side] ? "sfx-asked" : null },
           h("b", {}, shown(name, measure[name](side))), " ", small(mid(name, means[side])))),
@@ -291,7 +290,7 @@ function render({ model, el }) {
     };
     around.replaceChildren(h("table", { onkeydown: aroundKey },
       h("caption", {}, `${found.length} papers are among the ${view.k} nearest under some format; numbers are ranks`),
-      h("thead", {}, h("tr", {}, head("Neighbour", null), formats.map((name, side) => head(word(name), side)))),
+      h("thead", {}, h("tr", {}, head("Neighbour", null), formats.map((name, side) => head(name, side)))),
       parts.filter(([, rows]) => rows.length).map(([text, rows]) => h("tbody", {},
         h("tr", { class: "sfx-part" }, h("th", { scope: "rowgroup", colspan: formats.length + 1 }, text, small(` ${rows.length}`))), rows.map(line)))));
     around.querySelector(".sfx-name").tabIndex = 0;
