@@ -22,8 +22,12 @@ if (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs the built book comes first: its chapters fill both cores, and one test process waits for the other."""
-    items.sort(key=lambda item: not {"built_book", "site"} & set(item.fixturenames))  # type: ignore[attr-defined]
+    """What needs the built book comes first: its chapters fill both cores, and one test process waits for the other.
+
+    Then files with slow tests: a file is one process's, and the last one should be short.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (not {"built_book", "site"} & set(item.fixturenames), item.path not in slow))  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -48,7 +48,7 @@ def test_a_collections_neighbours_are_those_of_each_paper(variant):
             key: Text(one.title, one.abstract) for key, one in alone.items() if one.applies
         }
         assert sum(found.reasons.values()) == sum(not one.applies for one in alone.values())
-        for key, text, kept in zip(found.ids, found.texts, found.kept, strict=True):
+        for key, text, kept in zip(found.ids, found.texts, found.shares, strict=True):
             paper = next(p for p in PAPERS if p.paper_id == key)
             assert kept == pytest.approx(words_kept(Text(paper.title, paper.abstract), text), abs=1e-6)
 

@@ -44,11 +44,11 @@ def test_table_7_comes_out_but_for_its_slips():
     assert by_verdict[example.DRAWN] == {"T_AShuff", "T_A_DelNNChar", "TRepNNT_A"}
     assert by_verdict[example.ODD] == {"T_ADelRand", "T_A_WS"}
     assert len(by_verdict[example.SAME]) == 19
-    assert found["T_ADelADJ"].said == "abstract: the print lacks “embeddings”, “are”, “in” and “NLP”"
-    assert found["TNNU_A"].said == "title: the print lacks “MODELS”, only the print has “MODEL”"
-    assert found["T_ADelRand"].said == "6 of 27 tokens are gone, where 30 % are 8"
-    assert "2 of 23 spaces of the abstract, where half are 11" in found["T_A_WS"].said
-    assert found["T_ADelNum"].said.endswith("the print repeats the text")
+    assert found["T_ADelADJ"].remark == "abstract: the print lacks “embeddings”, “are”, “in” and “NLP”"
+    assert found["TNNU_A"].remark == "title: the print lacks “MODELS”, only the print has “MODEL”"
+    assert found["T_ADelRand"].remark == "6 of 27 tokens are gone, where 30 % are 8"
+    assert "2 of 23 spaces of the abstract, where half are 11" in found["T_A_WS"].remark
+    assert found["T_ADelNum"].remark.endswith("the print repeats the text")
 
 
 @pytest.mark.parametrize("code", RANDOM)
@@ -93,7 +93,7 @@ def test_papers_that_a_code_applies_to_and_why_not():
         left = [r for (split, metric), r in rows.items() if split == code and metric.startswith(texts.LEFT_OUT)]
         assert sum(r.value for r in left) == len(PAPERS) - len(altered.ids)
         if altered.ids:
-            assert rows[code, "words_kept"].value == pytest.approx(100 * np.mean(altered.kept))
+            assert rows[code, "words_kept"].value == pytest.approx(100 * np.mean(altered.shares))
     assert rows["T_ADelQ1", texts.LEFT_OUT + "fewer than 3 sentences"].value == 1
     assert rows["T_ARot", texts.LEFT_OUT + "no abstract"].value == 1
     assert rows["T_A_WS", "changed"].value == 100 and rows["T_A_WS", "reworded"].value == 0

@@ -180,8 +180,8 @@ def test_a_training_that_is_stopped_says_so_and_goes_on(base, tmp_path, monkeypa
 
 
 def test_a_pipe_is_told_each_tenth_of_every_training(capsys):
-    def told(step: int, steps: int) -> loop.Told:
-        return loop.Told(step, steps, {"a": 1.0, "b": 0.5}, 1e-3, 1234.0, 0.25)
+    def told(step: int, steps: int) -> loop.Status:
+        return loop.Status(step, steps, {"a": 1.0, "b": 0.5}, 1e-3, 1234.0, 0.25)
 
     with cli_train._bar(True) as progress:
         for steps in (100, 40):  # a base, then a model on it

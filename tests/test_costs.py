@@ -69,7 +69,7 @@ def test_what_is_kept_for_the_backward_pass_is_near_what_torch_keeps():
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
         model(batch)
     real = sum(storage.nbytes() for storage in held.values())
-    assert counting.step(model, batch).kept == pytest.approx(real, rel=0.1)
+    assert counting.step(model, batch).activations == pytest.approx(real, rel=0.1)
 
 
 def test_counting_a_step_leaves_the_model_as_it_was():

@@ -158,7 +158,7 @@ def test_a_map_keeps_clusters_and_is_turned_to_the_first() -> None:
     vectors = (np.eye(3)[group] * 20 + rng.normal(size=(90, 3))).astype(np.float32)
     first, second = exhibit.spaces({"CLF": vectors, "PRX": vectors[:, ::-1]}, seed=0)
     near = exhibit.neighbours(first.places, K)
-    assert (group[near] == group[:, None]).mean() > 0.99 and 0.4 < first.kept <= 1
+    assert (group[near] == group[:, None]).mean() > 0.99 and 0.4 < first.share <= 1
     assert np.array_equal(exhibit.project(vectors, 0), exhibit.project(vectors, 0)), "the same seed, the same map"
     angle = 2.1
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) @ np.diag([1, -1])

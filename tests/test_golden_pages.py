@@ -160,6 +160,7 @@ def kept(name: str, lines: list[str]) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_what_stands_open_is_the_golden_page(name: str, page: Callable[..., list[str]]) -> None:
     lines = page(name, **PAGES[name])

@@ -36,7 +36,7 @@ TEXTS = [" ".join(f"w{i * 7 % 90}" for i in range(5 + 3 * n)) for n in range(40)
 
 @pytest.fixture(scope="module")
 def rows():
-    return race("bert-tiny", TEXTS, "own", rounds=2, max_length=64)
+    return race("bert-tiny", TEXTS, "own", names=race_.known("cpu"), rounds=2, max_length=64)
 
 
 def cells(rows, metric):
@@ -139,6 +139,16 @@ def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.Mon
     assert race_.known("cuda:0") == ["ours, float32", "ours, bfloat16", "ours, bfloat16, compiled"]
     with pytest.raises(ConfigError, match="sentence_transformers is not there"):
         race("bert-tiny", TEXTS, names=[THEIRS])
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_unasked_nothing_runs_in_a_number_type_that_the_processor_only_writes_out(
+    native: bool, monkeypatch: pytest.MonkeyPatch
+):
+    features = {"avx512_bf16": native, "amx_bf16": False}
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features, raising=False)
+    ways = {row.encoder for row in race("bert-tiny", TEXTS[:2], rounds=1, max_length=16)}
+    assert ways == {name for name in race_.known("cpu") if native or "bfloat16" not in name}
 
 
 @pytest.mark.parametrize(

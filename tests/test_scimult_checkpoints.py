@@ -222,12 +222,12 @@ def test_the_report_lists_what_was_kept_and_dropped(tmp_path):
     model = doubled(inside) | linear | {"a_head.weight": torch.zeros(1)}
     report = scimult.read(written(tmp_path, model, SETTINGS | {"q_rep_method": "start_end_concat"})).report
     useless = {name for name in inside if name.startswith(("pooler.", "embeddings.position_ids"))}
-    assert set(report.kept) == set(inside) - useless and len(report.kept) == len(inside) - 3
+    assert set(report.used) == set(inside) - useless and len(report.used) == len(inside) - 3
     assert set(report.dropped) == {f"{copy}{name}" for copy in scimult.COPIES for name in useless} | set(linear)
     assert (report.missing, report.unexpected) == ((), ("a_head.weight",))
     assert (report.kind, report.blocks, report.pooling, report.copies) == ("mha_experts", BLOCKS, "cls", scimult.COPIES)
     text = str(report)
-    for said in ("0 search, 1 link, 2 classification in blocks 1, 3", "moe_type=mod2:attn", f"{len(report.kept)} weights",
+    for said in ("0 search, 1 link, 2 classification in blocks 1, 3", "moe_type=mod2:attn", f"{len(report.used)} weights",
                  "which are equal", "position_ids", "pooler", "linear.bias", "missing     none", "a_head.weight"):  # fmt: skip
         assert said in text, said
 

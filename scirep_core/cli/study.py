@@ -15,7 +15,7 @@ from scirep_core.kit.terminal import Json, bar, print_json, say, table
 
 if TYPE_CHECKING:
     from scirep_core.results import Result
-    from scirep_core.training.loop import Told
+    from scirep_core.training.loop import Status
 
 EXAMPLES = (
     "Examples: scirep study list;  scirep study main --seeds 1;  scirep study affinity --seeds 5 --workers 2;  "
@@ -261,7 +261,7 @@ def _bars() -> Iterator[tuple[Any, Any]]:
         shown.n = done
         shown.set_description(what)
 
-    def watch(state: Told) -> None:
+    def watch(state: Status) -> None:
         show(f"training, {state.documents_per_second:.0f} documents/s", state.step, state.steps, " steps")
 
     def progress(what: str, done: int, total: int) -> None:

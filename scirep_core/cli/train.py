@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.config import TrainFile
-    from scirep_core.training.loop import Told
+    from scirep_core.training.loop import Status
     from scirep_core.training.sets import Base
 
 EXAMPLES = (
@@ -186,7 +186,7 @@ def _going_on(working: Path, rank: int) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
+def _bar(shown: bool) -> Iterator[Callable[[Status], None]]:
     """Show steps, losses, documents/s and MFU on standard error; a pipe gets a line each tenth of the way."""
     from rich.console import Console
     from rich.progress import (
@@ -209,7 +209,7 @@ def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
     watched = shown and sys.stderr.isatty()
     tenth = 0
 
-    def line(state: Told) -> str:
+    def line(state: Status) -> str:
         return f"loss {sum(state.losses.values()):.3f}, {state.documents_per_second:,.0f} documents/s, MFU {100 * state.mfu:.0f} %"
 
     # steps of a large model take seconds: their rate is an average over minutes
@@ -218,7 +218,7 @@ def _bar(shown: bool) -> Iterator[Callable[[Told], None]]:
     ) as bar:
         task = bar.add_task("", total=None)
 
-        def progress(state: Told) -> None:
+        def progress(state: Status) -> None:
             nonlocal tenth
             if state.step <= bar.tasks[0].completed:  # the base is trained, and the model begins
                 bar.reset(task)

@@ -60,7 +60,7 @@ class Report(NamedTuple):
         copies: prefixes under which the encoder is stored, all with the same numbers.
         kind: plain, mha_experts or ffn_experts.
         blocks: numbers of the expert blocks.
-        kept: names inside the encoder that are used.
+        used: names inside the encoder that are used.
         dropped: name in the file -> why it is left out.
         missing: names that the encoder should have.
         unexpected: names that nobody knows.
@@ -71,7 +71,7 @@ class Report(NamedTuple):
     copies: tuple[str, ...]
     kind: str
     blocks: tuple[int, ...]
-    kept: tuple[str, ...]
+    used: tuple[str, ...]
     dropped: Mapping[str, str]
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
@@ -90,7 +90,7 @@ class Report(NamedTuple):
         return "\n".join([
             f"{self.file}: {self.kind}{experts if self.blocks else ''}; pooling {self.pooling}",
             f"  settings    {listed([f'{key}={value}' for key, value in self.settings.items()], 99)}",
-            f"  kept        {len(self.kept)} weights of {stored}" + (", which are equal" if len(self.copies) > 1 else ""),
+            f"  kept        {len(self.used)} weights of {stored}" + (", which are equal" if len(self.copies) > 1 else ""),
             *(f"  dropped     {listed(n for n, why in self.dropped.items() if why == one)}: {one}" for one in reasons),
             f"  missing     {listed(self.missing)}",
             f"  unexpected  {listed(self.unexpected)}",

@@ -25,7 +25,7 @@ from scirep_core.kit.store import write_text
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
 from scirep_core.results.published import Printed, lookup
-from scirep_core.training.loop import Told
+from scirep_core.training.loop import Status
 from scirep_core.training.variants import DATA_SOURCES, Budget, budget
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class _Teller:
         self.what = line
         self._tell(line, True)
 
-    def watch(self, state: Told) -> None:
+    def watch(self, state: Status) -> None:
         self._tell(f"{self.what.partition(': ')[0]}: step {state.step} of {state.steps}")
 
     def progress(self, what: str, done: int, total: int) -> None:

@@ -42,7 +42,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import PLAIN, Documents, Reading, Shelf, TrainTask, build, stream
-from scirep_core.training.loop import Told, train
+from scirep_core.training.loop import Status, train
 
 if TYPE_CHECKING:
     from scirep_core.data.readers.scirepeval import PaperTriple
@@ -91,7 +91,7 @@ def small_base(
     max_length: int = 128,
     vocabulary: int = 8000,
     negatives: Negatives = "specter",
-    progress: Callable[[Told], None] | None = None,
+    progress: Callable[[Status], None] | None = None,
 ) -> Path:
     """Make a small base of one literature's training collections and save it; returns `folder`, a model in hub layout.
 

@@ -61,7 +61,7 @@ TELL = 10
 """Steps between writings of the log: reading a loss waits for the device."""
 
 
-class Told(NamedTuple):
+class Status(NamedTuple):
     """What `progress` is given: steps done and in all, losses by task, the trunk's rate, speed of the last steps."""
 
     step: int
@@ -102,7 +102,7 @@ def train(
     config: TrainConfig,
     folder: Path,
     validation: Sequence[TrainTask] = (),
-    progress: Callable[[Told], None] | None = None,
+    progress: Callable[[Status], None] | None = None,
 ) -> Trained:
     """Train a model in place, on its device, and leave it in eval mode with its last, or best, weights.
 
@@ -171,7 +171,7 @@ def train(
                 if progress and rank == 0:
                     line, bound = log.last, matrix_rate(str(device), config.precision) * world
                     speed = line["documents"] / log.spent, line["flops"] / log.spent / bound
-                    progress(Told(at.step, steps, line["losses"], line["rate"], *speed))
+                    progress(Status(at.step, steps, line["losses"], line["rate"], *speed))
             if look:
                 found = look_at(model, validation, heads, config, rank, world)
                 at = judged(at, found, model, config, folder, rank)

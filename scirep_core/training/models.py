@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from scirep_core.encoders.trunk.bert import Trunk
     from scirep_core.encoders.trunk.tokens import Tokens
     from scirep_core.training.data import TrainTask
-    from scirep_core.training.loop import Told
+    from scirep_core.training.loop import Status
 
 Say = Callable[[str], None]
-"""Told in a line each what is made."""
-Watch = Callable[["Told"], None]
+"""Given in a line each what is made."""
+Watch = Callable[["Status"], None]
 Tried = dict[tuple[str, float], float]
 """Pilot and learning rate -> least dev loss of its trial."""
 

@@ -1,7 +1,7 @@
 """What a way of telling the task costs by arithmetic alone, at any size, on any machine (SciRepEval v2 Table 4, v1 Table 5).
 
     parameters    that one task format alone uses                 encode, encode all    operations of a forward pass, or of those
-    train         operations of forward and backward              kept                  that give a vector a format
+    train         operations of forward and backward              activations           that give a vector a format
     stored        bytes of a paper's vectors in float32
 
 Counted on models whose tensors hold no data (encoders/trunk/counting.py), with two layers and with three: each further layer adds
@@ -37,7 +37,7 @@ class Cost(NamedTuple):
     encode: int
     encode_all: int
     train: int
-    kept: int
+    activations: int
     stored: int
 
 
@@ -97,7 +97,7 @@ def counted(name: str, of: Shape, tokens: int, options: Mapping[str, Any]) -> Co
     vectors = 1 if chosen.kind == "plain" else len(FORMATS)
     return Cost(
         max(counts.per_route.values()), counts.trained, once, once if shared else len(FORMATS) * once,
-        learnt.operations, learnt.kept, vectors * of.hidden_size * FLOAT,
+        learnt.operations, learnt.activations, vectors * of.hidden_size * FLOAT,
     )  # fmt: skip
 
 

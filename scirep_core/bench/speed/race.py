@@ -234,7 +234,7 @@ def race(
         model: an encoder by name or folder that runs on the trunk, or a shape of random weights (`shapes.SHAPES`).
         texts: that all encode.
         source: what the texts are, for the rows.
-        names: of LANES; those that can run here unless given.
+        names: of LANES; unless given, those that can run here in a number type that the device computes in.
         threads: of the process on a CPU.
         progress: given a line before each round.
 
@@ -243,10 +243,12 @@ def race(
     import torch
 
     from scirep_core.encoders.settings import pick_device
+    from scirep_core.encoders.trunk.number_types import available
     from scirep_core.encoders.trunk.speed import at_threads
 
     where = pick_device(device)
-    wanted = list(names) or known(where)
+    emulated = available("bfloat16", where) != "bfloat16"
+    wanted = list(names) or [name for name in known(where) if not (emulated and "bfloat16" in name)]
     for name in wanted:
         if name not in LANES:
             raise ConfigError(f"unknown way {name!r}; {nearest(name, LANES)}")
@@ -312,17 +314,17 @@ def _raced(
     return made
 
 
-def cpu_rate(dtype: str, size: int = 1024, times: int = 10) -> float:
-    """Return operations a second of CPU time of a product of large matrices by one thread, best of ten: whoever else runs."""
+def cpu_rate(dtype: str, size: int = 1024, times: int = 10, seconds: float = 2.0) -> float:
+    """Return operations a second of CPU time of a product of large matrices by one thread: best of ten, fewer if they take long."""
     import torch
 
     a, b = (torch.randn(size, size, dtype=getattr(torch, dtype)) for _ in range(2))
-    best = float("inf")
-    for _ in range(times):
+    spent: list[float] = []
+    while len(spent) < times and sum(spent) < seconds:
         began = time.process_time()
         torch.mm(a, b)
-        best = min(best, time.process_time() - began)
-    return 2.0 * size**3 / best
+        spent.append(time.process_time() - began)
+    return 2.0 * size**3 / min(spent)
 
 
 def apart(a: Vectors, b: Vectors) -> float:

@@ -60,14 +60,14 @@ class Altered:
 
     Attributes:
         ids: papers it applies to, in the collection's order; `texts` their changed title and abstract.
-        kept: of each, the share of the words it still has.
+        shares: of each, the share of the words it still has.
         reasons: why it does not apply -> papers.
     """
 
     code: str
     ids: tuple[str, ...]
     texts: tuple[Text, ...]
-    kept: tuple[float, ...]
+    shares: tuple[float, ...]
     reasons: dict[str, int]
 
 

@@ -7,7 +7,7 @@ conditioning, also for one that does not exist yet:
     a route's own parameters      in the graph of its documents' vectors, and of no other route's
     shared                        in the graphs of several
     operations                    2 for each multiply-add of every matrix product, as torch counts them, on tensors without data
-    kept                          bytes that a training step holds for its backward pass, beside weights
+    activations                   bytes that a training step holds for its backward pass, beside weights
 
 A parameter no document's vector depends on (what experts stand in for, BERT's second token type) is counted nowhere.
 """
@@ -111,12 +111,12 @@ def used_by(model: Conditioned, route: int) -> dict[int, nn.Parameter]:
 class Step(NamedTuple):
     """A training step's operations, forward and backward, and the bytes it keeps between the two in float32.
 
-    `kept` is without attention's weights (documents x heads x length x length), which variable-length attention and the
+    `activations` is without attention's weights (documents x heads x length x length), which variable-length attention and the
     CPU's own without dropout never hold; nor are the model's weights in it.
     """
 
     operations: int
-    kept: int
+    activations: int
 
 
 def step(model: Conditioned, batch: Packed) -> Step:

@@ -31,13 +31,13 @@ SAME, OTHER, ABSENT, DRAWN, ODD = "same", "differs", "does not apply", "one of m
 
 
 class Line(NamedTuple):
-    """One code: what is printed by field, ours, the verdict, and in words what is to be said of it."""
+    """One code: what is printed by field, ours, the verdict, and a remark in words."""
 
     code: str
     printed: Mapping[str, Printed]
     ours: Neighbour
     verdict: str
-    said: str
+    remark: str
 
 
 def lines(tools: Tools, seed: int) -> Iterator[Line]:

@@ -70,7 +70,7 @@ def _of_code(asked: Asked, papers: int, code: str, altered: Altered) -> list[Res
         return rows
     before = [Text(asked.task.papers[key].title, asked.task.papers[key].abstract) for key in altered.ids]
     shares = {
-        "words_kept": altered.kept,
+        "words_kept": altered.shares,
         "changed": [new != old for new, old in zip(altered.texts, before, strict=True)],
         "reworded": [_words(new) != _words(old) for new, old in zip(altered.texts, before, strict=True)],
     }

@@ -22,7 +22,7 @@ from scirep_core.data.task import Labelled
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator
 from scirep_core.evaluators.probes.few_shot import few_shot_rows, predicted
-from scirep_core.evaluators.probes.probe_search import Probe, Said, counted_warnings, heard
+from scirep_core.evaluators.probes.probe_search import Probe, Remarks, counted_warnings, heard
 from scirep_core.evaluators.rows import Asked, sentence
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
@@ -51,7 +51,7 @@ def evaluate(asked: Asked, data: Labelled, intercept: bool = True) -> list[Resul
         "pool": f"{len(test)} of {len(sides[1])} test rows, {len(train)} of {len(sides[0])} training rows",
         "parameters": {} if intercept else {"intercept": False},
     }
-    remarks: Said = Counter()
+    remarks: Remarks = Counter()
     probe = Probe(asked.protocol, asked.seed, _chooses(asked, y), intercept, asked.task.name)
     with counted_warnings(remarks):
         try:

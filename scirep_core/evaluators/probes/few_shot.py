@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scirep_core.data.task import FewShot, Labelled, Task
 from scirep_core.evaluators.labels.scores import label_score
 from scirep_core.evaluators.probes import paper_probes, sound_probes
-from scirep_core.evaluators.probes.probe_search import PARALLEL, Probe, Said, counted_warnings, heard, on_all_cores
+from scirep_core.evaluators.probes.probe_search import PARALLEL, Probe, Remarks, counted_warnings, heard, on_all_cores
 from scirep_core.evaluators.rows import Asked, Floats, sentence, share_row
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
@@ -30,7 +30,7 @@ PROBES = {"paper": paper_probes, "sound": sound_probes}
 
 
 def predicted(
-    probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats, remarks: Said, regression: bool = False
+    probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats, remarks: Remarks, regression: bool = False
 ) -> NDArray[Any]:
     """Return what a probe trained on rows x with labels y predicts for x_test."""
     of = PROBES[probe.protocol]
@@ -118,8 +118,8 @@ def few_shot_rows(
     ]  # fmt: skip
 
 
-def _repeat(probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats) -> tuple[NDArray[Any], Said]:
+def _repeat(probe: Probe, x: Floats, y: NDArray[Any], x_test: Floats) -> tuple[NDArray[Any], Remarks]:
     """Return the predictions of one repeat and the warnings on the way; it may run in another process."""
-    remarks: Said = Counter()
+    remarks: Remarks = Counter()
     with counted_warnings(remarks):
         return predicted(probe, x, y, x_test, remarks), remarks

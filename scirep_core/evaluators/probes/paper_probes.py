@@ -38,7 +38,7 @@ from scirep_core.data.task import FewShot
 from scirep_core.evaluators.probes.probe_search import (
     Ints,
     Probe,
-    Said,
+    Remarks,
     accuracy,
     best_of,
     counted_warnings,
@@ -57,7 +57,7 @@ ITERATIONS = 10_000
 """Of the multi-label SVM; the others have scikit-learn's 1,000."""
 
 
-def classes(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
+def classes(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -> Ints:
     """Return the predicted class of each row of x_test."""
     from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import LinearSVC
@@ -74,7 +74,7 @@ def classes(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> 
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
-def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -> Ints:
     """Return (test, labels) predictions, from one search per label."""
     x, x_test = thin(x), thin(x_test)
     jobs = [(x, y[:, label], x_test, probe.intercept) for label in range(y.shape[1])]
@@ -84,11 +84,11 @@ def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> I
     return np.stack([predicted for predicted, _ in found], axis=1)
 
 
-def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Said]:
+def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Remarks]:
     from sklearn.model_selection import StratifiedKFold
     from sklearn.svm import LinearSVC
 
-    remarks: Said = Counter()
+    remarks: Remarks = Counter()
     only = one_kind(y, x_test.shape[0], remarks)
     if only is not None:
         return only, remarks
@@ -102,7 +102,7 @@ def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Sai
         return np.asarray(models[best].fit(x, y).predict(x_test)), remarks
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, remarks: Remarks, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.metrics import get_scorer
     from sklearn.model_selection import KFold
@@ -116,7 +116,7 @@ def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
-def shots(y: Ints, setting: FewShot, seed: int, remarks: Said) -> Iterator[Ints]:
+def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[Ints]:
     """Yield the training rows of each repeat; `seed` is not used. Raises DataError where the rows cannot be cut."""
     if y.ndim == 2:
         for repeat in range(setting.iterations):
@@ -133,7 +133,7 @@ def shots(y: Ints, setting: FewShot, seed: int, remarks: Said) -> Iterator[Ints]
         yield fold
 
 
-def _per_label(y: Ints, size: int, stream: np.random.RandomState, remarks: Said) -> Ints:
+def _per_label(y: Ints, size: int, stream: np.random.RandomState, remarks: Remarks) -> Ints:
     chosen: set[int] = set()
     for column in y.T:
         there = np.flatnonzero(column == 1)

@@ -27,7 +27,7 @@ from scirep_core.kit.terminal import bar
 PARALLEL = 5e6
 """From this many rows x dimensions x labels on, fits share all cores: starting workers takes seconds."""
 Ints = NDArray[np.int64]
-Said = Counter[str]
+Remarks = Counter[str]
 """How often what was said."""
 Score = Callable[[Any, Any, NDArray[Any]], float]
 """scorer(model, x, y): higher is better."""
@@ -52,7 +52,7 @@ class Probe(NamedTuple):
 
 
 def best_of(
-    models: Sequence[Any], x: Any, y: NDArray[Any], cuts: Sequence[tuple[Ints, Ints]], score: Score, remarks: Said,
+    models: Sequence[Any], x: Any, y: NDArray[Any], cuts: Sequence[tuple[Ints, Ints]], score: Score, remarks: Remarks,
     parallel: bool = False, shown: str = "",
 ) -> int:  # fmt: skip
     """Return the place of the model with the best mean score over (training rows, test rows) cuts, the first of equals.
@@ -73,9 +73,9 @@ def best_of(
 
 def _fit_and_score(
     model: Any, x: Any, y: NDArray[Any], train: Ints, test: Ints, score: Score
-) -> tuple[float, Said, str]:
+) -> tuple[float, Remarks, str]:
     """Return score, what was said and what the fit failed of; NaN where it or the scoring failed, whatever it raised."""
-    remarks: Said = Counter()
+    remarks: Remarks = Counter()
     with counted_warnings(remarks):
         try:
             model.fit(x[train], y[train])
@@ -109,7 +109,7 @@ def on_all_cores(
 
 
 @contextmanager
-def counted_warnings(remarks: Said) -> Iterator[None]:
+def counted_warnings(remarks: Remarks) -> Iterator[None]:
     """Count every warning raised inside, by its kind, into `remarks`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -118,12 +118,12 @@ def counted_warnings(remarks: Said) -> Iterator[None]:
         remarks[f"{warning.category.__name__}s ({str(warning.message).split('.')[0].strip():.60})"] += 1
 
 
-def heard(remarks: Said) -> str:
+def heard(remarks: Remarks) -> str:
     """Return what was said, as part of a note."""
     return sentence(*(counted(n, what) for what, n in sorted(remarks.items())))
 
 
-def one_kind(y: Ints, size: int, remarks: Said) -> Ints | None:
+def one_kind(y: Ints, size: int, remarks: Remarks) -> Ints | None:
     """Return `size` times the only value of a label's column, said; None where there are two to tell apart."""
     if (y != y[0]).any():
         return None

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.labels.scores import correlation, label_score
 from scirep_core.evaluators.probes.linear_fit import Loss, fit, with_constant
-from scirep_core.evaluators.probes.probe_search import Ints, Probe, Said, one_kind
+from scirep_core.evaluators.probes.probe_search import Ints, Probe, Remarks, one_kind
 from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.terminal import bar
 
@@ -60,7 +60,7 @@ def prepared(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
     return with_constant(turn * lengths), with_constant(b @ (a.T @ (turn / lengths)))
 
 
-def tried(x: Floats, trials: Sequence[Trial], loss: Loss, remarks: Said, shown: str) -> Floats:
+def tried(x: Floats, trials: Sequence[Trial], loss: Loss, remarks: Remarks, shown: str) -> Floats:
     """Return (trials, costs): what each fold's held-out rows are worth at each of COSTS."""
     together = max(1, CELLS // (len(x) * trials[0].y.shape[1]))
     found = np.zeros((len(trials), len(COSTS)))
@@ -83,13 +83,13 @@ def tried(x: Floats, trials: Sequence[Trial], loss: Loss, remarks: Said, shown: 
     return found
 
 
-def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, remarks: Said) -> Floats:
+def _fit_all(x: Floats, y: Floats, costs: Floats, loss: Loss, remarks: Remarks) -> Floats:
     weights, unfinished = fit(x, y, np.ones(y.shape, dtype=bool), costs, loss)
     remarks["fits that did not converge"] += unfinished
     return weights
 
 
-def classes(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
+def classes(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -> Ints:
     """Return the predicted class of each row of x_test. Raises ValueError for a single class."""
     names = np.unique(y)
     if len(names) < 2:
@@ -120,7 +120,7 @@ def _cuts(x: Floats, y: Ints, seed: int) -> list[tuple[Ints, Ints]]:
     return list(RepeatedStratifiedKFold(n_splits=folds, n_repeats=ROUNDS, random_state=seed).split(x, y))
 
 
-def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> Ints:
+def labels(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -> Ints:
     """Return (test, labels) predictions: every label has folds and a C of its own, the fits run together."""
     x, x_test = prepared(x, x_test)
     alone = [one_kind(column, len(x_test), remarks) for column in y.T]
@@ -142,7 +142,7 @@ def labels(x: Floats, y: Ints, x_test: Floats, remarks: Said, probe: Probe) -> I
     return predicted
 
 
-def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -> Floats:
+def targets(x: Floats, y: Floats, x_test: Floats, remarks: Remarks, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.model_selection import RepeatedKFold
 
@@ -158,7 +158,7 @@ def targets(x: Floats, y: Floats, x_test: Floats, remarks: Said, probe: Probe) -
     return np.asarray((x_test @ _fit_all(x, target, cost, "tube", remarks))[:, 0] * spread + mean)
 
 
-def shots(y: Ints, setting: FewShot, seed: int, remarks: Said) -> Iterator[Ints]:
+def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[Ints]:
     """Yield the training rows of each repeat, in file order."""
     columns = list(y.T == 1) if y.ndim == 2 else [y == label for label in np.unique(y)]
     for repeat in range(setting.iterations):

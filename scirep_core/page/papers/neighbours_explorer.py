@@ -127,7 +127,7 @@ def shown(subject: Subject, key: str, found: Sequence[Space]) -> Shown:
     """Return one paper with its 32 neighbours under each encoder."""
     paper, own = subject.task.papers[key], subject.ids.index(key)
     made = {
-        code: (altered.texts[altered.ids.index(key)], altered.kept[altered.ids.index(key)])
+        code: (altered.texts[altered.ids.index(key)], altered.shares[altered.ids.index(key)])
         for code, altered in subject.made.by_code.items()
         if key in altered.ids
     }

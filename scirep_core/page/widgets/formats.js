@@ -176,7 +176,7 @@ function render({ model, el }) {
 
   function drawMaps() {
     drawn = sel.model;
-    const { formats, places, kept } = now();
+    const { formats, places, shares } = now();
     maps = formats.map((name, side) => {
       const dots = papers.map((_, i) => h("svg:circle", { cx: places[side][i][0], cy: places[side][i][1], r: 12 }));
       const rings = h("svg:g", { class: "sfx-rings" });
@@ -197,7 +197,7 @@ function render({ model, el }) {
     lenses.replaceChildren("Ringed on every map: ", ...[null, ...sides()].map((side) => button(side === null ? `each format's own ${view.k}` : `${formats[side]}'s ${view.k}`,
       () => { lens = side; drawRings(); }, { "data-side": side === null ? "own" : side })));
     note.textContent = `A map keeps near papers near as well as two dimensions can: of a paper's ${view.k} nearest, `
-      + `${listed(kept.map((share) => one(share * view.k)))} are among the ${view.k} nearest dots. ${view.about}${view.about ? "." : ""}`;
+      + `${listed(shares.map((share) => one(share * view.k)))} are among the ${view.k} nearest dots. ${view.about}${view.about ? "." : ""}`;
   }
 
   function drawColours() {

@@ -87,7 +87,7 @@ class Space(NamedTuple):
     """(papers, k) the nearest papers of each, nearest first, never itself."""
     places: Floats
     """(papers, 2) the map."""
-    kept: float
+    share: float
     """Mean share of a paper's k nearest that are among its k nearest on the map, 0 to 1."""
 
 
@@ -226,7 +226,7 @@ def _model(model: Model, papers: Sequence[PaperView], links: Links) -> View:
         "formats": [space.format for space in spaces],
         "near": [space.near.tolist() for space in spaces],
         "places": [_on_map(space.places).tolist() for space in spaces],
-        "kept": [round(space.kept, 3) for space in spaces],
+        "shares": [round(space.share, 3) for space in spaces],
         "facts": {name: [round(float(found[name].mean()), 4) for found in each] for name in each[0]},
         "shared": {pair: round(float(found.mean()), 4) for pair, found in pairs.items()},
         "order": np.argsort(agreement, kind="stable").tolist(),

@@ -77,7 +77,7 @@ class Changed(NamedTuple):
     code: str
     title: str = ""
     abstract: str = ""
-    kept: float = 1.0
+    share: float = 1.0
     placed: tuple[Placed, ...] = ()
     reason: str = ""
 
@@ -227,7 +227,7 @@ def _changed(paper: Shown, one: Changed) -> Any:
         _field(before, after, does, paper.sentences)
         for before, after in ((paper.title, one.title), (paper.abstract, one.abstract))
     ]
-    return [*fields, round(100 * one.kept), placed]
+    return [*fields, round(100 * one.share), placed]
 
 
 def perturbation_data(
