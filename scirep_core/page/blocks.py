@@ -225,11 +225,14 @@ def _forest(
     )
     for ax, of in zip(axes[0], panels, strict=True):
         report.dots(ax, of, [_plain(labels.get(line, line)) for line in lines], looks)
-        for kind, place in dict.fromkeys(of["look"]):
-            if chance := kinds[kind].get((floor, columns[place])):
-                ax.axvline(
-                    value_of(chance), color=report.colour_of(looks[kind, place]), linewidth=1.2, linestyle=(0, (4, 3))
-                )
+        chance = {
+            look: value_of(kinds[look[0]][floor, columns[look[1]]])
+            for look in dict.fromkeys(of["look"])
+            if (floor, columns[look[1]]) in kinds[look[0]]
+        }
+        for look, value in chance.items():  # one for all series is nobody's
+            colour = report.colour_of(looks[look]) if len(chance) > 1 else report.FLOOR
+            ax.axvline(value, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
         if band:
             ax.axvspan(-band, band, color=report.GRID, alpha=0.5, linewidth=0)
         if zero:
