@@ -168,8 +168,9 @@ def test_ranks_are_those_of_scipy_over_the_best_of_each_system():
         ]
         best = {r.system: max(sign * o.value for o in rows if o.system == r.system) for r in rows}
         of_best = dict(zip(best, rankdata([-v for v in best.values()], method="min"), strict=True))
-        for one, rank in zip(rows, lb.ranks(rows), strict=True):
-            assert rank == of_best[one.system]
+        ranked = {one.system: (sign * one.value, rank) for one, rank in zip(rows, lb.ranks(rows), strict=True) if rank}
+        assert ranked == {system: (best[system], rank) for system, rank in of_best.items()}
+        assert sum(rank is not None for rank in lb.ranks(rows)) == len(best), "a system has one rank"
     bounds = [row(encoder="oracle", value=99.0), row(value=50.0), row(encoder="random", value=1.0)]
     assert lb.ranks(bounds) == [None, 1, None]
     assert lb.ranks([row(metric="aop@10"), row(metric="aop@10", encoder="b")]) == [None, None]

@@ -302,7 +302,8 @@ def test_what_is_folded_has_invented_papers_folded_once_more(chapter, parts):
         chapter.forest("f", shown, title="t", axis="a", alt="b", summary="Drawn")
     heads = [re.findall(r'<details class="scirep-fold"><summary>(.*?)</summary>', part) for part in parts]
     assert heads == [
-        ["All", f"The table of {INVENTED}"], ["Drawn", f"The figure of {INVENTED}"], [f"All; {INVENTED}"], [f"Drawn; {INVENTED}"],
+        ["All", f"The same table on {INVENTED}"], ["Drawn", f"The same figure on {INVENTED}"],
+        [f"All; {INVENTED}"], [f"Drawn; {INVENTED}"],
     ]  # fmt: skip
     assert all(part.startswith("<details") for part in parts)
 

@@ -333,19 +333,22 @@ def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
 def ranks(rows: Sequence[Row]) -> list[int | None]:
     """Return the rank of each score of one cell: 1 + the systems with a better one; None for bounds and what has no side.
 
-    A system that is there several times (recorded and live, or by several chapters) counts once, by its best: all
-    its rows have that rank.
+    A system that is there several times (recorded and live, or by several chapters) counts once, by its best: the first row
+    with it has the rank, its other rows have none.
     """
     side = direction(rows[0].metric) if rows else 0
     best: dict[str, float] = {}
     for row in rows:
         if row.system not in BOUNDS and row.what == "score":
             best[row.system] = max(side * shortened(row.value), best.get(row.system, -float("inf")))
-    return [
-        None if row.system in BOUNDS or not side or row.what != "score"
-        else 1 + sum(value > best[row.system] for value in best.values())
-        for row in rows
-    ]  # fmt: skip
+    found: list[int | None] = []
+    left = dict(best) if side else {}  # systems without a rank so far
+    for row in rows:
+        is_best = row.what == "score" and left.get(row.system) == side * shortened(row.value)
+        found.append(1 + sum(value > left[row.system] for value in best.values()) if is_best else None)
+        if is_best:
+            del left[row.system]
+    return found
 
 
 def rankings(board: Board, names: Iterable[str]) -> list[Cell]:

@@ -148,9 +148,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     own, real = (", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items()) for role in roles)
     caption = f"Of the claims that chapters open with, {own} by the papers’ own printed numbers; {real} on real papers"
     tallied: dict[str, list[str]] = {
-        "most claims of {} hold": [],
-        "most claims of {} do not hold": [],
-        "no claim of {} holds": [],
+        "most of {} hold": [],
+        "most of {} do not hold": [],
+        "none of {} holds": [],
     }
     for part in dict.fromkeys(part for part, _, _ in judged):
         ways = [found["paper"][0] for (of, _, _), found in judged.items() if of == part and "paper" in found]
@@ -159,7 +159,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         for parts, fit in zip(tallied.values(), fits, strict=True):
             parts += [part.partition(":")[0]] * fit
     tally = [words.format(listed(parts)) for words, parts in tallied.items() if parts]
-    finding = f"By the papers’ own printed numbers, {' and '.join(tally)}." if tally else ""
+    finding = f"Of the claims that we checked against the papers’ own numbers, {' and '.join(tally)}." if tally else ""
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]
@@ -168,10 +168,10 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
         + f'<div class="scirep-report">{_table(caption, ("", *roles.values()), strip, texts=True)}</div>'
-        + "<p>Each mark is a chapter, in the same place on both sides (a gap: nothing judged there): ✓ its claim holds, ✗ it does "
-        "not, ? it is open: an interval includes 0, or nothing was run. “By the paper’s own numbers” is arithmetic on its printed "
-        "tables, or counts its released files. The papers’ own models are not part of the book, so on real papers we test a "
-        "similar claim, mostly with MiniLM, a small current encoder.</p>"
+        + "<p>Each mark is a chapter, at the same place on both sides; a gap means that nothing was judged there. ✓: its claim "
+        "holds; ✗: it does not; ?: it is open, because the 95 % interval includes 0 or we have not run the experiment. “By the "
+        "paper’s own numbers” is arithmetic on its printed tables, or counts its released files. The papers’ own models are not "
+        "part of the book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
         + report("One question of each part", LEADS)
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )

@@ -99,11 +99,12 @@ def table(
         shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
                              [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
         opened, invented = (opened, shown) if folded else (shown, invented)
-    _show(chapter, opened, invented, summary, f"The table of {INVENTED}")
+    _show(chapter, opened, invented, summary, "table")
 
 
-def _show(chapter: Chapter, opened: str, invented: str, summary: str, head: str) -> None:
-    """Show what is open, and what is of invented papers folded under `head`; with `summary` both are folded under it."""
+def _show(chapter: Chapter, opened: str, invented: str, summary: str, what: str) -> None:
+    """Show what is open, and what is of invented papers folded below it; with `summary` both are folded under it."""
+    head = f"The {'same ' * bool(opened)}{what} on {INVENTED}"
     if summary and not opened:
         opened, invented, summary = invented, "", f"{summary}; {INVENTED}"
     parts = [part for part in (opened, fold(head, invented) if invented else "") if part]
@@ -140,7 +141,7 @@ def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
     floor: Any = None, bars: str = "95 % intervals", n: str = "", note: str = "", summary: str = "",
-    together: bool = False, band: float = 0.0,
+    together: bool = False, band: float = 0.0, beside: Labels | None = None,
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -155,8 +156,10 @@ def forest(
         floor: the line that is a dashed line through its panel instead of a row of its own, as what chance gives.
         bars: what low and high of a number are.
         n: what a number is of, as "queries" or "papers".
-        note: what else the caption has to say (HTML).
+        note: what else the caption has to say (HTML). Like `beside` it is about real papers where there are any, and stands
+            under no figure of invented ones then.
         summary: what is clicked to see the drawing; "" for an open one.
+        beside: line -> words to its right, as the result of a test.
         band: half the width of a grey band around 0, within which a difference is small.
         together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
     """
@@ -170,7 +173,9 @@ def forest(
             kind: found for kind, found in kinds.items() if any((line, c) in found for line in there for c in columns)
         }
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band)
+        of_these = not (folded and opened)
+        right = (beside or {}) if of_these else {}
+        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band, right)
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
@@ -179,12 +184,12 @@ def forest(
         many = to.join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts > [1] else ""
         of = f" n = {f'{many} {n}'.strip()}." if many else ""
         sentence = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
-        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{sentence}{of}{dashed} {note}".strip()
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{sentence}{of}{dashed} {note * of_these}".strip()
         drawn = chapter.drawn(
             f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
         )
         opened, invented = (opened, drawn) if folded else (drawn, invented)
-    _show(chapter, opened, invented, summary, f"The figure of {INVENTED}")
+    _show(chapter, opened, invented, summary, "figure")
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
@@ -203,7 +208,7 @@ def _plain(name: Any) -> str:
 
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
-    log: bool, floor: Any, together: bool, band: float,
+    log: bool, floor: Any, together: bool, band: float, beside: Labels,
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
     marks = pd.DataFrame([
         {"panel": 0 if together else place, "row": row, "series": place if together else kind, "look": (kind, place),
@@ -244,6 +249,9 @@ def _forest(
             ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
             ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_title(_plain(of["column"].iloc[0]) if len(panels) > 1 else "")
+    right = axes[0][-1]
+    for row, line in enumerate(lines):
+        right.text(1.02, row, beside.get(line, ""), transform=right.get_yaxis_transform(), va="center")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
         names = dict(

@@ -136,7 +136,7 @@ def claims(
         ]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(systems)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
-        head = f"The same of {papers}" if papers in exhibit.folded else summary
+        head = f"The same statements on {papers}" if papers in exhibit.folded else summary
         if systems and body:
             chapter.show(fold(head, shown) if head else shown)
     return decide(stated, exhibit.real)

@@ -55,10 +55,13 @@ function board(view, { texts, codes, value: raw, low, high, n, ids }) {
     }
     range[c] = [least, most];
     of[c] = best.size;
+    const left = new Map(best); // systems without a rank so far: a system has one, its best row
     for (const i of rows) {
-      if (column.what[i] !== score || !best.has(column.system[i])) continue;
+      const its = left.get(column.system[i]);
+      if (column.what[i] !== score || its !== side * value[i]) continue;
+      left.delete(column.system[i]);
       rank[i] = 1;
-      for (const its of best.values()) if (its > best.get(column.system[i])) rank[i] += 1;
+      for (const other of best.values()) if (other > its) rank[i] += 1;
     }
   });
   const id = (i) => ids[i] ?? [text("kind", i) === "submitted" ? "recorded" : text("kind", i),
