@@ -222,9 +222,9 @@ def _forest(
         for kind, place in dict.fromkeys(marks["look"])
     }
     panels = [of for _, of in marks.groupby("panel")]
-    beside = (len(columns) + 1) // 2 if together else max(of["series"].nunique() for of in panels)
+    stacked = (len(columns) + 1) // 2 if together else max(of["series"].nunique() for of in panels)
     deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
-    height = 1.0 + len(lines) * (0.1 + 0.2 * max(beside, deep))
+    height = 1.0 + len(lines) * (0.1 + 0.2 * max(stacked, deep))
     figure, axes = report.subplots(
         1, len(panels), figsize=(report.WIDTH, height), sharey=True, sharex=True, squeeze=False
     )
