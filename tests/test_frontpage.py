@@ -148,5 +148,7 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     table = before.partition("One question of each part")[2]
     assert f"real of {LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
     assert all(f"paper of {page}: <b>holds" in folded for page in (LEADS[0], "csfcube/other"))
-    finding = f"most claims of A and B hold. The main claim of A, that paper of {LEADS[0]}, holds."
-    assert before.startswith(f"<p><strong>By the papers’ own printed numbers, {finding}</strong></p>")
+    finding = f"most of A and B hold. The main claim of A, that paper of {LEADS[0]}, holds."
+    assert before.startswith(
+        f"<p><strong>Of the claims that we checked against the papers’ own numbers, {finding}</strong></p>"
+    )
