@@ -308,6 +308,16 @@ def test_what_is_folded_has_invented_papers_folded_once_more(chapter, parts):
     assert all(part.startswith("<details") for part in parts)
 
 
+def test_what_is_said_of_real_papers_stands_under_no_figure_of_invented_ones(chapter, parts):
+    both, alone = exhibit([row(source="embedded", n=7)], [row()]), exhibit([row(source="embedded", n=7)], printed=())
+    for shown in (both, alone):
+        chapter.forest(
+            "f", shown, title="t", axis="a", alt="b", note="It is tested.", beside={"background": "p = 0.02"}
+        )
+    real, invented, only = parts
+    assert all(words in real and words not in invented and words in only for words in ("It is tested.", "p = 0.02"))
+
+
 def test_a_caption_counts_what_is_drawn(chapter, parts):
     shown = exhibit([row(), row(facet="method", n=7), row("post/spearman", n=9)], printed=())
     chapter.forest("f", shown, ["background"], ["pre/spearman"], title="t", axis="a", alt="b")

@@ -251,7 +251,8 @@ def _forest(
         ax.set_title(_plain(of["column"].iloc[0]) if len(panels) > 1 else "")
     right = axes[0][-1]
     for row, line in enumerate(lines):
-        right.text(1.02, row, beside.get(line, ""), transform=right.get_yaxis_transform(), va="center")
+        if words := beside.get(line):
+            right.text(1.02, row, words, transform=right.get_yaxis_transform(), va="center")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
         names = dict(
