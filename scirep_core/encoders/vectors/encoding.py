@@ -183,7 +183,8 @@ def plan(
     wanted = settings_of(encoder, format, reading, papers, per_shard)
     path = out / PLAN
     if not path.is_file():
-        if out.is_dir() and any(p for p in out.iterdir() if p.name != "plan.lock" and not p.name.endswith(".part")):
+        others = out.is_dir() and any(p.name != "plan.lock" and not p.name.endswith(".part") for p in out.iterdir())
+        if others and not path.is_file():  # asked again: another process writes its plan before anything else
             raise ConfigError(f"{out}: holds other files and no plan.json. Give an empty or a new folder")
         with held(out / "plan.lock"):
             if not path.is_file():
