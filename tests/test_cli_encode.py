@@ -369,6 +369,22 @@ def test_processes_share_a_folder_and_compute_no_shard_twice(tmp_path):
     assert len((tmp_path / "log").read_text().split("|")) - 1 == 12
 
 
+def test_a_plan_that_another_writes_while_the_folder_is_listed_is_taken(tmp_path, monkeypatch):
+    source, out, listed = papers(tmp_path, 20), tmp_path / "out", Path.iterdir
+    out.mkdir()
+
+    def late(folder):
+        if folder == out:
+            monkeypatch.setattr(Path, "iterdir", listed)
+            fill(source, out)
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", late)
+    fill(source, out)
+    fill(source, tmp_path / "alone")
+    assert contents(out) == contents(tmp_path / "alone")
+
+
 def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
     source, out, encoder = papers(tmp_path, 60), tmp_path / "out", Letters()
     made = plan(source, out, encoder, "PRX", per_shard=10)

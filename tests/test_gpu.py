@@ -4,7 +4,7 @@ A tensor on the meta device has a shape and no numbers, so whatever would have a
 that picks rows, a copy to the CPU) raises there. torch's variable-length attention runs on a GPU alone: a stand-in computes it.
 
 Run on one NVIDIA H200 (torch 2.11, Python 3.12) by the last tests here, skipped without a GPU: that attention itself and its
-gradients, in every conditioning and number type, a compiled layer, fused AdamW and autocast.
+gradients, in every conditioning, a compiled layer, fused AdamW and autocast.
 
 Never run: trainings by NCCL beside gloo, products in TF32, real Ray with GPUs.
 """
