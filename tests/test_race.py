@@ -106,7 +106,7 @@ def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys
     shown = capsys.readouterr()
     assert f"{THEIRS}: not run" in shown.err and "round 1 of 1" in shown.err and str(out) in shown.err
     for said in ("times as fast", "matrix share, %", "ours, bfloat16", machine()):
-        assert said in shown.out
+        assert said in " ".join(shown.out.split())  # a long machine's name runs over a line
 
 
 def test_the_command_reads_a_file_of_texts_and_keeps_rows_at_home(tmp_path, capsys, monkeypatch):

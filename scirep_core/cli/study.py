@@ -33,7 +33,7 @@ def study(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="tiny, small (two cores), large (one GPU), samples, open, open-large, published, real; default: the study's."
+            help="tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."
         ),
     ] = None,
     set_: Annotated[

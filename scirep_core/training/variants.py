@@ -323,11 +323,6 @@ literature (3,000 papers, width 64, one seed; tau of years and macro F1 of MeSH 
 128 tokens kept instead of 256 leave 18 and 42 (base 22, 38) where 256 give 42 and 46 (38, 39), what tells a year or a method
 standing late in an abstract; batches of 64, 48 and 32 do alike, at a third to a half of the time; rates three times as high
 or low, and lower rates for lower layers, are no better."""
-LITERATURE: dict[str, Any] = {
-    "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear", "warmup_share": 0.1, "final": 0.05,
-    "clip": 1.0, "precision": "bfloat16", "validation_rows": 128, "patience": 2,
-}  # fmt: skip
-"""Trainings on the open literature, whatever their size."""
 BUDGETS: dict[str, Budget] = {
     "tiny": Budget(
         papers=600, width=16, layers=2, base_steps=4, max_length=32, cap=40, train=MINUTE | {"steps": 4, "warmup": 1},
@@ -345,25 +340,22 @@ BUDGETS: dict[str, Budget] = {
         train=MINUTE | {"steps": 60, "batch": 20, "learning_rate": 5e-5, "head_lr": 5e-4, "warmup": 6},
     ),
     "open": Budget(
-        "open", max_length=64, documents=16_000, probed=2_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
-        train=LITERATURE | {"batch": 32, "checkpoint_every": 25},
-    ),
-    "open-large": Budget(
         "open", max_length=128, documents=24_000, probed=2_000, looks=6, rates=(2e-5, 5e-5, 1e-4), dtype="bfloat16",
-        train=LITERATURE | {"batch": 64, "checkpoint_every": 200},
+        train={"batch": 64, "accumulation": 1, "learning_rate": 5e-5, "head_lr": 1e-3, "schedule": "linear",
+               "warmup_share": 0.1, "final": 0.05, "clip": 1.0, "precision": "bfloat16", "validation_rows": 128,
+               "patience": 2, "checkpoint_every": 25},
     ),
     "published": Budget(max_length=512, train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
     "real": Budget("real", max_length=512, cap=600_000, looks=10,
                    train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
-real papers; open: a base by name on the open literature, two cores; open-large: one GPU; published, real: the papers'
-settings, on the embedded literature and on the papers' own collections.
+real papers; open: a base by name on the open literature; published, real: the papers' settings, on the embedded literature
+and on the papers' own collections.
 
-Of open: a document of 128 tokens took a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM; one of 64
-has less than half of its operations. 24,000 documents of 128 tokens were tried first, and took hours a line: dev losses of triplets
-stopped falling at 12,000, those of years at 16,000. What stands beside a frozen trunk (adapters, fusion, a prefix) works inside its
-layers, so that no trunk's output can be kept for them: every document is encoded in every step."""
+Of open: a document of 128 tokens took a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM, so that a
+training takes an hour or more without a GPU; one H200 took 16 to 54 s. What stands beside a frozen trunk (adapters, fusion, a
+prefix) works inside its layers, so that no trunk's output can be kept for them: every document is encoded in every step."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
