@@ -48,17 +48,31 @@ def test_scores_are_one_number_a_system_and_task_without_floor_and_ceiling():
 def test_groups_hold_their_lowest_median_and_highest_correlation_of_the_papers_scored(source):
     table = agreement.score_table(scores(source))
     pairs = [float(np.corrcoef(table[a], table[b])[0, 1]) for a, b in itertools.combinations(TASKS, 2)]
-    made = list(agreement.of_group(table, "group/some"))
-    found = {row.metric: row for row in made}
+    made = list(agreement.alike(table, {"some": TASKS}))
+    found = {row.metric: row for row in made if row.task == "group/some"}
     assert found[agreement.LOWEST].value == pytest.approx(min(pairs))
     assert (found[agreement.LOWEST].low, found[agreement.LOWEST].high) == pytest.approx(fisher(min(pairs), 5))
     assert found[agreement.HIGHEST].value == pytest.approx(max(pairs))
     assert found[agreement.MEDIAN].value == pytest.approx(np.median(pairs))
     assert found[agreement.ABOVE].value == sum(r > agreement.CLAIM for r in pairs)
-    tasks = list(agreement.of_tasks(table))
-    median = next(r for r in tasks if (r.task, r.metric) == (TASKS[0], agreement.MEDIAN))
+    median = next(r for r in made if (r.task, r.metric) == (TASKS[0], agreement.MEDIAN))
     assert median.value == pytest.approx(np.median([np.corrcoef(table[TASKS[0]], table[t])[0, 1] for t in TASKS[1:]]))
-    assert {row.source for row in (*made, *tasks)} == {source}  # a number is of the papers its scores are of
+    assert {row.source for row in made} == {source}  # a number is of the papers its scores are of
+
+
+def test_units_of_a_study_are_the_columns_of_its_lines_without_floor_and_single_trainings():
+    def whole(encoder, values, **parameters):
+        return Result("open/average", "all", "average", "paper", 1.0, 2, encoder=encoder, source="open",
+                      by_query=dict(zip(TASKS, values, strict=True)), parameters=parameters)  # fmt: skip
+
+    values = np.arange(3 * len(TASKS), dtype=float).reshape(3, -1)
+    rows = [whole("MTL CLS", values[0], trainings=2), whole("MTL CLS, seed 0", values[0], training_seed=0),
+            whole("tfidf", values[1]), whole("random", values[2])]  # fmt: skip
+    rows.append(replace(rows[0], split="in-train", by_query={TASKS[0]: 9.0}))
+    table = agreement.unit_table(rows)
+    assert (list(table.index), list(table.columns)) == (["MTL CLS", "tfidf"], list(TASKS))
+    assert np.array_equal(table, values[:2]) and table.attrs["source"] == "open"
+    assert agreement.unit_table([]).empty
 
 
 def test_cheap_systems_give_a_vector_to_every_id():

@@ -2,14 +2,15 @@
 
     table = score_table(rows)                    a line a system, a column a task; no floor: with it any two agree
     correlation(table, first, second)            Pearson's r with Fisher's interval
-    of_group(table, name), of_tasks(table)       lowest, median and highest r of some tasks; each task and the others
+    table = unit_table(rows)                     the same of a study's models, from the averages over its suite
+    alike(table, groups)                         lowest, median and highest r of groups of tasks; each task and the others
 
 A number over systems is of the papers that these were scored on: `source` is that of the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -48,6 +49,14 @@ def score_table(rows: Sequence[Result], floor: bool = False) -> pd.DataFrame:
     return wide
 
 
+def unit_table(rows: Sequence[Result]) -> pd.DataFrame:
+    """Return the score of each unit of a study's suite, one row a line of the study and one column a unit; no floor."""
+    whole = [r for r in rows if (r.metric, r.split) == ("average", "all") and "training_seed" not in r.parameters]
+    table = pd.DataFrame({r.encoder: r.by_query for r in whole if r.encoder not in BOUNDS}).T
+    table.attrs["source"] = "+".join(sorted({r.source for r in whole}))
+    return table
+
+
 def row_over(
     table: pd.DataFrame, task: str, metric: str, value: float, note: str, bounds: tuple[float, float] | None = None,
     split: str = "test",
@@ -66,8 +75,17 @@ def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
     return row_over(pair, first, f"pearson with {second}", r, note, fisher(r, n))
 
 
-def of_group(table: pd.DataFrame, name: str, split: str = "test") -> Iterator[Result]:
-    """Yield the lowest, highest and median correlation of a table's tasks, and how many are above the papers' claim."""
+def alike(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], split: str = "test") -> Iterator[Result]:
+    """Yield how a table's tasks agree: lowest, highest and median correlation of each group, and each task with the others."""
+    for name, members in groups.items():
+        inside = table[[task for task in members if task in table.columns]]
+        if len(inside.columns) > 1:
+            yield from _of_group(inside, f"group/{name}", split)
+    if "floor" not in split:
+        yield from _of_tasks(table, split)
+
+
+def _of_group(table: pd.DataFrame, name: str, split: str) -> Iterator[Result]:
     pairs = [correlation(table, a, b) for a, b in combinations(table.columns, 2)]
     values = [row.value for row in pairs]
     for metric, row in ((LOWEST, min(pairs, key=lambda r: r.value)), (HIGHEST, max(pairs, key=lambda r: r.value))):
@@ -77,11 +95,10 @@ def of_group(table: pd.DataFrame, name: str, split: str = "test") -> Iterator[Re
     yield row_over(table, name, ABOVE, sum(v > CLAIM for v in values), f"of {len(pairs)} pairs", None, split)
 
 
-def of_tasks(table: pd.DataFrame) -> Iterator[Result]:
-    """Yield each task's median correlation with the others, and with how many it is shown to be correlated."""
+def _of_tasks(table: pd.DataFrame, split: str) -> Iterator[Result]:
     for task in table.columns:
         pairs = [correlation(table, task, other) for other in table.columns if other != task]
         settled = sum(row.low is not None and row.low > 0 for row in pairs)
         median = float(np.median([row.value for row in pairs]))
-        yield row_over(table, task, MEDIAN, median, f"with the {len(pairs)} other tasks")
-        yield row_over(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0")
+        yield row_over(table, task, MEDIAN, median, f"with the {len(pairs)} other tasks", None, split)
+        yield row_over(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0", None, split)
