@@ -253,6 +253,18 @@ def test_systems_that_need_real_data_are_refused_by_name_on_others(tmp_path):
     assert "none of these systems can rank embedded data" in result.error
 
 
+def test_methods_that_are_named_are_trained_live(tmp_path):
+    given = {"variants": "MTL CLS", "papers": 300, "steps": 2, "seeds": 1}
+    result = runner.run(Path("scirepeval/multi_format"), given, tmp_path / "a.ipynb", rows=tmp_path / "rows.jsonl")
+    assert result.ok, result.error
+    live = {
+        r["encoder"]
+        for r in rows(tmp_path / "rows.jsonl")
+        if (r["kind"], r["task"]) == ("live", "scirepeval/average-v2")
+    }
+    assert live >= {"Base, seed 0", "MTL CLS, seed 0", "tfidf", "random", "oracle"}
+
+
 def test_what_a_chapter_calls_recorded_is_of_data_not_arithmetic_on_print():
     files = {
         name: ROOT / "results" / "embedded" / "scirepeval" / f"{name}.jsonl" for name in ("aspects", "correlations")
