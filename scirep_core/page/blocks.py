@@ -369,7 +369,7 @@ def means(
     if quiet and not off:
         return found
     chapter.say(
-        "{{ (found|length - off|length)|of(found|length)|capitalize }} printed averages follow from their parts within rounding"
+        "{{ (found|length - off|length)|of(found|length)|capitalize }} printed averages match their parts within rounding"
         "{% if off %}; not {{ off|map(attribute='of')|listed }}{% endif %}.",
         found=found, off=off,
     )  # fmt: skip
