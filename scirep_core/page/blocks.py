@@ -375,8 +375,8 @@ def means(
     )  # fmt: skip
     if off:
         body = [[html.escape(str(one.of)), chapter.number(one.printed), chapter.number(one.made, 3)] for one in off]
-        shown = report.table(["", "printed", "mean of its parts"], body, "Averages that do not follow from their parts")
-        chapter.show(fold(f"{len(off)} averages that do not follow", shown))
+        shown = report.table(["", "printed", "mean of its parts"], body, "Averages that do not match their parts")
+        chapter.show(fold(f"{len(off)} averages that do not match", shown))
     return found
 
 
