@@ -169,9 +169,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
         + f'<div class="scirep-report">{_table(caption, ("", *roles.values()), strip, texts=True)}</div>'
         + "<p>Each mark is a chapter, at the same place on both sides; a gap means that nothing was judged there. ✓: its claim "
-        "holds; ✗: it does not; ?: it is open, because the 95 % interval includes 0 or we have not run the experiment. “By the "
+        "holds; ✗: it does not; ?: it is open: the test decides nothing or was not clean, or we have not run it. “By the "
         "paper’s own numbers” is arithmetic on its printed tables, or counts its released files. The papers’ own models are not "
-        "part of the book, so on real papers we test a similar claim, mostly with MiniLM, a small current encoder.</p>"
+        "part of the book, so on real papers we test a similar claim, mostly with MiniLM, a small general sentence encoder.</p>"
         + report("One question of each part", LEADS)
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
