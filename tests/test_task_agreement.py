@@ -48,7 +48,7 @@ def test_scores_are_one_number_a_system_and_task_without_floor_and_ceiling():
 def test_groups_hold_their_lowest_median_and_highest_correlation_of_the_papers_scored(source):
     table = agreement.score_table(scores(source))
     pairs = [float(np.corrcoef(table[a], table[b])[0, 1]) for a, b in itertools.combinations(TASKS, 2)]
-    made = list(agreement.alike(table, {"some": TASKS}))
+    made = [*agreement.of_groups(table, {"some": TASKS}), *agreement.of_tasks(table)]
     found = {row.metric: row for row in made if row.task == "group/some"}
     assert found[agreement.LOWEST].value == pytest.approx(min(pairs))
     assert (found[agreement.LOWEST].low, found[agreement.LOWEST].high) == pytest.approx(fisher(min(pairs), 5))

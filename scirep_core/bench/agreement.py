@@ -3,7 +3,7 @@
     table = score_table(rows)                    a line a system, a column a task; no floor: with it any two agree
     correlation(table, first, second)            Pearson's r with Fisher's interval
     table = unit_table(rows)                     the same of a study's models, from the averages over its suite
-    alike(table, groups)                         lowest, median and highest r of groups of tasks; each task and the others
+    of_groups(table, groups), of_tasks(table)    lowest, median and highest r of groups of tasks; each task and the others
 
 A number over systems is of the papers that these were scored on: `source` is that of the scores.
 """
@@ -75,27 +75,23 @@ def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
     return row_over(pair, first, f"pearson with {second}", r, note, fisher(r, n))
 
 
-def alike(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], split: str = "test") -> Iterator[Result]:
-    """Yield how a table's tasks agree: lowest, highest and median correlation of each group, and each task with the others."""
+def of_groups(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], split: str = "test") -> Iterator[Result]:
+    """Yield, for each group of tasks, the lowest, highest and median correlation, and how many are above the papers' claim."""
     for name, members in groups.items():
         inside = table[[task for task in members if task in table.columns]]
-        if len(inside.columns) > 1:
-            yield from _of_group(inside, f"group/{name}", split)
-    if "floor" not in split:
-        yield from _of_tasks(table, split)
+        pairs = [correlation(inside, a, b) for a, b in combinations(inside.columns, 2)]
+        if not pairs:
+            continue
+        values, about, of = [row.value for row in pairs], f"group/{name}", f"of {len(pairs)} pairs"
+        for metric, row in ((LOWEST, min(pairs, key=lambda r: r.value)), (HIGHEST, max(pairs, key=lambda r: r.value))):
+            note = f"{row.task} and {row.metric.removeprefix('pearson with ')}"
+            yield row_over(inside, about, metric, row.value, note, fisher(row.value, row.n), split)
+        yield row_over(inside, about, MEDIAN, float(np.median(values)), of, None, split)
+        yield row_over(inside, about, ABOVE, sum(v > CLAIM for v in values), of, None, split)
 
 
-def _of_group(table: pd.DataFrame, name: str, split: str) -> Iterator[Result]:
-    pairs = [correlation(table, a, b) for a, b in combinations(table.columns, 2)]
-    values = [row.value for row in pairs]
-    for metric, row in ((LOWEST, min(pairs, key=lambda r: r.value)), (HIGHEST, max(pairs, key=lambda r: r.value))):
-        note = f"{row.task} and {row.metric.removeprefix('pearson with ')}"
-        yield row_over(table, name, metric, row.value, note, fisher(row.value, row.n), split)
-    yield row_over(table, name, MEDIAN, float(np.median(values)), f"of {len(pairs)} pairs", None, split)
-    yield row_over(table, name, ABOVE, sum(v > CLAIM for v in values), f"of {len(pairs)} pairs", None, split)
-
-
-def _of_tasks(table: pd.DataFrame, split: str) -> Iterator[Result]:
+def of_tasks(table: pd.DataFrame, split: str = "test") -> Iterator[Result]:
+    """Yield each task's median correlation with the others, and with how many it is shown to be correlated."""
     for task in table.columns:
         pairs = [correlation(table, task, other) for other in table.columns if other != task]
         settled = sum(row.low is not None and row.low > 0 for row in pairs)

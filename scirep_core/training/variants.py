@@ -354,8 +354,9 @@ real papers; open: a base by name on the open literature; published, real: the p
 and on the papers' own collections.
 
 Of open: a document of 128 tokens took a core 0.14 s in float32 and 0.09 s in bfloat16, forward and back through MiniLM, so that a
-training takes an hour or more without a GPU; one H200 took 16 to 54 s. What stands beside a frozen trunk (adapters, fusion, a
-prefix) works inside its layers, so that no trunk's output can be kept for them: every document is encoded in every step."""
+training takes two cores half an hour or more; one H200 took less than a minute. What stands beside a frozen trunk (adapters,
+fusion, a prefix) works inside its layers, so that no trunk's output can be kept for them: every document is encoded in every
+step."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
