@@ -140,7 +140,7 @@ ROWS: dict[str, Row] = {
         "Same Author Detection (sample)", "PRX", "proximity", "map", partial(heldout.of_sample, "same_author"),
         "out-of-train", {"queries": 40, "pairs": 376}),
     "open/specter": _row(
-        "Citation Prediction Triplets (sample)", "PRX", "proximity", "map", heldout.specter,
+        "SPECTER’s cited papers (sample)", "PRX", "proximity", "map", heldout.specter,
         "out-of-train", {"queries": 200, "pairs": 5_200}),
     "open/synergy_reviews": _row(
         "Citations within a review", "PRX", "proximity", "map", heldout.synergy_reviews,
