@@ -217,15 +217,16 @@ def thinned(papers: Iterable[Paper]) -> list[Paper]:
     return list(islice(papers, 0, READ, EVERY))
 
 
-def lengths(task: Task) -> Iterator[Count]:
-    """Yield quartiles of the tokens of title [SEP] abstract, and the share over 512; nothing where a task has no texts."""
+def lengths(task: Task, limits: Sequence[int] = (LIMIT,)) -> Iterator[Count]:
+    """Yield quartiles of the tokens of title [SEP] abstract, and the shares over limits; nothing where a task has no texts."""
     papers = thinned(task.texts())
     if not papers:
         return
     tokens = np.array(token_counts([f"{p.title} [SEP] {p.abstract}" for p in papers]))
     for quartile, value in zip((1, 2, 3), np.percentile(tokens, (25, 50, 75)), strict=True):
         yield f"tokens, quartile {quartile}", float(value), len(papers)
-    yield f"texts over {LIMIT} tokens, %", 100 * float((tokens > LIMIT).mean()), len(papers)
+    for limit in limits:
+        yield f"texts over {limit} tokens, %", 100 * float((tokens > limit).mean()), len(papers)
 
 
 # ---- showing ---------------------------------------------------------------------------------------------------------

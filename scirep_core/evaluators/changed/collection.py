@@ -16,7 +16,9 @@ from scirep_core.results import Result, row_of
 
 THIRDS = 3
 """Sentences an abstract needs for the changes that drop a third of it."""
-BARE, SHORT = "without an abstract", f"abstracts under {THIRDS} sentences, %"
+UNDER = {s: f"abstracts under {s} sentences, %" for s in range(2, 13)}
+"""Number of sentences -> the share of abstracts that have fewer."""
+BARE, SHORT = "without an abstract", UNDER[THIRDS]
 SAME_TEXT, SAME_TITLE = "papers with another's title and abstract", "papers with another's title"
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])")
 
@@ -50,5 +52,5 @@ def measure(task: Task) -> list[Result]:
     rows = [row(metric=name, value=float(count), n=total) for name, count in counts.items()]
     spreads = [*summary(lengths, "sentences"), *summary(words, "words")]
     if lengths:
-        spreads.append((SHORT, 100 * sum(n < THIRDS for n in lengths) / len(lengths), len(lengths)))
+        spreads += [(name, 100 * sum(n < s for n in lengths) / len(lengths), len(lengths)) for s, name in UNDER.items()]
     return rows + [row(metric=name, value=value, n=n) for name, value, n in spreads]
