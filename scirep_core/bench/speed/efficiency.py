@@ -122,7 +122,8 @@ def _measured(
             for what, taken in found.items() if number else ():
                 seconds[what][name].append(taken)
             shares[name] += [share] if number else []
-    setup = {"base": start.name, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
+    data = "drawn" if start.name in SHAPES else given.source
+    setup = {"base": start.name, "data": data, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
              "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
              "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
     made = [row for name in names for row in _rows(name, seconds, setup)]
@@ -279,7 +280,7 @@ def _row(
 ) -> Result:  # fmt: skip
     on = str(setup.get("base", "embedded"))
     return Result(TASK, "test" if on == "embedded" else on, what, "sound", value, n, encoder=name, low=low, high=high,
-                  chapter="study/efficiency", source="drawn" if on in SHAPES else "embedded", seconds=seconds,
+                  chapter="study/efficiency", source=str(setup.get("data", "embedded")), seconds=seconds,
                   parameters={"variant": name, **setup}, provenance=provenance(),
                   note=UNITS.get(what, f"times {REFERENCE}'s; least and greatest of the rounds"))  # fmt: skip
 
