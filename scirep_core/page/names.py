@@ -22,7 +22,7 @@ NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "specter2_base": "SPECTER2 Base",
     "specter2": "SPECTER2 Adapters",
     "oagbert": "OAG-BERT",
-    "ts:minilm": "MiniLM, best sentence pair",
+    "ts:minilm": "MiniLM, best pair in context",
     "ot:minilm": "MiniLM, optimal transport",
     "random": "floor: random vectors",
     "oracle": "ceiling: oracle",

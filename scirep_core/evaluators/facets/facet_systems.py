@@ -73,7 +73,7 @@ SYSTEMS: dict[str, Named] = {
         "word vectors, IDF weights",
     ),
     "minilm_sentences": Named(
-        "sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)", "MiniLM, best sentences"
+        "sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)", "MiniLM, best sentence pair"
     ),
     "minilm_facet": Named(
         "facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)", "MiniLM, best in facet"
