@@ -156,9 +156,10 @@ def summary(rows: Sequence[Exhibit]) -> str:
     """Return the sentences of the first page on where the book stands (Markdown)."""
     tally = Counter(row.state for row in rows)
     return (
-        f"**Where it stands.** The five papers hold {len(rows)} tables, figures and claims worth checking. By the strongest "
-        f"evidence that we have, {tally['exact']} come out exactly on real data, {tally['sample']} are repeated on a real "
-        f"sample, {tally['open']} on other real papers (the open literature), {tally['embedded']} on simulated papers only, "
+        f"**Where it stands.** We list {len(rows)} tables, figures and claims of the five papers. By the strongest "
+        f"evidence that we have, {tally['exact']} come out exactly on real data, {tally['sample']} are measured again on a "
+        f"sample of real papers, mostly with other models, {tally['open']} on other real papers (the open literature), "
+        f"{tally['embedded']} on simulated papers only, "
         f"{tally['arithmetic']} are settled by arithmetic on printed numbers or by the code alone, and {tally['quoted']} are "
         f"only quoted, with the reason. [Coverage](coverage.md) lists them all."
     )
