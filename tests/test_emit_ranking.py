@@ -12,8 +12,7 @@ import pytest
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.literature.emit import readers
-from scirep_core.data.literature.emit.scirepeval import authors, proximity, relevance, reviewing, search
+from scirep_core.data.literature.emit.scirepeval import authors, judged, proximity, reviewing, search
 from scirep_core.data.literature.emit.scirepeval import mdcr as mdcr_writer
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
 from scirep_core.data.literature.latents import NONE, Dials
@@ -22,7 +21,7 @@ from scirep_core.data.literature.model import Literature, generate
 from scirep_core.data.readers import mdcr, s2and, scirepeval
 from scirep_core.data.task import Judged, Reviewers, Signatures, Task
 
-WRITERS = (proximity, readers, search, reviewing, authors, mdcr_writer)
+WRITERS = (proximity, search, reviewing, authors, mdcr_writer)
 EXACT = ("same_author", "nfcorpus")
 NOISY = ("high_influence_cite", "relish", "scidocs_cite", "scidocs_cocite", "scidocs_view", "scidocs_read", "feeds_1",
          "feeds_m", "feeds_title", "search", "trec_covid", "mdcr")  # fmt: skip
@@ -201,11 +200,11 @@ def test_distances_of_oracle_vectors_are_likeness() -> None:
     rng = np.random.default_rng(0)
     papers = {name: rng.integers(0, 4, size=60) for name in ("topic", "family")}
     queries, profile = np.arange(5), {"topic": 4, "family": 1}
-    asked = relevance.at(papers, queries)
+    asked = judged.at(papers, queries)
     asked["family"] = np.where(np.arange(5) == 2, NONE, asked["family"])
     table = np.tile(np.arange(60), (5, 1))
-    likeness = relevance.alike(profile, asked, papers, table)
-    asking, answers = relevance.vectors(profile, asked, asked), relevance.vectors(profile, asked, papers)
+    likeness = judged.alike(profile, asked, papers, table)
+    asking, answers = judged.vectors(profile, asked, asked), judged.vectors(profile, asked, papers)
     squared = ((asking[:, None] - answers[None]) ** 2).sum(axis=2)
     total = squared + 2 * likeness
     assert np.allclose(total, total[:, :1], atol=1e-4)
