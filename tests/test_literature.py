@@ -286,7 +286,7 @@ def test_citations_go_to_strictly_earlier_years_and_prefer_the_similar_the_recen
     back = literature.cited_by
     assert all(i in literature.cites.of(j) for i in range(0, 1200, 50) for j in back.of(i).tolist())
     mentions = literature.cites.values
-    assert mentions is not None and mentions.min() == 1 and 0.02 < (mentions >= 4).mean() < 0.25
+    assert mentions.min() == 1 and 0.02 < (mentions >= 4).mean() < 0.25
     late = citing[latents.year[citing] >= 2015]
     possible = np.array([(i, j) for i in set(late.tolist()) for j in np.flatnonzero(latents.year < latents.year[i])])
     chosen = pairs[np.isin(citing, late)]
@@ -503,7 +503,7 @@ def test_without_rating_noise_the_oracle_is_perfect(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: write_csfcube(Path("nowhere"), 299), "papers >= 300"),
     (lambda: generate(0), "between 1 and"),
-    (lambda: generate(10, -1), "seed must not be negative"),
+    (lambda: generate(10, -1), "seed must be a whole number, 0 or more"),
     (lambda: generate(10.0), "whole number"),  # type: ignore[arg-type]
     (lambda: generate(10, True), "whole number"),
     (lambda: Dials(drift=1.5), "'drift' must be a number in"),

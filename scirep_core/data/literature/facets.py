@@ -24,10 +24,10 @@ from scirep_core.data.literature.latents import KINDS, Dials, stream
 from scirep_core.data.literature.model import Literature, generate
 from scirep_core.data.literature.pools import Pool, draw_pool, rankings
 from scirep_core.data.literature.ratings import Ratings, rate, relevance
-from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import to_jsonl
-from scirep_core.kit.store import write_json, write_text
+from scirep_core.kit.store import write_json, write_text, writing
 
 FEWEST_PAPERS = 300
 USUAL_PAPERS = 1200  # from here on pools have the published depth; below they shrink with the square root
@@ -70,7 +70,6 @@ def write_csfcube(
     folder: Path,
     papers: int = USUAL_PAPERS,
     seed: int = 0,
-    dials: Dials | None = None,
     people: Ratings | None = None,
 ) -> None:
     """Write a collection with the published schema of CSFCube into `folder` (CSFCube section 3).
@@ -79,14 +78,10 @@ def write_csfcube(
     """
     if isinstance(papers, int) and papers < FEWEST_PAPERS:
         raise ConfigError(f"the embedded CSFCube needs papers >= {FEWEST_PAPERS} to fill its pools, found {papers!r}")
-    if folder.exists() and not folder.is_dir():
-        raise CacheError(f"{folder}: cannot write (it is a file, not a folder). Choose another folder")
-    literature = generate(papers, seed, dials or Dials(fields=("Computer science",)))
-    found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
-    try:
+    with writing(folder):
         (folder / "task.json").unlink(missing_ok=True)  # the folder counts as unfinished until the new one is written
-    except OSError as error:
-        raise CacheError(f"{folder}: cannot write ({error.strerror}). Choose another folder") from error
+    literature = generate(papers, seed, Dials(fields=("Computer science",)))
+    found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
     for name, text in _texts(literature, found).items():
         write_text(folder / name, text)
     for name, value in _values(literature, found).items():

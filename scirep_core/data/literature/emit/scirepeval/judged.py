@@ -189,8 +189,7 @@ def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
     columns = np.arange(width)
     place = np.minimum(links.starts[rows][:, None] + columns, max(len(links.items) - 1, 0))
     present = columns < count[:, None]
-    values = links.items if links.values is None else links.values
-    return np.where(present, links.items[place], NONE), np.where(present, values[place], 0)
+    return np.where(present, links.items[place], NONE), np.where(present, links.values[place], 0)
 
 
 def distinct(table: Ints, queries: Ints | None = None) -> Ints:

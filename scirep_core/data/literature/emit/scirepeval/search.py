@@ -141,7 +141,6 @@ def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
 def _bibliography(literature: Literature) -> dict[str, Column]:
     """Return the further columns of a search candidate."""
     people, cited_by = literature.people, literature.cited_by
-    assert cited_by.values is not None
     sums = np.concatenate([[0], np.cumsum(cited_by.values >= INFLUENTIAL)])
     return {
         "venue": venue(literature),
