@@ -34,18 +34,14 @@ UNIVERSAL = {
 }  # fmt: skip
 """Universal tag -> the Penn Treebank's (Petrov, Das and McDonald 2012)."""
 _TO_UNIVERSAL = {penn: tag for tag, names in UNIVERSAL.items() for penn in names.split()}
-NEEDED = {
-    "sentences": "punkt_tab", "tags": "averaged_perceptron_tagger_eng", "noun phrases": "brown", "antonyms": "wordnet",
+PUNKT, TAGGER = "tokenizers/punkt_tab/english", "taggers/averaged_perceptron_tagger_eng"
+PARTS = {
+    "sentences": ((PUNKT,), "NLTK's Punkt", "a rule on full stops"),
+    "tags": ((TAGGER,), "NLTK's averaged perceptron", "TextBlob's pattern tagger"),
+    "noun phrases": ((PUNKT, "corpora/brown"), "TextBlob's noun phrases on NLTK's Brown corpus", "runs of adjectives and nouns"),
+    "antonyms": (("corpora/wordnet",), "WordNet by NLTK", "a short list"),
 }  # fmt: skip
-"""Part -> NLTK's package that holds its data; noun phrases need Punkt too."""
-BY_NLTK = {
-    "sentences": "NLTK's Punkt", "tags": "NLTK's averaged perceptron",
-    "noun phrases": "TextBlob's noun phrases on NLTK's Brown corpus", "antonyms": "WordNet by NLTK",
-}  # fmt: skip
-FALLBACK = {
-    "sentences": "fallback: a rule on full stops", "tags": "fallback: TextBlob's pattern tagger",
-    "noun phrases": "fallback: runs of adjectives and nouns", "antonyms": "fallback: a short list",
-}  # fmt: skip
+"""Part -> where NLTK keeps its data (kind/package), what does it with them, what without."""
 KINDS = ("auto", "nltk", "fallback")
 
 
@@ -84,7 +80,7 @@ class Tools:
 
 def remedy(parts: Sequence[str]) -> str:
     """Return the command that gets NLTK's data for these parts."""
-    packages = sorted({NEEDED[part] for part in parts} | ({"punkt_tab"} if "noun phrases" in parts else set()))
+    packages = sorted({place.split("/")[1] for part in parts for place in PARTS[part][0]})
     return f"python -m nltk.downloader {' '.join(packages)}, or NLTK_DATA=FOLDER that holds them"
 
 
@@ -97,14 +93,14 @@ def find_tools(kind: str = "auto") -> Tools:
         raise ConfigError(f"unknown linguistic tools {kind!r}; {nearest(kind, KINDS)}")
     there = at_hand(kind)
     if kind == "nltk" and not all(there.values()):
-        missing = [part for part in NEEDED if not there[part]]
+        missing = [part for part, has in there.items() if not has]
         raise ConfigError(f"NLTK has no data for {', '.join(missing)}. Get them by {remedy(missing)}")
     return _tools(tuple(there.items()))
 
 
 def at_hand(kind: str = "auto") -> dict[str, bool]:
     """Return of each part of the tools whether NLTK does it: its data are there, and fallbacks are not asked for."""
-    return {part: kind != "fallback" and _is_there(part) for part in NEEDED}
+    return {part: kind != "fallback" and _is_there(part) for part in PARTS}
 
 
 @functools.cache
@@ -117,16 +113,11 @@ def _tools(there: tuple[tuple[str, bool], ...]) -> Tools:
         tags,
         _brown_phrases() if has["noun phrases"] else _chunks(tags),
         _wordnet() if has["antonyms"] else _own_list(),
-        {part: (BY_NLTK if by_nltk else FALLBACK)[part] for part, by_nltk in there},
+        {part: PARTS[part][1] if by_nltk else f"fallback: {PARTS[part][2]}" for part, by_nltk in there},
     )
 
 
 # ---- NLTK ------------------------------------------------------------------------------------------------------------
-
-_PLACES = {
-    "sentences": ("tokenizers/punkt_tab/english",), "tags": ("taggers/averaged_perceptron_tagger_eng",),
-    "noun phrases": ("tokenizers/punkt_tab/english", "corpora/brown"), "antonyms": ("corpora/wordnet",),
-}  # fmt: skip
 
 
 def _is_there(part: str) -> bool:
@@ -143,7 +134,7 @@ def _is_there(part: str) -> bool:
                 return True
         return False
 
-    return all(map(found, _PLACES[part]))
+    return all(map(found, PARTS[part][0]))
 
 
 def _punkt() -> Callable[[str], list[str]]:
