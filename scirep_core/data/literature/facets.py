@@ -16,7 +16,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,10 +82,8 @@ def write_csfcube(
         (folder / "task.json").unlink(missing_ok=True)  # the folder counts as unfinished until the new one is written
     literature = generate(papers, seed, Dials(fields=("Computer science",)))
     found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
-    for name, text in _texts(literature, found).items():
-        write_text(folder / name, text)
-    for name, value in _values(literature, found).items():
-        write_json(folder / name, value)
+    _write_papers(folder, literature, found)
+    _write_ratings(folder, literature, found)
     task = {"name": "csfcube", "version": 1, "type": "facets", "metrics": list(METRICS)}
     write_json(folder / "task.json", {**task, "source": "embedded", "seed": seed, "papers": papers})
 
@@ -146,8 +144,8 @@ def _rated(
     return QueryPaper(slot, paper, pool, truth, ratings)
 
 
-def _texts(literature: Literature, found: list[QueryPaper]) -> dict[str, str]:
-    """Return the JSON-lines and CSV files."""
+def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
+    """Write the JSON-lines and CSV files."""
     papers = literature.papers
     abstracts = (
         {
@@ -169,32 +167,24 @@ def _texts(literature: Literature, found: list[QueryPaper]) -> dict[str, str]:
     for facet, query in _pairs(found):
         paper = papers[query.paper]
         rows.writerow([paper.paper_id, facet, paper.year, paper.title, KINDS[query.slot.kind]])
-    return {
-        "abstracts-csfcube-preds.jsonl": to_jsonl(abstracts),
-        "citations.jsonl": to_jsonl(references),
-        "queries-release.csv": table.getvalue(),
-    }
+    write_text(folder / "abstracts-csfcube-preds.jsonl", to_jsonl(abstracts))
+    write_text(folder / "citations.jsonl", to_jsonl(references))
+    write_text(folder / "queries-release.csv", table.getvalue())
 
 
-def _values(literature: Literature, found: list[QueryPaper]) -> dict[str, Any]:
-    """Return the JSON files."""
+def _write_ratings(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
+    """Write the JSON files."""
     names = [p.paper_id for p in literature.papers]
     cands = {query.paper: [names[c] for c in query.pool.candidates] for query in found}
-    files: dict[str, Any] = {
-        f"test-pid2anns-csfcube-{facet}.json": {
-            names[q.paper]: {"cands": cands[q.paper], **q.ratings[facet]} for f, q in _pairs(found) if f == facet
-        }
-        for facet in FACETS
-    }
-    files["test-pid2pool-csfcube.json"] = {
-        names[q.paper]: {"cands": cands[q.paper], "cand_source": [list(s) for s in q.pool.sources]} for q in found
-    }
-    files["oracle.json"] = {
-        f"{names[q.paper]}_{facet}": dict(zip(cands[q.paper], q.truth[facet], strict=True))
-        for facet, q in _pairs(found)
-    }
-    files["evaluation_splits.json"] = _splits(literature.seed, [(f, names[q.paper]) for f, q in _pairs(found)])
-    return files
+    for facet in FACETS:
+        rated = {names[q.paper]: {"cands": cands[q.paper], **q.ratings[facet]} for f, q in _pairs(found) if f == facet}
+        write_json(folder / f"test-pid2anns-csfcube-{facet}.json", rated)
+    pools = {names[q.paper]: {"cands": cands[q.paper], "cand_source": [list(s) for s in q.pool.sources]} for q in found}
+    write_json(folder / "test-pid2pool-csfcube.json", pools)
+    truth = {f"{names[q.paper]}_{f}": dict(zip(cands[q.paper], q.truth[f], strict=True)) for f, q in _pairs(found)}
+    write_json(folder / "oracle.json", truth)
+    splits = _splits(literature.seed, [(f, names[q.paper]) for f, q in _pairs(found)])
+    write_json(folder / "evaluation_splits.json", splits)
 
 
 def _pairs(found: list[QueryPaper]) -> Iterator[tuple[str, QueryPaper]]:

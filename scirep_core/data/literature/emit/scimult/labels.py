@@ -52,7 +52,7 @@ KINDS = {
 SHARED = ("family", "method", "group", "aspect")
 SOURCES = ("area", "topic", "problem", "second_problem", *SHARED, *(f"second_{kind}" for kind in SHARED))
 BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
-CONFERENCE = ("Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings")
+CONFERENCE = {"Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings"}
 OF_MAG = np.array([MAG.index(name) if name in MAG else NONE for name in FIELDS])
 """Number of each field of study among MAG's 19."""
 Mask = npt.NDArray[np.bool_]
@@ -188,14 +188,10 @@ def matched(names: Sequence[str], paper: Paper) -> list[int]:
 
 def is_conference(literature: Literature) -> Mask:
     """Return for each paper whether its venue is a conference, by the venue's name."""
-    fields = lexicon().fields
-    width = max(len(field.venues) for field in fields)
-    table = np.zeros((len(fields), width), dtype=np.bool_)
-    for number, field in enumerate(fields):
-        for place, venue in enumerate(field.venues):
-            table[number, place] = any(word in venue.split() for word in CONFERENCE)
-    found: Mask = table[literature.latents.field, literature.latents.venue]
-    return found
+    conference = [[not CONFERENCE.isdisjoint(name.split()) for name in field.venues] for field in lexicon().fields]
+    latents = literature.latents
+    pairs = zip(latents.field.tolist(), latents.venue.tolist(), strict=True)
+    return np.array([conference[field][venue] for field, venue in pairs], dtype=np.bool_)
 
 
 def of_fields(literature: Literature, *names: str) -> Mask:
