@@ -61,12 +61,9 @@ class Literature:
         return papers[others], counts[others]
 
     @cached_property
-    def _written(self) -> Callable[[int], Paper]:
+    def paper(self) -> Callable[[int], Paper]:
+        """Return paper i with its text: `literature.paper(i)`."""
         return lru_cache(KEPT)(self.writer.paper)
-
-    def paper(self, i: int) -> Paper:
-        """Return paper i with its text."""
-        return self._written(i)
 
     def papers_at(self, positions: Iterable[int]) -> Iterator[Paper]:
         """Yield papers one by one."""

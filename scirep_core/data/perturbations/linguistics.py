@@ -106,13 +106,13 @@ def at_hand(kind: str = "auto") -> dict[str, bool]:
 @functools.cache
 def _tools(there: tuple[tuple[str, bool], ...]) -> Tools:
     has = dict(there)
-    tags = _perceptron() if has["tags"] else _pattern()
+    tags = _perceptron() if has["tags"] else _pattern
     return Tools(
-        _punkt() if has["sentences"] else _by_rule(),
-        _treebank(),
+        _punkt if has["sentences"] else _by_rule,
+        _treebank,
         tags,
         _brown_phrases() if has["noun phrases"] else _chunks(tags),
-        _wordnet() if has["antonyms"] else _own_list(),
+        _wordnet if has["antonyms"] else _listed,
         {part: PARTS[part][1] if by_nltk else f"fallback: {PARTS[part][2]}" for part, by_nltk in there},
     )
 
@@ -137,17 +137,16 @@ def _is_there(part: str) -> bool:
     return all(map(found, PARTS[part][0]))
 
 
-def _punkt() -> Callable[[str], list[str]]:
+def _punkt(text: str) -> list[str]:
     from nltk.tokenize import sent_tokenize
 
-    return lambda text: list(sent_tokenize(text))
+    return list(sent_tokenize(text))
 
 
-def _treebank() -> Callable[[str], list[str]]:
+def _treebank(sentence: str) -> list[str]:
     from nltk.tokenize import word_tokenize
 
-    # of one sentence, so Punkt is not asked again
-    return lambda sentence: list(word_tokenize(sentence, preserve_line=True))
+    return list(word_tokenize(sentence, preserve_line=True))  # it is one sentence, so Punkt is not asked again
 
 
 def _perceptron() -> Callable[[Sequence[str]], list[str]]:
@@ -173,20 +172,13 @@ def _brown_phrases() -> Callable[[Sequence[str]], list[str]]:
     return phrases
 
 
-def _wordnet() -> Callable[[str], str | None]:
+@functools.cache
+def _wordnet(word: str) -> str | None:
     from nltk.corpus import wordnet
 
-    @functools.cache
-    def antonym(word: str) -> str | None:
-        found: Counter[str] = Counter()
-        for synset in wordnet.synsets(word):
-            for lemma in synset.lemmas():
-                opposites = lemma.antonyms()
-                if opposites:
-                    found[opposites[0].name()] += 1
-        return max(found, key=found.__getitem__) if found else None  # of equals the first seen
-
-    return antonym
+    lemmas = (lemma for synset in wordnet.synsets(word) for lemma in synset.lemmas())
+    found = Counter(opposites[0].name() for lemma in lemmas if (opposites := lemma.antonyms()))
+    return max(found, key=found.__getitem__) if found else None  # of equals the first seen
 
 
 def universal(penn: str) -> str:
@@ -202,30 +194,25 @@ _ABBREVIATION = re.compile(
 )
 
 
-def _by_rule() -> Callable[[str], list[str]]:
-    def sentences(text: str) -> list[str]:
-        found, start = [], 0
-        for gap in _END.finditer(text):
-            end = len(text[: gap.end()].rstrip())
-            if not _ABBREVIATION.search(text[start:end]):
-                found.append(text[start:end].strip())
-                start = gap.end()
-        last = text[start:].strip()
-        return [*found, last] if last else found
-
-    return sentences
+_MARKS = re.compile(r"[^\w\s]+")
 
 
-def _pattern() -> Callable[[Sequence[str]], list[str]]:
+def _by_rule(text: str) -> list[str]:
+    found, start = [], 0
+    for gap in _END.finditer(text):
+        end = len(text[: gap.end()].rstrip())
+        if not _ABBREVIATION.search(text[start:end]):
+            found.append(text[start:end].strip())
+            start = gap.end()
+    last = text[start:].strip()
+    return [*found, last] if last else found
+
+
+def _pattern(tokens: Sequence[str]) -> list[str]:
     from textblob.en import parser
 
-    marks = re.compile(r"[^\w\s]+")
-
-    def tags(tokens: Sequence[str]) -> list[str]:
-        entries = parser.find_tags(list(tokens))
-        return ["." if marks.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in entries]
-
-    return tags
+    entries = parser.find_tags(list(tokens))
+    return ["." if _MARKS.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in entries]
 
 
 def _chunks(tags: Callable[[Sequence[str]], list[str]]) -> Callable[[Sequence[str]], list[str]]:
@@ -274,11 +261,10 @@ multilingual, online offline
 """
 
 
-def _own_list() -> Callable[[str], str | None]:
-    listed: dict[str, str] = {}
-    for pair in _OPPOSITES.replace("\n", " ").split(","):
-        word, opposite = pair.split()
-        listed.setdefault(word, opposite)
-    for word, opposite in list(listed.items()):
-        listed.setdefault(opposite, word)
-    return lambda word: listed.get(word.lower())
+_PAIRS = [tuple(pair.split()) for pair in _OPPOSITES.split(",")]
+_OPPOSITE = {opposite: word for word, opposite in reversed(_PAIRS)} | dict(reversed(_PAIRS))
+"""Word -> its opposite, of several the first listed."""
+
+
+def _listed(word: str) -> str | None:
+    return _OPPOSITE.get(word.lower())
