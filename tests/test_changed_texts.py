@@ -33,7 +33,7 @@ def subject(papers: Sequence[Paper] = PAPERS, queries: int = 0) -> Subject:
 
 
 def test_table_7_comes_out_but_for_its_slips():
-    # the chunker is trained for seconds, and test_perturbations.py asks it itself
+    # the chunker is trained for seconds, and test_linguistics.py asks it itself
     phrases = ["contextual", "nlp", "computer programs", "language models", "robust embeddings"]
     found = {line.code: line for line in example.lines(replace(reference(), phrases=lambda tokens: phrases), 0)}
     by_verdict: dict[str, set[str]] = {}

@@ -81,7 +81,7 @@ def positives(payload: Pooled) -> dict[str, set[str]]:
 def test_label_spaces_hold_the_whole_tree_and_definitions_where_published(written: Written) -> None:
     sizes, defined = {}, {}
     for which in labels.FINE:
-        space = written.task(which.task).payload
+        space = written.task(labels.task_of(which.name)).payload
         assert isinstance(space, LabelSpace)
         names = [label.name for label in space.labels.values()]
         assert len(set(names)) == len(names), [n for n, c in Counter(names).items() if c > 1]
@@ -100,7 +100,7 @@ def test_label_spaces_hold_the_whole_tree_and_definitions_where_published(writte
 
 def test_gold_labels_are_the_papers_latents(written: Written) -> None:
     which, words, latents = labels.FINE[0], lexicon(), written.literature.latents
-    space = written.task(which.task).payload
+    space = written.task(labels.task_of(which.name)).payload
     assert isinstance(space, LabelSpace)
     place = written.place
     for paper_id, gold in space.gold.items():
@@ -114,7 +114,7 @@ def test_gold_labels_are_the_papers_latents(written: Written) -> None:
 
 def test_name_matching_follows_the_rule(written: Written) -> None:
     names = ("neural networks", "Networks", "work", "end-to-end")
-    kinds = labels.names_of([labels.Label(str(k), name, "", 1) for k, name in enumerate(names)])
+    kinds = [labels.normalised(name) for name in names]
     assert labels.matched(kinds, Paper("1", "Neural  networks: how they", "An END to end network.")) == [0, 1, 3]
     assert labels.matched(kinds, Paper("1", "neural", "networks, of work")) == [1, 2]  # not across fields
     space, texts = (getattr(written.task("scimult/psychology"), part) for part in ("payload", "papers"))

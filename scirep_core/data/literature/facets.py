@@ -16,7 +16,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from scirep_core.data.literature.latents import KINDS, Dials, stream
 from scirep_core.data.literature.model import Literature, generate
 from scirep_core.data.literature.pools import Pool, draw_pool, rankings
 from scirep_core.data.literature.ratings import Ratings, rate, relevance
-from scirep_core.kit.errors import CacheError, ConfigError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import to_jsonl
-from scirep_core.kit.store import write_json, write_text
+from scirep_core.kit.store import write_json, write_text, writing
 
 FEWEST_PAPERS = 300
 USUAL_PAPERS = 1200  # from here on pools have the published depth; below they shrink with the square root
@@ -70,7 +70,6 @@ def write_csfcube(
     folder: Path,
     papers: int = USUAL_PAPERS,
     seed: int = 0,
-    dials: Dials | None = None,
     people: Ratings | None = None,
 ) -> None:
     """Write a collection with the published schema of CSFCube into `folder` (CSFCube section 3).
@@ -79,18 +78,12 @@ def write_csfcube(
     """
     if isinstance(papers, int) and papers < FEWEST_PAPERS:
         raise ConfigError(f"the embedded CSFCube needs papers >= {FEWEST_PAPERS} to fill its pools, found {papers!r}")
-    if folder.exists() and not folder.is_dir():
-        raise CacheError(f"{folder}: cannot write (it is a file, not a folder). Choose another folder")
-    literature = generate(papers, seed, dials or Dials(fields=("Computer science",)))
-    found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
-    try:
+    with writing(folder):
         (folder / "task.json").unlink(missing_ok=True)  # the folder counts as unfinished until the new one is written
-    except OSError as error:
-        raise CacheError(f"{folder}: cannot write ({error.strerror}). Choose another folder") from error
-    for name, text in _texts(literature, found).items():
-        write_text(folder / name, text)
-    for name, value in _values(literature, found).items():
-        write_json(folder / name, value)
+    literature = generate(papers, seed, Dials(fields=("Computer science",)))
+    found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
+    _write_papers(folder, literature, found)
+    _write_ratings(folder, literature, found)
     task = {"name": "csfcube", "version": 1, "type": "facets", "metrics": list(METRICS)}
     write_json(folder / "task.json", {**task, "source": "embedded", "seed": seed, "papers": papers})
 
@@ -151,8 +144,8 @@ def _rated(
     return QueryPaper(slot, paper, pool, truth, ratings)
 
 
-def _texts(literature: Literature, found: list[QueryPaper]) -> dict[str, str]:
-    """Return the JSON-lines and CSV files."""
+def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
+    """Write the JSON-lines and CSV files."""
     papers = literature.papers
     abstracts = (
         {
@@ -174,32 +167,24 @@ def _texts(literature: Literature, found: list[QueryPaper]) -> dict[str, str]:
     for facet, query in _pairs(found):
         paper = papers[query.paper]
         rows.writerow([paper.paper_id, facet, paper.year, paper.title, KINDS[query.slot.kind]])
-    return {
-        "abstracts-csfcube-preds.jsonl": to_jsonl(abstracts),
-        "citations.jsonl": to_jsonl(references),
-        "queries-release.csv": table.getvalue(),
-    }
+    write_text(folder / "abstracts-csfcube-preds.jsonl", to_jsonl(abstracts))
+    write_text(folder / "citations.jsonl", to_jsonl(references))
+    write_text(folder / "queries-release.csv", table.getvalue())
 
 
-def _values(literature: Literature, found: list[QueryPaper]) -> dict[str, Any]:
-    """Return the JSON files."""
+def _write_ratings(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
+    """Write the JSON files."""
     names = [p.paper_id for p in literature.papers]
     cands = {query.paper: [names[c] for c in query.pool.candidates] for query in found}
-    files: dict[str, Any] = {
-        f"test-pid2anns-csfcube-{facet}.json": {
-            names[q.paper]: {"cands": cands[q.paper], **q.ratings[facet]} for f, q in _pairs(found) if f == facet
-        }
-        for facet in FACETS
-    }
-    files["test-pid2pool-csfcube.json"] = {
-        names[q.paper]: {"cands": cands[q.paper], "cand_source": [list(s) for s in q.pool.sources]} for q in found
-    }
-    files["oracle.json"] = {
-        f"{names[q.paper]}_{facet}": dict(zip(cands[q.paper], q.truth[facet], strict=True))
-        for facet, q in _pairs(found)
-    }
-    files["evaluation_splits.json"] = _splits(literature.seed, [(f, names[q.paper]) for f, q in _pairs(found)])
-    return files
+    for facet in FACETS:
+        rated = {names[q.paper]: {"cands": cands[q.paper], **q.ratings[facet]} for f, q in _pairs(found) if f == facet}
+        write_json(folder / f"test-pid2anns-csfcube-{facet}.json", rated)
+    pools = {names[q.paper]: {"cands": cands[q.paper], "cand_source": [list(s) for s in q.pool.sources]} for q in found}
+    write_json(folder / "test-pid2pool-csfcube.json", pools)
+    truth = {f"{names[q.paper]}_{f}": dict(zip(cands[q.paper], q.truth[f], strict=True)) for f, q in _pairs(found)}
+    write_json(folder / "oracle.json", truth)
+    splits = _splits(literature.seed, [(f, names[q.paper]) for f, q in _pairs(found)])
+    write_json(folder / "evaluation_splits.json", splits)
 
 
 def _pairs(found: list[QueryPaper]) -> Iterator[tuple[str, QueryPaper]]:

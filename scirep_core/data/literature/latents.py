@@ -73,10 +73,9 @@ class Dials:
         """Refuse values outside their range."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(field.default, float):
-                if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value <= 1.0:
-                    raise ConfigError(f"dial {field.name!r} must be a number in [0, 1], found {value!r}")
-            elif isinstance(field.default, int) and (not isinstance(value, int) or isinstance(value, bool)):
+            if type(field.default) is float and (type(value) not in (int, float) or not 0 <= value <= 1):
+                raise ConfigError(f"dial {field.name!r} must be a number in [0, 1], found {value!r}")
+            if type(field.default) is int and type(value) is not int:
                 raise ConfigError(f"dial {field.name!r} must be a year, found {value!r}")
         if not 1900 <= self.first_year < self.last_year <= 2100:
             raise ConfigError(
@@ -155,12 +154,7 @@ def bell(rng: np.random.Generator, shape: tuple[int, ...], spread: int) -> Ints:
     return drawn
 
 
-def _fashions(rng: np.random.Generator, rows: int, options: int, length: int) -> Ints:
-    """Return (rows, length): for each row, `length` different options it prefers."""
-    return np.stack([rng.permutation(options)[:length] for _ in range(rows)]).astype(np.int64)
-
-
-def _fashions_of(rng: np.random.Generator, usual: list[tuple[int, ...]], length: int) -> Ints:
+def _fashions(rng: np.random.Generator, usual: Sequence[Sequence[int]], length: int) -> Ints:
     """Return (rows, length): for each row, `length` of the options usual there, repeated where there are fewer."""
     return np.stack([np.resize(rng.permutation(np.array(row)), length) for row in usual]).astype(np.int64)
 
@@ -207,11 +201,11 @@ def _background(
     usual = _usual(words, "obstacles")
     obstacle = np.where(
         chance(rng, 0.6, papers),
-        _pick(rng, _fashions_of(science, [usual[t.field] for t in words.topics], 3), topic),
+        _pick(rng, _fashions(science, [usual[t.field] for t in words.topics], 3), topic),
         _any_usual(rng, usual, field),
     )
     # a field has two or three neighbours; a second problem comes from one of them
-    neighbours = _fashions_of(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
+    neighbours = _fashions(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
     second_field = _pick(rng, neighbours, field)
     first = first_of(field_of[topic_of])
     second_problem = first[second_field] + rng.integers(0, per_field[second_field])
@@ -254,9 +248,9 @@ def _methods(
     family_of = np.array([m.family for m in words.methods])
     members = np.stack([np.flatnonzero(family_of == f) for f in range(len(words.families))])
     usual = [words.fields[t.field].families for t in words.topics]
-    fashion = members[_fashions_of(science, usual, 2)].reshape(len(usual), -1)
+    fashion = members[_fashions(science, usual, 2)].reshape(len(usual), -1)
     longest = max(len(u) for u in usual)
-    anywhere = members[_fashions_of(science, usual, longest)].reshape(len(usual), -1)
+    anywhere = members[_fashions(science, usual, longest)].reshape(len(usual), -1)
 
     def usual_method() -> Ints:
         """Return a method usual in the field, now and then one from anywhere."""
@@ -298,15 +292,15 @@ def _findings(
     reported = np.zeros((len(words.fields), len(words.groups)), dtype=np.bool_)
     for number, row in enumerate(words.fields):
         reported[number, [*row.groups, 0, 6]] = True
-    by_area = _fashions_of(science, [of_field[a.field] for a in words.areas], 5)
+    by_area = _fashions(science, [of_field[a.field] for a in words.areas], 5)
     area_of = np.array([t.area for t in words.topics])
-    by_topic = np.take_along_axis(by_area[area_of], _fashions(science, len(words.topics), 5, 2), axis=1)
-    by_family = _fashions(science, len(words.families), len(words.aspects), 3)
+    by_topic = np.take_along_axis(by_area[area_of], _fashions(science, [range(5)] * len(words.topics), 2), axis=1)
+    by_family = _fashions(science, [range(len(words.aspects))] * len(words.families), 3)
     by_kind = np.stack([np.flatnonzero(group_of == g) for g in (0, 6, 7)])  # accuracy, measurement, theory
     lists = ((by_topic, topic), (by_family, method["family"]), (by_kind, kind))
-    usual = _fashions_of(science, of_field, max(map(len, of_field)))
+    usual = _fashions(science, of_field, max(map(len, of_field)))
     usual_conditions = _usual(words, "conditions")
-    conditions = _fashions_of(science, [usual_conditions[t.field] for t in words.topics], 3)
+    conditions = _fashions(science, [usual_conditions[t.field] for t in words.topics], 3)
 
     def aspect() -> Ints:
         """Draw what a finding is about: from the topic's, the family's or the paper type's list, else the field's."""

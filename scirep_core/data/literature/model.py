@@ -61,12 +61,9 @@ class Literature:
         return papers[others], counts[others]
 
     @cached_property
-    def _written(self) -> Callable[[int], Paper]:
+    def paper(self) -> Callable[[int], Paper]:
+        """Return paper i with its text: `literature.paper(i)`."""
         return lru_cache(KEPT)(self.writer.paper)
-
-    def paper(self, i: int) -> Paper:
-        """Return paper i with its text."""
-        return self._written(i)
 
     def papers_at(self, positions: Iterable[int]) -> Iterator[Paper]:
         """Yield papers one by one."""
@@ -92,15 +89,12 @@ def generate(papers: int, seed: int = 0, dials: Dials | None = None) -> Literatu
 
     Raises ConfigError for a count below 1 or above 10 million, or a negative seed.
     """
-    for name, value in (("papers", papers), ("seed", seed)):
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ConfigError(f"{name} must be a whole number, found {value!r}. Write it without quotes or decimals")
-    if not 1 <= papers <= 10_000_000:
+    if type(papers) is not int or not 1 <= papers <= 10_000_000:
         raise ConfigError(
-            f"papers must lie between 1 and 10000000, found {papers!r}. The default of 1200 is a good start"
+            f"papers must be a whole number between 1 and 10000000, found {papers!r}. 1200 is a good start"
         )
-    if seed < 0:
-        raise ConfigError(f"seed must not be negative, found {seed!r}. Use 0, 1, 2 ...")
+    if type(seed) is not int or seed < 0:
+        raise ConfigError(f"seed must be a whole number, 0 or more, found {seed!r}")
     chosen = dials or Dials()
     latents = draw_latents(papers, seed, chosen)
     people = draw_people(latents, seed, chosen)

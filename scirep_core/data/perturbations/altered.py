@@ -2,11 +2,11 @@
 
     $SCIREP_HOME/neighbours/<key>/<first>.jsonl.gz     papers by PART, each with its changed texts and its noun phrases
 
-The key is a hash of the collection, the papers asked for, seed, variant, the tools' parts, and the code that makes them. A
+The key is a hash of the collection, the papers asked for, seed, the tools' parts, and the code that makes them. A
 part is renamed into place when it is whole, so that a killed run goes on at the part it was in. Parts are made by several
 processes where there are several; each text is parsed once for all codes. T_ADelTopNNPH needs the noun phrases of all
-abstracts of the collection first, so it is made from the kept phrases when all parts are there. The variant `literal` keeps
-the codes it reads otherwise, and takes all others from the default.
+abstracts of the collection first, so it is made from the kept phrases when all parts are there. Of a code that has two
+readings both are kept.
 """
 
 from __future__ import annotations
@@ -83,7 +83,6 @@ class _Job:
     papers: tuple[Paper, ...]
     kind: str
     seed: int
-    variant: str
     path: Path
 
 
@@ -121,22 +120,20 @@ def alter(
         perturbation(code)
     if variant not in VARIANTS:
         raise ConfigError(f"unknown variant {variant!r}; {nearest(variant, VARIANTS)}")
-    own = {code: "literal" if variant == "literal" and code in LITERAL else "default" for code in chosen}
     known = {
         "task": [task.name, task.source, task.data_hash], "papers": wanted, "seed": seed,
         "tools": dict(found.parts), "code": code_of(CODE),
     }  # fmt: skip
-    jobs: dict[str, list[_Job]] = {}
-    for one in sorted(set(own.values())):
-        folder = home() / "neighbours" / stable_hash({**known, "variant": one})[:32]
-        jobs[one] = [
-            _Job(tuple(task.papers[key] for key in wanted[at : at + PART]), tools, seed, one, folder / f"{at}.jsonl.gz")
-            for at in range(0, len(wanted), PART)
-        ]
-        _run([job for job in jobs[one] if not job.path.is_file()], len(wanted), progress, workers)
-    rows = {one: [row for job in of for row in _read(job.path)] for one, of in jobs.items()}
-    top = top_phrases(row["phrases"] for row in rows["default"]) if TOP in chosen else None
-    return Made({code: _of_code(code, rows[own[code]], task, top, seed, found) for code in chosen}, found)
+    folder = home() / "neighbours" / stable_hash(known)[:32]
+    jobs = [
+        _Job(tuple(task.papers[key] for key in wanted[at : at + PART]), tools, seed, folder / f"{at}.jsonl.gz")
+        for at in range(0, len(wanted), PART)
+    ]
+    _run([job for job in jobs if not job.path.is_file()], len(wanted), progress, workers)
+    rows = [row for job in jobs for row in _read(job.path)]
+    top = top_phrases(row["phrases"] for row in rows) if TOP in chosen else None
+    own = {code: variant if code in LITERAL else "default" for code in chosen}
+    return Made({code: _of_code(code, own[code], rows, task, top, seed, found) for code in chosen}, found)
 
 
 def _run(jobs: Sequence[_Job], papers: int, progress: Progress | None, workers: int | None) -> None:
@@ -156,23 +153,24 @@ def _run(jobs: Sequence[_Job], papers: int, progress: Progress | None, workers: 
 
 
 def _make(job: _Job) -> int:
-    """Write a part: of each paper its phrases, and by code the changed fields (null where a field is as it was) or why not."""
-    tools, literal = find_tools(job.kind), job.variant == "literal"
-    codes = [code for code in (*PERTURBATIONS, *MORE) if (code in LITERAL if literal else code != TOP)]
+    """Write a part: of each paper its phrases, and by variant and code the changed fields (null where as it was) or why not."""
+    tools = find_tools(job.kind)
+    codes = {"default": [code for code in (*PERTURBATIONS, *MORE) if code != TOP], "literal": [*LITERAL]}
     with atomic(job.path) as stream, gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=3) as packed:
         for paper in job.papers:
             title, abstract = Parsed(paper.title, tools), Parsed(paper.abstract, tools)
-            made: dict[str, Any] = {}
-            for code in codes:
-                one = perturb(paper.paper_id, title, abstract, code, job.seed, None, job.variant)
-                made[code] = one.reason if not one.applies else _line(paper, one)
-            row = {"paper_id": paper.paper_id, "phrases": [] if literal else abstract.phrases, "made": made}
+            row: dict[str, Any] = {"paper_id": paper.paper_id, "phrases": abstract.phrases}
+            for variant, of in codes.items():
+                made = {code: perturb(paper.paper_id, title, abstract, code, job.seed, None, variant) for code in of}
+                row[variant] = {code: _line(paper, one) for code, one in made.items()}
             packed.write(json.dumps(row).encode() + b"\n")
     return len(job.papers)
 
 
-def _line(paper: Paper, one: Neighbour) -> list[Any]:
-    """Return title and abstract, null where they are as they were, and the share of words kept."""
+def _line(paper: Paper, one: Neighbour) -> list[Any] | str:
+    """Return title and abstract, null where they are as they were, and the share of words kept; or why the code does not apply."""
+    if not one.applies:
+        return one.reason
     before, after = Text(paper.title, paper.abstract), Text(one.title or "", one.abstract or "")
     changed = [None if new == old else new for new, old in zip(after, before, strict=True)]
     return [*changed, round(words_kept(before, after), 6)]
@@ -187,13 +185,19 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _of_code(
-    code: str, rows: Sequence[dict[str, Any]], task: Task, top: frozenset[str] | None, seed: int, tools: Tools
+    code: str,
+    variant: str,
+    rows: Sequence[dict[str, Any]],
+    task: Task,
+    top: frozenset[str] | None,
+    seed: int,
+    tools: Tools,
 ) -> Altered:
     ids, texts, shares = [], [], []
     reasons: Counter[str] = Counter()
     for row in rows:
         paper = task.papers[row["paper_id"]]
-        one = row["made"][code] if code != TOP else _top(paper, row["phrases"], top, seed, tools)
+        one = row[variant][code] if code != TOP else _top(paper, row["phrases"], top, seed, tools)
         if isinstance(one, str):
             reasons[one] += 1
             continue
@@ -209,5 +213,6 @@ def _top(paper: Paper, phrases: list[str], top: frozenset[str] | None, seed: int
     known = replace(
         tools, sentences=lambda text: [text] if text.strip() else [], tokens=str.split, phrases=lambda _: phrases
     )
-    one = perturb(paper.paper_id, Parsed(paper.title, known), Parsed(paper.abstract, known), TOP, seed, top)
-    return _line(paper, one) if one.applies else one.reason
+    return _line(
+        paper, perturb(paper.paper_id, Parsed(paper.title, known), Parsed(paper.abstract, known), TOP, seed, top)
+    )

@@ -126,7 +126,9 @@ def delete_third(given: Given, which: int) -> Text:
 # ---- words of the abstract -------------------------------------------------------------------------------------------
 
 
-def _field(parsed: Parsed, tag: str | None, name: str) -> Parsed:
+def _field(given: Given, tag: str | None = None, name: str = "abstract") -> Parsed:
+    """Return title or abstract, which must have tokens, one of this tag among them."""
+    parsed = given.title if name == "title" else given.abstract
     if not parsed.tokens:
         raise DoesNotApply(f"no {name}")
     if tag and tag not in parsed.tags:
@@ -138,35 +140,39 @@ def _without(parsed: Parsed, tag: str) -> str:
     return " ".join(token for token, own in zip(parsed.tokens, parsed.tags, strict=True) if own != tag)
 
 
+def _changed(given: Given, name: str, text: str) -> Text:
+    return Text(text, given.abstract.text) if name == "title" else _keep_title(given, text)
+
+
 def delete_random(given: Given) -> Text:
     """Without 30 % of the tokens, drawn from all of them."""
-    tokens = _field(given.abstract, None, "abstract").tokens
+    tokens = _field(given).tokens
     gone = set(given.rng.sample(range(len(tokens)), int(0.3 * len(tokens))))
     return _keep_title(given, " ".join(token for at, token in enumerate(tokens) if at not in gone))
 
 
 def delete_random_substrings(given: Given) -> Text:
     """As the public code: for each of 30 % of the tokens, its first occurrence as a substring goes, inside a word or not."""
-    abstract = _field(given.abstract, None, "abstract")
+    abstract = _field(given)
     text = abstract.text
     for token in given.rng.sample(abstract.tokens, int(0.3 * len(abstract.tokens))):
         text = text.replace(token, "", 1)
     return _keep_title(given, text)
 
 
-def delete_tag(given: Given, tag: str) -> Text:
-    """The abstract without tokens of a tag."""
-    return _keep_title(given, _without(_field(given.abstract, tag, "abstract"), tag))
+def delete_tag(given: Given, tag: str, name: str = "abstract") -> Text:
+    """The abstract, or the title, without tokens of a tag."""
+    return _changed(given, name, _without(_field(given, tag, name), tag))
 
 
 def keep_nouns(given: Given) -> Text:
     """The abstract's nouns alone, in order."""
-    return _keep_title(given, " ".join(_field(given.abstract, NOUN, "abstract").tagged(NOUN)))
+    return _keep_title(given, " ".join(_field(given, NOUN).tagged(NOUN)))
 
 
 def delete_phrases(given: Given, top_only: bool) -> Text:
     """Every occurrence of the abstract's noun phrases, written in lower case as the chunker gives them, taken out."""
-    abstract = _field(given.abstract, None, "abstract")
+    abstract = _field(given)
     if top_only and given.top is None:
         raise ConfigError("T_ADelTopNNPH needs the better half of the corpus' noun phrases: top_phrases(...)")
     text = abstract.text
@@ -180,7 +186,7 @@ def delete_phrases(given: Given, top_only: bool) -> Text:
 
 def antonyms(given: Given) -> Text:
     """Adjectives of the abstract replaced by an opposite, where one is known; neither case nor inflection is restored."""
-    abstract = _field(given.abstract, ADJ, "abstract")
+    abstract = _field(given, ADJ)
     tokens = [
         (abstract.tools.antonym(token) or token) if tag == ADJ else token
         for token, tag in zip(abstract.tokens, abstract.tags, strict=True)
@@ -193,26 +199,21 @@ def antonyms(given: Given) -> Text:
 # ---- the title -------------------------------------------------------------------------------------------------------
 
 
-def delete_from_title(given: Given, tag: str) -> Text:
-    """The title without tokens of a tag."""
-    return Text(_without(_field(given.title, tag, "title"), tag), given.abstract.text)
-
-
 def title_without_nouns_alone(given: Given) -> Text:
     """What is left of the title without its nouns, and no abstract."""
-    return Text(_without(_field(given.title, NOUN, "title"), NOUN), "")
+    return Text(_without(_field(given, NOUN, "title"), NOUN), "")
 
 
 def repeat_title_noun(given: Given) -> Text:
     """One noun of the title, drawn, is doubled wherever it stands there."""
-    noun = given.rng.choice(_field(given.title, NOUN, "title").tagged(NOUN))
+    noun = given.rng.choice(_field(given, NOUN, "title").tagged(NOUN))
     doubled = [token for own in given.title.tokens for token in ([own, own] if own == noun else [own])]
     return Text(" ".join(doubled), given.abstract.text)
 
 
 def add_abstract_nouns(given: Given) -> Text:
     """The title, then the more frequent half of the abstract's distinct nouns; of equals the earlier."""
-    counts = Counter(_field(given.abstract, NOUN, "abstract").tagged(NOUN))
+    counts = Counter(_field(given, NOUN).tagged(NOUN))
     frequent = [noun for noun, _ in counts.most_common(len(counts) // 2)]
     return Text(" ".join([given.title.text, *frequent]), given.abstract.text)
 
@@ -220,22 +221,13 @@ def add_abstract_nouns(given: Given) -> Text:
 # ---- case, characters, white space -----------------------------------------------------------------------------------
 
 
-def _upper(parsed: Parsed, nouns: bool, name: str) -> str:
-    _field(parsed, None, name)
+def upper(given: Given, nouns: bool, name: str = "abstract") -> Text:
+    """The nouns of the abstract, or of the title, or all other tokens there, in upper case."""
+    parsed = _field(given, None, name)
     if not any((tag == NOUN) == nouns for tag in parsed.tags):
         raise DoesNotApply(f"no {'NOUN' if nouns else 'word but nouns'} in the {name}")
     tagged = zip(parsed.tokens, parsed.tags, strict=True)
-    return " ".join(token.upper() if (tag == NOUN) == nouns else token for token, tag in tagged)
-
-
-def upper_title(given: Given, nouns: bool) -> Text:
-    """The title's nouns, or all its other tokens, in upper case."""
-    return Text(_upper(given.title, nouns, "title"), given.abstract.text)
-
-
-def upper_abstract(given: Given, nouns: bool) -> Text:
-    """The abstract's nouns, or all its other tokens, in upper case."""
-    return _keep_title(given, _upper(given.abstract, nouns, "abstract"))
+    return _changed(given, name, " ".join(token.upper() if (tag == NOUN) == nouns else token for token, tag in tagged))
 
 
 def delete_characters(given: Given) -> Text:

@@ -34,18 +34,14 @@ UNIVERSAL = {
 }  # fmt: skip
 """Universal tag -> the Penn Treebank's (Petrov, Das and McDonald 2012)."""
 _TO_UNIVERSAL = {penn: tag for tag, names in UNIVERSAL.items() for penn in names.split()}
-NEEDED = {
-    "sentences": "punkt_tab", "tags": "averaged_perceptron_tagger_eng", "noun phrases": "brown", "antonyms": "wordnet",
+PUNKT, TAGGER = "tokenizers/punkt_tab/english", "taggers/averaged_perceptron_tagger_eng"
+PARTS = {
+    "sentences": ((PUNKT,), "NLTK's Punkt", "a rule on full stops"),
+    "tags": ((TAGGER,), "NLTK's averaged perceptron", "TextBlob's pattern tagger"),
+    "noun phrases": ((PUNKT, "corpora/brown"), "TextBlob's noun phrases on NLTK's Brown corpus", "runs of adjectives and nouns"),
+    "antonyms": (("corpora/wordnet",), "WordNet by NLTK", "a short list"),
 }  # fmt: skip
-"""Part -> NLTK's package that holds its data; noun phrases need Punkt too."""
-BY_NLTK = {
-    "sentences": "NLTK's Punkt", "tags": "NLTK's averaged perceptron",
-    "noun phrases": "TextBlob's noun phrases on NLTK's Brown corpus", "antonyms": "WordNet by NLTK",
-}  # fmt: skip
-FALLBACK = {
-    "sentences": "fallback: a rule on full stops", "tags": "fallback: TextBlob's pattern tagger",
-    "noun phrases": "fallback: runs of adjectives and nouns", "antonyms": "fallback: a short list",
-}  # fmt: skip
+"""Part -> where NLTK keeps its data (kind/package), what does it with them, what without."""
 KINDS = ("auto", "nltk", "fallback")
 
 
@@ -84,7 +80,7 @@ class Tools:
 
 def remedy(parts: Sequence[str]) -> str:
     """Return the command that gets NLTK's data for these parts."""
-    packages = sorted({NEEDED[part] for part in parts} | ({"punkt_tab"} if "noun phrases" in parts else set()))
+    packages = sorted({place.split("/")[1] for part in parts for place in PARTS[part][0]})
     return f"python -m nltk.downloader {' '.join(packages)}, or NLTK_DATA=FOLDER that holds them"
 
 
@@ -97,36 +93,31 @@ def find_tools(kind: str = "auto") -> Tools:
         raise ConfigError(f"unknown linguistic tools {kind!r}; {nearest(kind, KINDS)}")
     there = at_hand(kind)
     if kind == "nltk" and not all(there.values()):
-        missing = [part for part in NEEDED if not there[part]]
+        missing = [part for part, has in there.items() if not has]
         raise ConfigError(f"NLTK has no data for {', '.join(missing)}. Get them by {remedy(missing)}")
     return _tools(tuple(there.items()))
 
 
 def at_hand(kind: str = "auto") -> dict[str, bool]:
     """Return of each part of the tools whether NLTK does it: its data are there, and fallbacks are not asked for."""
-    return {part: kind != "fallback" and _is_there(part) for part in NEEDED}
+    return {part: kind != "fallback" and _is_there(part) for part in PARTS}
 
 
 @functools.cache
 def _tools(there: tuple[tuple[str, bool], ...]) -> Tools:
     has = dict(there)
-    tags = _perceptron() if has["tags"] else _pattern()
+    tags = _perceptron() if has["tags"] else _pattern
     return Tools(
-        _punkt() if has["sentences"] else _by_rule(),
-        _treebank(),
+        _punkt if has["sentences"] else _by_rule,
+        _treebank,
         tags,
         _brown_phrases() if has["noun phrases"] else _chunks(tags),
-        _wordnet() if has["antonyms"] else _own_list(),
-        {part: (BY_NLTK if by_nltk else FALLBACK)[part] for part, by_nltk in there},
+        _wordnet if has["antonyms"] else _listed,
+        {part: PARTS[part][1] if by_nltk else f"fallback: {PARTS[part][2]}" for part, by_nltk in there},
     )
 
 
 # ---- NLTK ------------------------------------------------------------------------------------------------------------
-
-_PLACES = {
-    "sentences": ("tokenizers/punkt_tab/english",), "tags": ("taggers/averaged_perceptron_tagger_eng",),
-    "noun phrases": ("tokenizers/punkt_tab/english", "corpora/brown"), "antonyms": ("corpora/wordnet",),
-}  # fmt: skip
 
 
 def _is_there(part: str) -> bool:
@@ -143,20 +134,19 @@ def _is_there(part: str) -> bool:
                 return True
         return False
 
-    return all(map(found, _PLACES[part]))
+    return all(map(found, PARTS[part][0]))
 
 
-def _punkt() -> Callable[[str], list[str]]:
+def _punkt(text: str) -> list[str]:
     from nltk.tokenize import sent_tokenize
 
-    return lambda text: list(sent_tokenize(text))
+    return list(sent_tokenize(text))
 
 
-def _treebank() -> Callable[[str], list[str]]:
+def _treebank(sentence: str) -> list[str]:
     from nltk.tokenize import word_tokenize
 
-    # of one sentence, so Punkt is not asked again
-    return lambda sentence: list(word_tokenize(sentence, preserve_line=True))
+    return list(word_tokenize(sentence, preserve_line=True))  # it is one sentence, so Punkt is not asked again
 
 
 def _perceptron() -> Callable[[Sequence[str]], list[str]]:
@@ -182,20 +172,13 @@ def _brown_phrases() -> Callable[[Sequence[str]], list[str]]:
     return phrases
 
 
-def _wordnet() -> Callable[[str], str | None]:
+@functools.cache
+def _wordnet(word: str) -> str | None:
     from nltk.corpus import wordnet
 
-    @functools.cache
-    def antonym(word: str) -> str | None:
-        found: Counter[str] = Counter()
-        for synset in wordnet.synsets(word):
-            for lemma in synset.lemmas():
-                opposites = lemma.antonyms()
-                if opposites:
-                    found[opposites[0].name()] += 1
-        return max(found, key=found.__getitem__) if found else None  # of equals the first seen
-
-    return antonym
+    lemmas = (lemma for synset in wordnet.synsets(word) for lemma in synset.lemmas())
+    found = Counter(opposites[0].name() for lemma in lemmas if (opposites := lemma.antonyms()))
+    return max(found, key=found.__getitem__) if found else None  # of equals the first seen
 
 
 def universal(penn: str) -> str:
@@ -211,30 +194,25 @@ _ABBREVIATION = re.compile(
 )
 
 
-def _by_rule() -> Callable[[str], list[str]]:
-    def sentences(text: str) -> list[str]:
-        found, start = [], 0
-        for gap in _END.finditer(text):
-            end = len(text[: gap.end()].rstrip())
-            if not _ABBREVIATION.search(text[start:end]):
-                found.append(text[start:end].strip())
-                start = gap.end()
-        last = text[start:].strip()
-        return [*found, last] if last else found
-
-    return sentences
+_MARKS = re.compile(r"[^\w\s]+")
 
 
-def _pattern() -> Callable[[Sequence[str]], list[str]]:
+def _by_rule(text: str) -> list[str]:
+    found, start = [], 0
+    for gap in _END.finditer(text):
+        end = len(text[: gap.end()].rstrip())
+        if not _ABBREVIATION.search(text[start:end]):
+            found.append(text[start:end].strip())
+            start = gap.end()
+    last = text[start:].strip()
+    return [*found, last] if last else found
+
+
+def _pattern(tokens: Sequence[str]) -> list[str]:
     from textblob.en import parser
 
-    marks = re.compile(r"[^\w\s]+")
-
-    def tags(tokens: Sequence[str]) -> list[str]:
-        entries = parser.find_tags(list(tokens))
-        return ["." if marks.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in entries]
-
-    return tags
+    entries = parser.find_tags(list(tokens))
+    return ["." if _MARKS.fullmatch(token) and token not in "%&" else universal(tag) for token, tag, *_ in entries]
 
 
 def _chunks(tags: Callable[[Sequence[str]], list[str]]) -> Callable[[Sequence[str]], list[str]]:
@@ -283,11 +261,10 @@ multilingual, online offline
 """
 
 
-def _own_list() -> Callable[[str], str | None]:
-    listed: dict[str, str] = {}
-    for pair in _OPPOSITES.replace("\n", " ").split(","):
-        word, opposite = pair.split()
-        listed.setdefault(word, opposite)
-    for word, opposite in list(listed.items()):
-        listed.setdefault(opposite, word)
-    return lambda word: listed.get(word.lower())
+_PAIRS = [tuple(pair.split()) for pair in _OPPOSITES.split(",")]
+_OPPOSITE = {opposite: word for word, opposite in reversed(_PAIRS)} | dict(reversed(_PAIRS))
+"""Word -> its opposite, of several the first listed."""
+
+
+def _listed(word: str) -> str | None:
+    return _OPPOSITE.get(word.lower())

@@ -20,7 +20,6 @@ COLLECTIONS: dict[str, tuple[str, ...]] = {
         "scirepeval.regression",
         "training",
         "scirepeval.proximity",
-        "readers",
         "scirepeval.search",
         "scirepeval.reviewing",
     ),

@@ -10,56 +10,44 @@ Written shard by shard: memory does not grow with the literature.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-from scirep_core.data.literature.emit.files import write_parquet
+from scirep_core.data.literature.emit.files import Column, write_papers
+from scirep_core.data.literature.emit.split import flat, venue
 from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
 
 SHARD = 50_000
-PAPERS: dict[str, Any] = {
-    "paper_id": "string", "title": "string", "abstract": "string", "year": "int32", "venue": "string",
-    "fields_of_study": ["string"], "authors": [{"author_id": "int32", "name": "string"}],
-    "references": [{"paper_id": "string", "mentions": "int32"}], "sentence_labels": ["string"],
-}  # fmt: skip
 
 
 def write(root: Path, literature: Literature) -> None:
     """Write papers and latents."""
-    names = [f.name for f in fields(literature.latents)]
-    latents = {"paper_id": "string", **dict.fromkeys(names, "int64")}
+    folder, known = root / "literature", literature.latents
+    latents: dict[str, Column] = {f.name: ("int64", getattr(known, f.name).item) for f in fields(known)}
+    paper_id: dict[str, Column] = {"paper_id": ("string", literature.paper_id)}
     for shard, start in enumerate(range(0, len(literature), SHARD)):
         rows = range(start, min(start + SHARD, len(literature)))
-        folder = root / "literature"
-        write_parquet(folder / "papers" / f"{shard:04}.parquet", PAPERS, _papers(literature, rows))
-        write_parquet(folder / "latents" / f"{shard:04}.parquet", latents, _latents(literature, rows, names))
+        write_papers(folder / "papers" / f"{shard:04}.parquet", paper_id | _columns(literature), rows)
+        write_papers(folder / "latents" / f"{shard:04}.parquet", paper_id | latents, rows)
 
 
-def _papers(literature: Literature, rows: range) -> Iterator[dict[str, Any]]:
-    people, cites, latents = literature.people, literature.cites, literature.latents
-    for i, paper in zip(rows, literature.papers_at(rows), strict=True):
-        second = int(latents.second_field[i])
-        yield {
-            "paper_id": paper.paper_id,
-            "title": paper.title,
-            "abstract": paper.abstract,
-            "year": paper.year,
-            "venue": paper.venue,
-            "fields_of_study": [FIELDS[latents.field[i]]] + ([FIELDS[second]] if second != NONE else []),
-            "authors": [{"author_id": a, "name": people.name(a)} for a in people.teams.of(i).tolist()],
-            "references": [
-                {"paper_id": literature.paper_id(k), "mentions": m}
-                for k, m in zip(cites.of(i).tolist(), cites.values_of(i).tolist(), strict=True)
-            ],
-            "sentence_labels": list(paper.labels),
-        }
+def _columns(literature: Literature) -> dict[str, Column]:
+    people, cites, latents, texts = literature.people, literature.cites, literature.latents, flat(literature)
 
+    def references(i: int) -> list[dict[str, object]]:
+        mentions = zip(literature.ids(cites.of(i)), cites.values_of(i).tolist(), strict=True)
+        return [{"paper_id": cited, "mentions": number} for cited, number in mentions]
 
-def _latents(literature: Literature, rows: range, names: list[str]) -> Iterator[dict[str, Any]]:
-    columns = [getattr(literature.latents, name)[rows.start : rows.stop].tolist() for name in names]
-    for i, values in zip(rows, zip(*columns, strict=True), strict=True):
-        yield {"paper_id": literature.paper_id(i), **dict(zip(names, values, strict=True))}
+    return {
+        "title": texts["title"],
+        "abstract": texts["abstract"],
+        "year": ("int32", latents.year.item),
+        "venue": venue(literature),
+        "fields_of_study": (["string"], lambda i: [FIELDS[k] for k in (latents.field[i], latents.second_field[i]) if k != NONE]),
+        "authors": ([{"author_id": "int32", "name": "string"}],
+                    lambda i: [{"author_id": a, "name": people.name(a)} for a in people.teams.of(i).tolist()]),
+        "references": ([{"paper_id": "string", "mentions": "int32"}], references),
+        "sentence_labels": (["string"], lambda i: list(literature.paper(i).labels)),
+    }  # fmt: skip

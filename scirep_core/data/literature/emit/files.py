@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ from scirep_core.kit.store import atomic
 GROUP = 2_000
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
 Floats = npt.NDArray[np.float32]
+Column = tuple[Any, Callable[[int], Any]]
+"""A column of a table of papers: its type (see `write_parquet`), and its value by the position of a paper."""
+Columns = Mapping[str, Column]
 
 
 def scaled(papers: int, published: int, percent: float, least: int) -> int:
@@ -45,6 +48,18 @@ def write_parquet(path: Path, columns: Mapping[str, Any], rows: Iterable[Mapping
     with atomic(path, sync=False) as stream, pyarrow.parquet.ParquetWriter(stream, schema) as writer:
         while group := list(itertools.islice(source, GROUP)):
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+
+
+def write_papers(path: Path, columns: Columns, positions: Iterable[int]) -> None:
+    """Write a row for each paper to one parquet file."""
+    kind, row = struct(columns)
+    write_parquet(path, kind, map(row, positions))
+
+
+def struct(columns: Columns) -> Column:
+    """Return columns as one: an object for each paper."""
+    kinds = {name: kind for name, (kind, _) in columns.items()}
+    return kinds, lambda i: {name: value(i) for name, (_, value) in columns.items()}
 
 
 def _arrow(kind: Any) -> Any:

@@ -18,27 +18,21 @@ cross-validation takes folds as they come.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
+from scirep_core.data.literature.emit.files import Column, Columns, scaled, write_oracle, write_papers, write_parquet
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
-from scirep_core.kit.records import Paper
 
 TRAIN, VALIDATION, EVALUATION = 0, 1, 2
 SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
 FEWEST = 3  # training papers of a class
 LEAST = 60  # labelled papers of a small task, where the literature has them
-
-FLAT: dict[str, Any] = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
-Row = Callable[[int, Paper], Mapping[str, Any]]
-"""Builds the row of a paper: position and text in, columns out."""
 
 
 class Parts(NamedTuple):
@@ -95,20 +89,19 @@ def divide(literature: Literature, purpose: str, label: Ints, published: int, pe
     return Parts(chosen[~test[chosen]], chosen[test[chosen]])
 
 
-def flat(literature: Literature, positions: Ints, row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the text rows of papers: the four columns of every configuration, then those of `row`."""
-    for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
-        yield {**identified(paper), **row(i, paper)}
-
-
-def identified(paper: Paper) -> dict[str, Any]:
-    """Return doc_id, corpus_id, title and abstract of a paper, as every configuration has them."""
+def flat(literature: Literature) -> dict[str, Column]:
+    """Return doc_id, corpus_id, title and abstract: the columns of every configuration."""
     return {
-        "doc_id": paper.paper_id,
-        "corpus_id": int(paper.paper_id),
-        "title": paper.title,
-        "abstract": paper.abstract,
+        "doc_id": ("string", literature.paper_id),
+        "corpus_id": ("uint64", literature.latents.paper_number.item),
+        "title": ("string", lambda i: literature.paper(i).title),
+        "abstract": ("string", lambda i: literature.paper(i).abstract),
     }
+
+
+def venue(literature: Literature) -> Column:
+    """Return the column of the name of a paper's venue."""
+    return "string", lambda i: literature.paper(i).venue
 
 
 def table(root: Path, collection: str, config: str, split: str) -> Path:
@@ -116,13 +109,10 @@ def table(root: Path, collection: str, config: str, split: str) -> Path:
     return root / collection / config / split / "0000.parquet"
 
 
-def write_texts(
-    root: Path, literature: Literature, config: str, columns: Mapping[str, Any], positions: Ints,
-    row: Row = lambda i, paper: {}, shard: int = 0,
-) -> None:  # fmt: skip
+def write_texts(root: Path, config: str, columns: Columns, positions: Ints, shard: int = 0) -> None:
     """Write the `evaluation` texts of a configuration, each once, in order of time."""
     path = table(root, "scirepeval", config, "evaluation").with_name(f"{shard:04d}.parquet")
-    write_parquet(path, columns, flat(literature, np.unique(positions), row))
+    write_papers(path, columns, np.unique(positions).tolist())
 
 
 def write_labels(

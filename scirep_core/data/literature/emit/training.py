@@ -22,24 +22,29 @@ The oracle of cite_prediction has a code for each of problem, topic, area, field
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import Floats, scaled, write_oracle, write_parquet
+from scirep_core.data.literature.emit.files import (
+    Columns,
+    Floats,
+    scaled,
+    struct,
+    write_oracle,
+    write_papers,
+    write_parquet,
+)
 from scirep_core.data.literature.emit.scirepeval.classification import (
-    FOS,
-    MESH,
     descriptors,
-    fos_row,
-    mesh_row,
+    fos_columns,
+    mesh_columns,
     silver_fields,
 )
-from scirep_core.data.literature.emit.scirepeval.regression import CITES, YEAR, citations, cites_row, year_row
-from scirep_core.data.literature.emit.split import FLAT, TRAIN, VALIDATION, held_out, shuffled
+from scirep_core.data.literature.emit.scirepeval.regression import citations, cites_columns, year_columns
+from scirep_core.data.literature.emit.split import TRAIN, VALIDATION, held_out, shuffled
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.model import Literature
 
@@ -58,25 +63,22 @@ def write(root: Path, literature: Literature) -> None:
     """Write train and validation of the five sets, and the oracle of the triplets."""
     split = held_out(literature)
     silver, descriptor = silver_fields(literature), descriptors(literature)
-    everywhere = np.ones(len(literature), dtype=np.bool_)
-    for config, columns, row, among, percent in (
-        ("fos", FOS, partial(fos_row, silver), everywhere, 42),
-        ("mesh_descriptors", MESH, partial(mesh_row, literature, descriptor), descriptor != NONE, 42),
-        ("cite_count", CITES, cites_row(citations(literature)), everywhere, 25),
-        ("pub_year", YEAR, year_row(literature), everywhere, 25),
+    for config, columns, among, percent in (
+        ("fos", fos_columns(literature, silver), split, 42),
+        ("mesh_descriptors", mesh_columns(literature, descriptor), np.where(descriptor == NONE, NONE, split), 42),
+        ("cite_count", cites_columns(literature, citations(literature)), split, 25),
+        ("pub_year", year_columns(literature), split, 25),
     ):
-        _labelled(root, literature, config, columns, row, np.where(among, split, NONE), percent)
+        _labelled(root, literature, config, columns, among, percent)
     _triplets(root, literature, split)
 
 
-def _labelled(
-    root: Path, literature: Literature, config: str, columns: Any, row: hub.Row, split: Ints, percent: float
-) -> None:
+def _labelled(root: Path, literature: Literature, config: str, columns: Columns, split: Ints, percent: float) -> None:
     for (name, number), published in zip(SPLITS.items(), PUBLISHED[config], strict=True):
         size = scaled(len(literature), published, percent, 1)
         positions = shuffled(literature, f"{config} training", np.flatnonzero(split == number))[:size]
         if len(positions):
-            write_parquet(hub.table(root, "scirepeval", config, name), columns, hub.flat(literature, positions, row))
+            write_papers(hub.table(root, "scirepeval", config, name), columns, positions.tolist())
 
 
 # --- citation triplets ------------------------------------------------------------------------------------------------
@@ -129,19 +131,17 @@ def _of_query(
 
 
 def _triplets(root: Path, literature: Literature, split: Ints) -> None:
-    part: dict[str, Any] = {name: FLAT[name] for name in ("doc_id", "title", "abstract", "corpus_id")}
-    used = []
+    columns = hub.flat(literature)
+    columns["corpus_id"] = columns.pop("corpus_id")  # the last one here
+    kind, paper = struct(columns)
+    roles, used = ("query", "pos", "neg"), []
     for (name, number), published in zip(SPLITS.items(), PUBLISHED["cite_prediction"], strict=True):
         found = triplets(literature, split, number, scaled(len(literature), published, 150, 1))
         if not len(found):
             continue
         used.append(np.unique(found))
-        rows = (
-            dict(zip(("query", "pos", "neg"), map(hub.identified, literature.papers_at(row)), strict=True))
-            for row in found.tolist()
-        )
-        columns = dict.fromkeys(("query", "pos", "neg"), part)
-        write_parquet(hub.table(root, "scirepeval", "cite_prediction", name), columns, rows)
+        rows = (dict(zip(roles, map(paper, row), strict=True)) for row in found.tolist())
+        write_parquet(hub.table(root, "scirepeval", "cite_prediction", name), dict.fromkeys(roles, kind), rows)
     if used:
         positions = np.unique(np.concatenate(used))
         ids = literature.ids(positions)

@@ -52,7 +52,7 @@ KINDS = {
 SHARED = ("family", "method", "group", "aspect")
 SOURCES = ("area", "topic", "problem", "second_problem", *SHARED, *(f"second_{kind}" for kind in SHARED))
 BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
-CONFERENCE = ("Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings")
+CONFERENCE = {"Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings"}
 OF_MAG = np.array([MAG.index(name) if name in MAG else NONE for name in FIELDS])
 """Number of each field of study among MAG's 19."""
 Mask = npt.NDArray[np.bool_]
@@ -87,11 +87,6 @@ class Labelled(NamedTuple):
     mesh: bool = False
     defined: bool = True
     venues: str = ""
-
-    @property
-    def task(self) -> str:
-        """The task of SciMult that is asked of it."""
-        return f"scimult/{self.name.lower().replace('-', '_')}"
 
     def space(self) -> Space:
         """Return its label space."""
@@ -144,6 +139,11 @@ def space(names: tuple[str, ...], mesh: bool = False) -> Space:
     return Space(tuple(labels), rows)
 
 
+def task_of(name: str) -> str:
+    """Return the task of SciMult that is asked of a set."""
+    return f"scimult/{name.lower().replace('-', '_')}"
+
+
 def coarse_mag() -> tuple[Label, ...]:
     """Return the 19 fields as labels; a field is defined by what its areas are about."""
     words = lexicon()
@@ -180,41 +180,18 @@ def normalised(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
-Names = dict[str, list[tuple[list[str], int]]]
-"""Normalised names of labels, found by their first word: [(other words, row of the label)]."""
-
-
-def names_of(labels: Sequence[Label]) -> Names:
-    """Return the primary names, ready to be looked up."""
-    found: Names = {}
-    for row, label in enumerate(labels):
-        first, *rest = normalised(label.name).split()
-        found.setdefault(first, []).append((rest, row))
-    return found
-
-
-def matched(names: Names, paper: Paper) -> list[int]:
-    """Return the rows of the labels whose name occurs in the title or in the abstract, ascending."""
-    rows = set()
-    for text in (paper.title, paper.abstract):
-        words = normalised(text).split()
-        for place, word in enumerate(words, start=1):
-            for rest, row in names.get(word, ()):
-                if words[place : place + len(rest)] == rest:
-                    rows.add(row)
-    return sorted(rows)
+def matched(names: Sequence[str], paper: Paper) -> list[int]:
+    """Return which of some normalised names occur in the title or in the abstract."""
+    text = f" {normalised(paper.title)} | {normalised(paper.abstract)} "
+    return [row for row, name in enumerate(names) if f" {name} " in text]
 
 
 def is_conference(literature: Literature) -> Mask:
     """Return for each paper whether its venue is a conference, by the venue's name."""
-    fields = lexicon().fields
-    width = max(len(field.venues) for field in fields)
-    table = np.zeros((len(fields), width), dtype=np.bool_)
-    for number, field in enumerate(fields):
-        for place, venue in enumerate(field.venues):
-            table[number, place] = any(word in venue.split() for word in CONFERENCE)
-    found: Mask = table[literature.latents.field, literature.latents.venue]
-    return found
+    conference = [[not CONFERENCE.isdisjoint(name.split()) for name in field.venues] for field in lexicon().fields]
+    latents = literature.latents
+    pairs = zip(latents.field.tolist(), latents.venue.tolist(), strict=True)
+    return np.array([conference[field][venue] for field, venue in pairs], dtype=np.bool_)
 
 
 def of_fields(literature: Literature, *names: str) -> Mask:
@@ -263,61 +240,47 @@ def lent(literature: Literature) -> Mask:
     return used
 
 
-def label_row(label: Label, defined: bool = True) -> dict[str, Any]:
-    """Return a line of a label file."""
-    return {
-        "label": label.label_id,
-        "name": [label.name, *label.synonyms],
-        "definition": label.definition if defined else "",
-    }
-
-
 def write(root: Path, literature: Literature) -> None:
     """Write the four fine-grained sets and the two coarse ones with their label files, name matches and oracles."""
+    latents, base = literature.latents, root / "scimult"
     for which in FINE:
-        _write_fine(root, literature, which)
-    latents = literature.latents
-    papers = of_mag(literature)
-    _write_coarse(root, literature, "MAG", coarse_mag(), papers, OF_MAG[latents.field[papers]])
-    papers = of_mesh(literature)
-    topics = np.searchsorted(disease_topics(), latents.topic[papers])
-    _write_coarse(root, literature, "MeSH", coarse_mesh(), papers, topics)
+        papers, labels = of_set(literature, which), which.space().labels
+        answers, ids = gold(latents, papers, which.space()), [label.label_id for label in labels]
+        given = [[ids[k] for k in answers.of(row).tolist()] for row in range(len(papers))]
+        fine = base / "classification_fine" / which.name
+        _write_set(root, fine, literature, papers, labels, answers, given, which.defined)
+        names = [normalised(label.name) for label in labels]
+        rows = ({"candidate": [ids[k] for k in matched(names, paper)]} for paper in literature.papers_at(papers))
+        write_lines(fine.with_name(f"{which.name}_matched.json"), rows)
+    for name, labels, papers, answer in (
+        ("MAG", coarse_mag(), of_mag(literature), OF_MAG[latents.field]),
+        ("MeSH", coarse_mesh(), of_mesh(literature), np.searchsorted(disease_topics(), latents.topic)),
+    ):
+        coarse, numbers = base / "classification_coarse" / name, answer[papers]
+        _write_set(root, coarse, literature, papers, labels, from_rows(numbers[:, None]), numbers.tolist())
 
 
-def _write_fine(root: Path, literature: Literature, which: Labelled) -> None:
-    base = root / "scimult" / "classification_fine"
-    labels = which.space()
-    papers = of_set(literature, which)
-    answers, names = gold(literature.latents, papers, labels), names_of(labels.labels)
-    ids = [label.label_id for label in labels.labels]
-    write_lines(base / f"{which.name}_label.json", (label_row(label, which.defined) for label in labels.labels))
-    rows = enumerate(texts(literature, papers, "paper"))
-    write_lines(
-        base / f"{which.name}_papers_test.json",
-        ({**row, "label": [ids[k] for k in answers.of(i).tolist()]} for i, row in rows),
+def _write_set(
+    root: Path, base: Path, literature: Literature, papers: Ints, labels: Sequence[Label], answers: Links,
+    given: Sequence[Any], defined: bool = True,
+) -> None:  # fmt: skip
+    """Write label file, papers and oracle of a set, as files that begin with `base`.
+
+    Args:
+        answers: rows of the labels of each paper; `given`: how the file of papers says it.
+    """
+    label_rows = (
+        {
+            "label": label.label_id,
+            "name": [label.name, *label.synonyms],
+            "definition": label.definition if defined else "",
+        }
+        for label in labels
     )
-    write_lines(
-        base / f"{which.name}_matched.json",
-        ({"candidate": [ids[k] for k in matched(names, paper)]} for paper in literature.papers_at(papers)),
-    )
-    many_hot: Floats = np.zeros((len(papers), len(ids)), dtype=np.float32)
-    many_hot[np.repeat(np.arange(len(papers)), answers.counts()), answers.items] = 1
-    _write_oracle(root, which.task, literature, papers, labels.labels, many_hot)
-
-
-def _write_coarse(
-    root: Path, literature: Literature, name: str, labels: Sequence[Label], papers: Ints, answer: Ints
-) -> None:
-    base = root / "scimult" / "classification_coarse"
-    write_lines(base / f"{name}_label.json", map(label_row, labels))
-    rows = zip(texts(literature, papers, "paper"), answer.tolist(), strict=True)
-    write_lines(base / f"{name}_papers_test.json", ({**row, "label": label} for row, label in rows))
-    one_hot = np.eye(len(labels), dtype=np.float32)[answer]
-    _write_oracle(root, f"scimult/{name.lower()}", literature, papers, labels, one_hot)
-
-
-def _write_oracle(
-    root: Path, task: str, literature: Literature, papers: Ints, labels: Sequence[Label], vectors: Floats
-) -> None:
+    write_lines(base.with_name(f"{base.name}_label.json"), label_rows)
+    rows = zip(texts(literature, papers, "paper"), given, strict=True)
+    write_lines(base.with_name(f"{base.name}_papers_test.json"), ({**row, "label": label} for row, label in rows))
+    vectors: Floats = np.zeros((len(papers), len(labels)), dtype=np.float32)
+    vectors[np.repeat(np.arange(len(papers)), answers.counts()), answers.items] = 1
     ids = literature.ids(papers) + [label.label_id for label in labels]
-    write_oracle(root, task, ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))
+    write_oracle(root, task_of(base.name), ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))

@@ -33,12 +33,11 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split
-from scirep_core.data.literature.emit.files import Floats, scaled
-from scirep_core.data.literature.emit.split import EVALUATION, FLAT, Parts, divide, held_out, shuffled
+from scirep_core.data.literature.emit.files import Column, Floats, scaled
+from scirep_core.data.literature.emit.split import EVALUATION, Parts, divide, flat, held_out, shuffled
 from scirep_core.data.literature.latents import NONE, Ints, chance, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.literature.model import Literature
-from scirep_core.kit.records import Paper
 
 LIFE = ("Agricultural and Food sciences", "Biology", "Chemistry", "Environmental science", "Medicine", "Psychology")
 """Fields MeSH describes; their 15 areas are the subjects of the descriptors."""
@@ -54,9 +53,6 @@ SECTIONS = 2  # every second venue has sections for other fields
 MIXED_UP = 0.2  # times dials.noise: share of papers that get the label of another one
 LEAST_GOLD = 24  # papers of the FoS gold part
 SHOTS = 12  # papers a field has in FoS's training part, for ten shots and a fold more
-
-FOS: dict[str, Any] = FLAT | {"labels": ["int32"], "labels_text": ["string"]}
-MESH: dict[str, Any] = {"doc_id": "string", "mag_id": "int64"} | FLAT | {"descriptor": "string", "qualifier": "string"}
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -85,10 +81,12 @@ def silver_fields(literature: Literature) -> npt.NDArray[np.int32]:
     return labels[np.where(mixed_up, rng.integers(0, papers, size=papers), np.arange(papers))]
 
 
-def fos_row(labels: npt.NDArray[np.int32], i: int, paper: Paper) -> dict[str, Any]:
-    """Return the columns of a paper in the configuration fos. `labels`: multi-hot rows by position."""
-    fields = np.flatnonzero(labels[i]).tolist()
-    return {"labels": fields, "labels_text": [FIELDS[k] for k in fields]}
+def fos_columns(literature: Literature, labels: npt.NDArray[np.int32]) -> dict[str, Column]:
+    """Return the columns of the configuration fos. `labels`: multi-hot rows by position."""
+    return flat(literature) | {
+        "labels": (["int32"], lambda i: np.flatnonzero(labels[i]).tolist()),
+        "labels_text": (["string"], lambda i: [FIELDS[k] for k in np.flatnonzero(labels[i])]),
+    }
 
 
 def _fos(root: Path, literature: Literature) -> None:
@@ -103,7 +101,7 @@ def _fos(root: Path, literature: Literature) -> None:
     known = np.where(np.isin(np.arange(papers), test)[:, None], gold, silver)
     positions = np.concatenate([train, test])
     if split.write_labels(root, literature, "fos", ["int32"], Parts(train, test), known, signs(gold[positions])):
-        split.write_texts(root, literature, "fos", FOS, positions, functools.partial(fos_row, known))
+        split.write_texts(root, "fos", fos_columns(literature, known), positions)
 
 
 def _multi_hot(first: Ints, second: Ints) -> npt.NDArray[np.int32]:
@@ -132,13 +130,15 @@ def descriptors(literature: Literature) -> Ints:
     return np.where(subject == NONE, NONE, 2 * subject + (literature.latents.polarity != 0))
 
 
-def mesh_row(literature: Literature, descriptor: Ints, i: int, paper: Paper) -> dict[str, Any]:
-    """Return the columns of a paper in the configuration mesh_descriptors; the qualifier is what the finding is about."""
-    words = lexicon()
+def mesh_columns(literature: Literature, descriptor: Ints) -> dict[str, Column]:
+    """Return the columns of the configuration mesh_descriptors; the qualifier is what the finding is about."""
+    columns, latents = flat(literature), literature.latents
     return {
-        "mag_id": 2_000_000_000 + int(paper.paper_id),
-        "descriptor": descriptor_names()[descriptor[i]],
-        "qualifier": words.groups[literature.latents.group[i]].name,
+        "doc_id": columns.pop("doc_id"),
+        "mag_id": ("int64", lambda i: 2_000_000_000 + latents.paper_number[i]),
+        **columns,
+        "descriptor": ("string", lambda i: descriptor_names()[descriptor[i]]),
+        "qualifier": ("string", lambda i: lexicon().groups[latents.group[i]].name),
     }
 
 
@@ -151,8 +151,7 @@ def _mesh(root: Path, literature: Literature) -> None:
     label = descriptors(literature)
     parts = divide(literature, "mesh_descriptors", label, 258_687, 30)
     if _single(root, literature, "mesh_descriptors", parts, label):
-        row = functools.partial(mesh_row, literature, label)
-        split.write_texts(root, literature, "mesh_descriptors", MESH, np.concatenate(parts), row)
+        split.write_texts(root, "mesh_descriptors", mesh_columns(literature, label), np.concatenate(parts))
 
 
 # --- Biomimicry, DRSM -------------------------------------------------------------------------------------------------
@@ -178,12 +177,15 @@ def _biomimicry(root: Path, literature: Literature) -> None:
     label[yes] = 1
     parts = divide(literature, "biomimicry parts", label, 10_991, 100)
     if _single(root, literature, "biomimicry", parts, label):
-        columns = FLAT | {"doi": "string", "label": "uint32", "venue": "string"}
-        order = ("doc_id", "doi", "corpus_id", "title", "abstract", "label", "venue")
-        split.write_texts(
-            root, literature, "biomimicry", {name: columns[name] for name in order}, np.concatenate(parts),
-            lambda i, p: {"doi": f"10.5555/{p.paper_id}", "label": int(label[i]), "venue": p.venue},
-        )  # fmt: skip
+        columns = flat(literature)
+        columns = {
+            "doc_id": columns.pop("doc_id"),
+            "doi": ("string", lambda i: f"10.5555/{literature.paper_id(i)}"),
+            **columns,
+            "label": ("uint32", label.item),
+            "venue": split.venue(literature),
+        }
+        split.write_texts(root, "biomimicry", columns, np.concatenate(parts))
 
 
 def annotated(literature: Literature) -> Ints:
@@ -203,15 +205,12 @@ def _drsm(root: Path, literature: Literature) -> None:
     known[parts.test] = gold[parts.test]
     if _single(root, literature, "drsm", parts, known, gold):
         tested = set(parts.test.tolist())
-        split.write_texts(
-            root, literature, "drsm", FLAT | {"label_type": "string", "label": "string", "class": "int32"},
-            np.concatenate(parts),
-            lambda i, _: {
-                "label_type": "gold" if i in tested else "silver",
-                "label": PURPOSES[known[i]],
-                "class": int(known[i]),
-            },
-        )  # fmt: skip
+        columns: dict[str, Column] = {
+            "label_type": ("string", lambda i: "gold" if i in tested else "silver"),
+            "label": ("string", lambda i: PURPOSES[known[i]]),
+            "class": ("int32", known.item),
+        }
+        split.write_texts(root, "drsm", flat(literature) | columns, np.concatenate(parts))
 
 
 # --- SciDocs ----------------------------------------------------------------------------------------------------------
@@ -266,9 +265,10 @@ def _scidocs(root: Path, literature: Literature) -> None:
         parts = divide(literature, config, label, published, percent, unseen(problem, seen))
         if _single(root, literature, config, parts, label):
             positions += [*parts]
-    columns = {name: FLAT[name] for name in ("doc_id", "title", "abstract")}
     if positions:
-        split.write_texts(root, literature, "scidocs_mag_mesh", columns, np.concatenate(positions))
+        columns = flat(literature)
+        del columns["corpus_id"]
+        split.write_texts(root, "scidocs_mag_mesh", columns, np.concatenate(positions))
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

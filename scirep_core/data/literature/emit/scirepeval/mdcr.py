@@ -24,21 +24,7 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.emit.files import scaled, texts, write_lines
-from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
-    PROFILES,
-    Pools,
-    Traits,
-    anyone,
-    askers,
-    distinct,
-    first,
-    linked,
-    sharing,
-    shuffled,
-    traits,
-    without,
-    write_paper_oracle,
-)
+from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG
@@ -53,7 +39,7 @@ CITED = 5
 
 def write(root: Path, literature: Literature) -> None:
     """Write `mdcr_test.json` and the papers it names."""
-    latents, papers = literature.latents, traits(literature)
+    latents, papers = literature.latents, judged.traits(literature)
     part, references = held_out(literature), literature.cites.counts()
     size = scaled(len(literature), 200, 0.15, 3)
     benchmark: dict[str, dict[str, Any]] = {}
@@ -62,17 +48,17 @@ def write(root: Path, literature: Literature) -> None:
     for field in MAG:
         number = FIELDS.index(field)
         able = (part == EVALUATION) & (latents.field == number) & (references >= CITED)
-        asked = askers(literature, f"mdcr {field}", able, size)
+        asked = judged.askers(literature, f"mdcr {field}", able, size)
         if not len(asked):
             continue
         rng = stream(literature.seed, "mdcr", number)
-        cited, mentions = linked(literature.cites, asked, 200)
+        cited, mentions = judged.linked(literature.cites, asked, 200)
         weight = np.where(cited == NONE, -1, mentions * 1_000 + rng.integers(0, 1_000, size=cited.shape))
         true = np.take_along_axis(cited, np.argsort(-weight, axis=1, kind="stable"), axis=1)[:, :CITED]
         mined = {}
         for name, found in _mined(rng, literature, papers, asked, best_known[number]).items():
             early = np.where(latents.year[found] < latents.year[asked][:, None], found, NONE)
-            mined[name] = first(without(distinct(early, asked), cited), MINED)
+            mined[name] = judged.first(judged.without(judged.distinct(early, asked), cited), MINED)
         lists = {**mined, "true": true}
         benchmark[field.title()] = {
             literature.paper_id(query): {
@@ -83,30 +69,30 @@ def write(root: Path, literature: Literature) -> None:
         queries.append(asked)
         tables.append(np.concatenate(list(lists.values()), axis=1))
         grades.append(np.repeat([0, 1], [len(mined) * MINED, CITED])[None].repeat(len(asked), axis=0))
-    pools = Pools(np.concatenate(queries), np.concatenate(tables), np.concatenate(grades))
+    pools = judged.Pools(np.concatenate(queries), np.concatenate(tables), np.concatenate(grades))
     with atomic(root / "mdcr" / "mdcr_test.json") as stream_:
         stream_.write((json.dumps(benchmark, indent=1) + "\n").encode())
     positions = np.union1d(pools.queries, pools.candidates())
     write_lines(root / "mdcr" / "mdcr_test_data.jsonl", texts(literature, positions))
-    write_paper_oracle(root, literature, ["scirepeval/mdcr"], PROFILES["mdcr"], pools, fame=FAME)
+    judged.write_oracles(root, literature, ["scirepeval/mdcr"], "mdcr", pools, fame=FAME)
 
 
 def _mined(
-    rng: np.random.Generator, literature: Literature, papers: Traits, queries: Ints, best_known: Ints
+    rng: np.random.Generator, literature: Literature, papers: judged.Traits, queries: Ints, best_known: Ints
 ) -> dict[str, Ints]:
     """Return what each miner proposes, in the order of the published script."""
 
     def like(name: str) -> Ints:
-        return sharing(rng, papers, queries, [((name,), 4 * MINED)])
+        return judged.sharing(rng, papers, queries, [((name,), 4 * MINED)])
 
     def both(one: Ints, other: Ints) -> Ints:
-        return shuffled(rng, np.concatenate([one, other], axis=1))
+        return judged.shuffled(rng, np.concatenate([one, other], axis=1))
 
     return {
         "bm25": both(like("topic"), like("obstacle")),
         "graph": both(*_second_hand(rng, literature, queries)),
-        "most_cited": anyone(rng, best_known, len(queries), 4 * MINED),
-        "random": anyone(rng, np.arange(len(literature)), len(queries), 4 * MINED),
+        "most_cited": judged.anyone(rng, best_known, len(queries), 4 * MINED),
+        "random": judged.anyone(rng, np.arange(len(literature)), len(queries), 4 * MINED),
         "scincl": both(like("area"), like("method")),
         "specter": like("area"),
     }
@@ -116,10 +102,10 @@ def _second_hand(rng: np.random.Generator, literature: Literature, queries: Ints
     """Return papers cited by a cited one, and papers cited by one that cites the query: two steps in the graph."""
     found = []
     for links in (literature.cites, literature.cited_by):
-        near = first(shuffled(rng, linked(links, queries, 50)[0]), 4)
-        far = linked(literature.cites, np.maximum(near, 0).ravel(), 50)[0]
+        near = judged.first(judged.shuffled(rng, judged.linked(links, queries, 50)[0]), 4)
+        far = judged.linked(literature.cites, np.maximum(near, 0).ravel(), 50)[0]
         far = np.where(near.ravel()[:, None] == NONE, NONE, far)
-        found.append(first(shuffled(rng, far.reshape(len(queries), -1)), 4 * MINED))
+        found.append(judged.first(judged.shuffled(rng, far.reshape(len(queries), -1)), 4 * MINED))
     return found[0], found[1]
 
 

@@ -1,4 +1,4 @@
-"""Proximity by authorship, citation and expert opinion (SciRepEval A.2; SciDocs): rank candidates of a query paper.
+"""Proximity: rank candidates of a query paper (SciRepEval A.2; SciDocs; Feeds of SciRepEval v1).
 
 | task | a candidate scores | what decides | exact? | relation |
 |---|---|---|---|---|
@@ -7,19 +7,35 @@
 | relish | 0-2, the middle of three raters | topic, family of methods, area; raters err | no | related |
 | scidocs_cite | 1: cited (5); 0: random (25) | problem, topic, area, method, field; luck | no | related |
 | scidocs_cocite | 1: most often cited together (5); 0: random (25) | the same, twice removed | no | related |
+| scidocs_view | 1: most often in one session with the query (5); 0: random (25) | problem, topic; obstacle, mode | no | related |
+| scidocs_read | 1: downloaded in one session with it (5); 0: random (25) | problem, topic; condition; quality | no | related |
+| feeds_1 | 1: liked in the feed of a reader who named one paper; 0: not | mode, condition, polarity; moods | no | unrelated |
+| feeds_m | the same, readers who named three | the same, and what the three share | no | unrelated |
+| feeds_title | feeds_1, asked with the title alone | the same | no | unrelated |
 
 Exact: the grades follow from the latents, so the oracle reaches 100. Elsewhere it ranks by the noise-free likeness of
-relevance.PROFILES, and the rest is what nobody can know from a paper.
+judged.PROFILES, and the rest is what nobody can know from a paper.
 
 Training queries are papers of the train and validation parts, and none of their candidates is of the evaluation part;
 queries of evaluation are of that part (split.held_out), their candidates of any.
 
 An author's mention is a signature. As every paper stands for one signature here, the one drawn by `signatures`, a
 paper has one author for the purposes of same_author and S2AND, and exact vectors exist.
+
+Those who view and read go from paper to paper of a topic, as citations do, but also by difficulty and circumstances. The
+readers of feeds are unrelated in a strict sense: they care for nothing that decides a training task of proximity
+(authorship, problem, topic, area, field, method, family, finding group); they follow a way of working and the circumstances
+of a finding, across all fields. A topic has its usual conditions (latents.py), so topical vectors are above chance here, but
+no more than that.
+
+A session starts at a paper and goes on from paper to paper, each sharing some of those traits with the last (`STEPS`),
+now and then (half of the dial `noise`) to anywhere. In it, papers are downloaded that are solid, or hold under the
+condition that the reader came for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,30 +43,10 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import digits, scaled, write_oracle
-from scirep_core.data.literature.emit.judged import write_judgements, write_texts
-from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
-    PROFILES,
-    Pools,
-    alike,
-    anyone,
-    askers,
-    at,
-    distinct,
-    first,
-    graded,
-    judged,
-    linked,
-    partners,
-    rated,
-    sharing,
-    shuffled,
-    traits,
-    without,
-    write_paper_oracle,
-)
-from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
-from scirep_core.data.literature.latents import NONE, Ints, stream
+from scirep_core.data.literature.emit.files import Column, digits, scaled, write_oracle
+from scirep_core.data.literature.emit.scirepeval import judged
+from scirep_core.data.literature.emit.split import EVALUATION, flat, held_out
+from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import from_lists
 from scirep_core.data.literature.model import Literature
@@ -66,14 +62,31 @@ RELISH = (("topic", "family"), 14), (("topic",), 30), (("area", "family"), 14), 
 """Candidates that the raters see, and what they share with the query, how many of each drawn."""
 TOGETHER = 50
 """Citing papers of a query that co-citation looks at."""
+STEPS = {
+    "view": ((("problem",), 3), (("topic",), 3), (("area", "obstacle"), 2), (("obstacle", "mode"), 2)),
+    "read": ((("problem",), 3), (("topic",), 2), (("area", "condition"), 3), (("obstacle", "condition"), 2)),
+}
+"""Traits that the next paper of a session shares with the last, and how often (of ten)."""
+SESSIONS, LENGTH = 9, 5
+"""Sessions that start at a query, and papers that follow in each."""
+FEED = (("mode", "condition"), 2), (("mode", "polarity"), 2), (("mode",), 1), (("condition", "polarity"), 2)
+LIKED = 4
+"""Likeness from which on a paper is liked: the mode and one thing more."""
+SEEDS = 3
+SCIDOCS = 1_000, 2.5, 40
+"""Queries of a task of SciDocs: published, in per cent of the papers, at least."""
+FIVE_OF_THIRTY = 5, 25
 
 
 def write(root: Path, literature: Literature) -> None:
-    """Write the five tasks; of the first two also the training sets."""
+    """Write the ten tasks; of the first two also the training sets. Texts of SciDocs are two files, citation and readers."""
     _same_author(root, literature)
     _high_influence(root, literature)
     _relish(root, literature)
-    _scidocs(root, literature)
+    for shard, pools in enumerate((_cited(root, literature), _seen(root, literature))):
+        positions = np.concatenate([part for found in pools for part in (found.queries, found.candidates())])
+        hub.write_texts(root, "scidocs_view_cite_read", flat(literature), positions, shard)
+    _feeds(root, literature)
 
 
 # --- authorship -------------------------------------------------------------------------------------------------------
@@ -101,39 +114,36 @@ def collection_of(block: Ints) -> Ints:
 def _same_author(root: Path, literature: Literature) -> None:
     author, _ = signatures(literature)
     block = blocks(literature.people)[author]
-    part = held_out(literature)
-    papers = len(literature)
+    part, papers = held_out(literature), len(literature)
     sizes = scaled(papers, 76_489, 12, 40), scaled(papers, 13_585, 1.5, 10), scaled(papers, 13_585, 3, 40)
+    dataset: Column = ("string", lambda i: OF_BLOCK[collection_of(block[i])])
     for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = askers(literature, f"same_author {split}", part == k, 3 * size)
-        pools = _namesakes(
-            literature, author, block, queries, np.ones(papers, bool) if k == 2 else part != EVALUATION, k
-        )
-        pools = pools.rows(slice(size))
-        asked = [{"dataset": OF_BLOCK[c]} for c in collection_of(block[pools.queries]).tolist()]
-        write_texts(root, literature, "same_author", split, pools, asked, row={"dataset": "string"})
-    write_judgements(root, literature, "same_author", pools)
+        queries = judged.askers(literature, f"same_author {split}", part == k, 3 * size)
+        allowed = np.ones(papers, bool) if k == EVALUATION else part != EVALUATION
+        pools = _namesakes(literature, author, block, queries, allowed, k).rows(slice(size))
+        judged.write_texts(root, literature, "same_author", split, pools, query={"dataset": dataset})
+    judged.write_judgements(root, literature, "same_author", pools)
     positions = np.union1d(pools.queries, pools.candidates())
     write_oracle(root, "scirepeval/same_author", literature.ids(positions), digits(author[positions], CODE))
 
 
 def _namesakes(
     literature: Literature, author: Ints, block: Ints, queries: Ints, allowed: npt.NDArray[np.bool_], part: int
-) -> Pools:
+) -> judged.Pools:
     """Return up to five papers of each query's author and five of namesakes, those of similar topics first."""
     rng = stream(literature.seed, "same author", part)
-    same = partners(rng, author, author[queries], 15, allowed)
-    others = distinct(partners(rng, block, block[queries], 40, allowed), queries)
+    same = judged.partners(rng, author, author[queries], 15, allowed)
+    others = judged.distinct(judged.partners(rng, block, block[queries], 40, allowed), queries)
     # a paper of which the author is a co-author is no namesake's
-    teams, _ = linked(literature.people.teams, others.ravel(), 5)
+    teams, _ = judged.linked(literature.people.teams, others.ravel(), 5)
     theirs = (teams.reshape(*others.shape, 5) == author[queries][:, None, None]).any(axis=2)
     others = np.where(theirs | (author[others] == author[queries][:, None]), NONE, others)
-    papers = traits(literature)
-    near = alike({"topic": 1, "area": 1, "field": 1}, at(papers, queries), papers, others)
+    papers = judged.traits(literature)
+    near = judged.alike({"topic": 1, "area": 1, "field": 1}, judged.at(papers, queries), papers, others)
     others = np.take_along_axis(others, np.argsort(-near, axis=1, kind="stable"), axis=1)
     # queries with a namesake close by come first: telling a chemist from a lawyer needs no style
     order = np.argsort(-(near * (others != NONE)).max(axis=1), kind="stable")
-    return judged(rng, queries[order], same[order], others[order], (5, 5), all_positives=False)
+    return judged.binary(rng, queries[order], same[order], others[order], (5, 5), all_positives=False)
 
 
 # --- citation ---------------------------------------------------------------------------------------------------------
@@ -143,40 +153,35 @@ def _high_influence(root: Path, literature: Literature) -> None:
     part, papers = held_out(literature), len(literature)
     sizes = scaled(papers, 65_982, 15, 40), scaled(papers, 1_199, 1, 10), scaled(papers, 1_199, 3, 40)
     for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = askers(literature, f"high_influence_cite {split}", part == k, 3 * size)
-        cited, mentions = linked(literature.cites, queries, MOST)
-        if k < 2:
+        queries = judged.askers(literature, f"high_influence_cite {split}", part == k, 3 * size)
+        cited, mentions = judged.linked(literature.cites, queries, MOST)
+        if k != EVALUATION:
             cited = np.where(part[cited] == EVALUATION, NONE, cited)
         often = (mentions >= INFLUENTIAL) & (cited != NONE)
         told_apart = often.any(axis=1) & ((cited != NONE) & ~often).any(axis=1)
-        pools = Pools(queries, cited, often.astype(np.int64)).rows(told_apart).rows(slice(size))
-        write_texts(root, literature, "high_influence_cite", split, pools)
-    write_judgements(root, literature, "high_influence_cite", pools)
-    profile = PROFILES["high_influence_cite"]
-    write_paper_oracle(root, literature, ["scirepeval/high_influence_cite"], profile, pools)
+        pools = judged.Pools(queries, cited, often.astype(np.int64)).rows(told_apart).rows(slice(size))
+        if k != EVALUATION:
+            judged.write_texts(root, literature, "high_influence_cite", split, pools)
+    judged.write_task(root, literature, "high_influence_cite", pools, "high_influence_cite")
 
 
-def _scidocs(root: Path, literature: Literature) -> None:
-    """Write Cite and Co-cite, and the texts of both (the readers' tasks add theirs as a second file)."""
-    part, papers = held_out(literature), len(literature)
-    size = scaled(papers, 1_000, 2.5, 40)
-    seen = []
+def _cited(root: Path, literature: Literature) -> Iterator[judged.Pools]:
+    """Write and yield Cite and Co-cite."""
+    size = scaled(len(literature), *SCIDOCS)
     for name in ("cite", "cocite"):
-        queries = askers(literature, f"scidocs_{name}", part == EVALUATION, 4 * size)
+        queries = judged.askers(literature, f"scidocs_{name}", held_out(literature) == EVALUATION, 4 * size)
         rng = stream(literature.seed, f"scidocs_{name}")
-        cites, cited_by = (linked(links, queries, 200)[0] for links in (literature.cites, literature.cited_by))
+        cites, cited_by = (judged.linked(links, queries, 200)[0] for links in (literature.cites, literature.cited_by))
         if name == "cite":
-            positives = shuffled(rng, cites)
-            close = np.concatenate([cites, cited_by], axis=1)
+            positives, close = judged.shuffled(rng, cites), np.concatenate([cites, cited_by], axis=1)
         else:
             positives = close = _cocited(rng, literature, queries)
-        random = without(anyone(rng, np.arange(papers), len(queries), 40), close)
-        pools = judged(rng, queries, positives, random, (5, 25), all_positives=True).rows(slice(size))
-        write_judgements(root, literature, f"scidocs_{name}", pools)
+        random = judged.without(judged.anyone(rng, np.arange(len(literature)), len(queries), 40), close)
+        pools = judged.binary(rng, queries, positives, random, FIVE_OF_THIRTY, all_positives=True).rows(slice(size))
+        judged.write_judgements(root, literature, f"scidocs_{name}", pools)
         tasks = [f"scirepeval/scidocs_{name}", f"scimult/{name}_rerank"]
-        write_paper_oracle(root, literature, tasks, PROFILES["cite"], pools, fame=FAME)
-        seen += [pools.queries, pools.candidates()]
-    hub.write_texts(root, literature, "scidocs_view_cite_read", FLAT, np.concatenate(seen))
+        judged.write_oracles(root, literature, tasks, "cite", pools, fame=FAME)
+        yield pools
 
 
 def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) -> Ints:
@@ -185,23 +190,124 @@ def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) ->
     for query in queries.tolist():
         found, count = literature.cited_with(query, TOGETHER)
         rows.append(found[np.lexsort((rng.integers(0, 1 << 30, size=len(found)), -count))])
-    return linked(from_lists(rows), np.arange(len(rows)), max(map(len, rows), default=1))[0]
+    return judged.linked(from_lists(rows), np.arange(len(rows)), max(map(len, rows), default=1))[0]
 
 
 # --- expert opinion ---------------------------------------------------------------------------------------------------
 
 
 def _relish(root: Path, literature: Literature) -> None:
-    papers, everybody = traits(literature), len(literature)
+    papers, everybody = judged.traits(literature), len(literature)
     size = scaled(everybody, 3_190, 2, 40)
-    queries = askers(literature, "relish", held_out(literature) == EVALUATION, size)
+    queries = judged.askers(literature, "relish", held_out(literature) == EVALUATION, size)
     rng = stream(literature.seed, "relish")
-    drawn = [sharing(rng, papers, queries, RELISH), anyone(rng, np.arange(everybody), len(queries), RATED)]
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1), queries), RATED))
+    drawn = [
+        judged.sharing(rng, papers, queries, RELISH),
+        judged.anyone(rng, np.arange(everybody), len(queries), RATED),
+    ]
+    table = judged.shuffled(rng, judged.candidates(drawn, RATED, queries))
     # 2: same topic, same family; 1: same topic, or same area and family
-    planted = graded(alike(PROFILES["relish"], at(papers, queries), papers, table), 3, 7)
-    grades = np.where(table == NONE, 0, rated(rng, planted, literature.dials.noise, 3, 2))
-    pools = Pools(queries, table, grades).rows(grades.sum(axis=1) > 0)
-    write_texts(root, literature, "relish", "evaluation", pools)
-    write_judgements(root, literature, "relish", pools)
-    write_paper_oracle(root, literature, ["scirepeval/relish"], PROFILES["relish"], pools)
+    planted = judged.graded(judged.alike(judged.PROFILES["relish"], judged.at(papers, queries), papers, table), 3, 7)
+    grades = np.where(table == NONE, 0, judged.rated(rng, planted, literature.dials.noise, 3, 2))
+    judged.write_task(
+        root, literature, "relish", judged.Pools(queries, table, grades).rows(grades.sum(axis=1) > 0), "relish"
+    )
+
+
+# --- readers ----------------------------------------------------------------------------------------------------------
+
+
+def _seen(root: Path, literature: Literature) -> Iterator[judged.Pools]:
+    """Write and yield Co-view and Co-read."""
+    papers, size = judged.traits(literature), scaled(len(literature), *SCIDOCS)
+    for name in ("view", "read"):
+        queries = judged.askers(literature, f"scidocs_{name}", held_out(literature) == EVALUATION, 3 * size)
+        rng = stream(literature.seed, f"sessions {name}")
+        visited = _wander(rng, literature, papers, np.repeat(queries, SESSIONS), name)
+        if name == "read":
+            visited = _downloaded(rng, literature, papers, np.repeat(queries, SESSIONS), visited)
+        together = visited.reshape(len(queries), SESSIONS * LENGTH)
+        random = judged.without(judged.anyone(rng, np.arange(len(literature)), len(queries), 40), together)
+        often = _most_often(rng, together)
+        pools = judged.binary(rng, queries, often, random, FIVE_OF_THIRTY, all_positives=True).rows(slice(size))
+        judged.write_judgements(root, literature, f"scidocs_{name}", pools)
+        judged.write_oracles(root, literature, [f"scirepeval/scidocs_{name}", f"scimult/co{name}"], name, pools)
+        yield pools
+
+
+def _wander(rng: np.random.Generator, literature: Literature, papers: judged.Traits, starts: Ints, name: str) -> Ints:
+    """Return (sessions, LENGTH): the papers seen after the first."""
+    reasons = STEPS[name]
+    visited, last = [], starts
+    for _ in range(LENGTH):
+        reason = weighted(rng, [share for _, share in reasons], len(starts))
+        options = judged.sharing(rng, papers, last, [(names, 1) for names, _ in reasons])
+        lost = chance(rng, literature.dials.noise / 2, len(starts))
+        following = np.where(lost, rng.integers(0, len(literature), size=len(starts)), np.choose(reason, options.T))
+        visited.append(following)
+        # half of the time a reader goes back to the paper the session started from
+        last = np.where(chance(rng, 0.5, len(starts)), starts, following)
+    return np.stack(visited, axis=1)
+
+
+def _downloaded(
+    rng: np.random.Generator, literature: Literature, papers: judged.Traits, starts: Ints, visited: Ints
+) -> Ints:
+    """Return what is downloaded of the papers seen: solid ones, and those that hold under the wanted condition."""
+    wanted = papers["condition"][visited] == papers["condition"][starts][:, None]
+    pull = literature.latents.quality[visited] // 2 + np.where(wanted, LEVELS // 2, 0)
+    return np.where(rng.integers(0, LEVELS, size=visited.shape) < pull, visited, NONE)
+
+
+def _most_often(rng: np.random.Generator, table: Ints) -> Ints:
+    """Return each row with what stands in it most often first, ties in random order."""
+    times = (table[:, :, None] == table[:, None, :]).sum(axis=2)
+    order = np.lexsort((rng.integers(0, 1 << 30, size=table.shape), np.where(table == NONE, 0, -times)), axis=1)
+    return np.take_along_axis(table, order, axis=1)
+
+
+def _feeds(root: Path, literature: Literature) -> None:
+    everybody = len(literature)
+    for name, published, percent, seeds in (("feeds_1", 423, 2.0, 1), ("feeds_m", 9_025, 1.5, SEEDS)):
+        readers = scaled(everybody, published // seeds, percent, 40)
+        queries = judged.askers(literature, name, held_out(literature) == EVALUATION, readers)
+        pools = _rated(literature, name, queries, seeds)
+        judged.write_task(root, literature, name, pools, "feeds")
+        if name == "feeds_1":  # once more, with the seed's title for a query
+            asked = [literature.paper(i) for i in pools.queries.tolist()]
+            wanted = judged.at(judged.traits(literature), pools.queries)
+            titles = judged.Bare([f"title-{p.paper_id}" for p in asked], [p.title for p in asked], wanted)
+            judged.write_task(root, literature, "feeds_title", pools, "feeds", titles)
+
+
+def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> judged.Pools:
+    """Return ten papers for each reader, liked or not; with several seeds, the same ten for each of them.
+
+    Further seeds share mode and condition with the first. Where a reader's taste and the day's mood differ, the
+    label is the mood's.
+    """
+    papers = judged.traits(literature)
+    rng = stream(literature.seed, name)
+    feed = [
+        judged.sharing(rng, papers, queries, FEED),
+        judged.anyone(rng, np.arange(len(literature)), len(queries), 14),
+    ]
+    alike_taste = judged.sharing(rng, papers, queries, [(("mode", "condition"), 4 * (seeds - 1))])
+    others = np.concatenate([queries[:, None], alike_taste], axis=1)
+    # a seed must be new to the whole task: queries are known by their id
+    flat = others.ravel()
+    seen_before = np.ones(len(flat), dtype=np.bool_)
+    seen_before[np.unique(flat, return_index=True)[1]] = False
+    allowed = ~seen_before.reshape(others.shape) & (others != NONE)
+    allowed[:, 1:] &= (held_out(literature)[others[:, 1:]] == EVALUATION) & ~np.isin(others[:, 1:], queries)
+    allowed[:, 0] = True
+    named = judged.first(np.where(allowed, others, NONE), seeds)
+    new = judged.without(judged.distinct(np.concatenate(feed, axis=1), queries), named)
+    table = judged.shuffled(rng, judged.first(new, 10))
+    liked = judged.graded(judged.alike(judged.PROFILES["feeds"], judged.at(papers, queries), papers, table), LIKED)
+    moods = chance(rng, literature.dials.noise / 3, table.shape)
+    grades = np.where(table == NONE, 0, np.where(moods, 1 - liked, liked))
+    rows, column = np.nonzero(named != NONE)
+    pools = judged.Pools(named[rows, column], table[rows], grades[rows])
+    told_apart = pools.grades.any(axis=1) & ((pools.grades == 0) & (pools.table != NONE)).any(axis=1)
+    return pools.rows(told_apart)

@@ -18,19 +18,18 @@ is no latent of the task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.split import FLAT, Parts, divide, write_labels, write_texts
+from scirep_core.data.literature.emit.files import Column
+from scirep_core.data.literature.emit.split import Parts, divide, flat, venue, write_labels, write_texts
 from scirep_core.data.literature.latents import LEVELS, NONE, WEIGHTS, Ints, bell, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.people import TEAM
-from scirep_core.kit.records import Paper
 
 Reals = npt.NDArray[np.float64]
 PERCENT = 35  # of the papers, in each task
@@ -38,13 +37,6 @@ COUNTED_IN = 1  # years after the last one: when citations are counted
 OUTSIDE = 18_000  # divides the product of merit, luck, age and habit
 REVIEWERS = (3, 5)
 ACCEPTED = 60  # tenths of a rating
-
-CITES: dict[str, Any] = FLAT | {"venue": "string", "n_citations": "int32", "log_citations": "float32"}
-YEAR: dict[str, Any] = FLAT | {"year": "int32", "venue": "string", "norm_year": "float32", "scaled_year": "float32",
-                               "n_authors": "int32", "norm_authors": "float32"}  # fmt: skip
-REVIEW: dict[str, Any] = FLAT | {"rating": ["int32"], "confidence": ["int32"], "authors": ["string"],
-                                 "decision": "string", "mean_rating": "float64", "hIndex": "int32"}  # fmt: skip
-TWEETS: dict[str, Any] = FLAT | {"index": "int32", "retweets": "int32", "count": "int32", "mentions": "int32"}
 
 
 class Reviews(NamedTuple):
@@ -63,10 +55,10 @@ class Reviews(NamedTuple):
 def write(root: Path, literature: Literature) -> None:
     """Write texts, labels and oracle of the five tasks."""
     counts = citations(literature)
-    _task(root, literature, "cite_count", 30_012, log_citations(counts), expected_citations(literature), CITES,
-          cites_row(counts))  # fmt: skip
+    _task(root, literature, "cite_count", 30_012, log_citations(counts), expected_citations(literature),
+          cites_columns(literature, counts))  # fmt: skip
     scaled_year = scaled_years(literature)
-    _task(root, literature, "pub_year", 30_000, scaled_year, scaled_year, YEAR, year_row(literature))
+    _task(root, literature, "pub_year", 30_000, scaled_year, scaled_year, year_columns(literature))
     _reviewed(root, literature)
     _tweeted(root, literature)
 
@@ -114,22 +106,25 @@ def scaled_years(literature: Literature) -> Reals:
     return _rounded((literature.latents.year - dials.first_year) / (dials.last_year - dials.first_year))
 
 
-def cites_row(counts: Ints) -> Callable[[int, Paper], Mapping[str, Any]]:
-    """Return what gives a paper's columns in the configuration cite_count."""
-    logs = log_citations(counts)
-    return lambda i, p: {"venue": p.venue, "n_citations": int(counts[i]), "log_citations": float(logs[i])}
+def cites_columns(literature: Literature, counts: Ints) -> dict[str, Column]:
+    """Return the columns of the configuration cite_count."""
+    return flat(literature) | {
+        "venue": venue(literature),
+        "n_citations": ("int32", counts.item),
+        "log_citations": ("float32", log_citations(counts).item),
+    }
 
 
-def year_row(literature: Literature) -> Callable[[int, Paper], Mapping[str, Any]]:
-    """Return what gives a paper's columns in the configuration pub_year; `norm_year` is centred, from -1 to 1."""
+def year_columns(literature: Literature) -> dict[str, Column]:
+    """Return the columns of the configuration pub_year; `norm_year` is centred, from -1 to 1."""
     years, authors = scaled_years(literature), literature.people.teams.counts()
-    return lambda i, p: {
-        "year": int(literature.latents.year[i]),
-        "venue": p.venue,
-        "norm_year": float(2 * years[i] - 1),
-        "scaled_year": float(years[i]),
-        "n_authors": int(authors[i]),
-        "norm_authors": float(authors[i] / TEAM),
+    return flat(literature) | {
+        "year": ("int32", literature.latents.year.item),
+        "venue": venue(literature),
+        "norm_year": ("float32", (2 * years - 1).item),
+        "scaled_year": ("float32", years.item),
+        "n_authors": ("int32", authors.item),
+        "norm_authors": ("float32", (authors / TEAM).item),
     }
 
 
@@ -174,19 +169,17 @@ def _reviewed(root: Path, literature: Literature) -> None:
         )
     ]
 
-    def row(i: int, _: Paper) -> Mapping[str, Any]:
-        here = slice(0, int(reviewed.number[i]))
-        return {
-            "rating": reviewed.rating[i, here].tolist(),
-            "confidence": reviewed.confidence[i, here].tolist(),
-            "authors": [people.name(a) for a in people.teams.of(i).tolist()],
-            "decision": "Accept" if 10 * reviewed.total[i] >= ACCEPTED * reviewed.number[i] else "Reject",
-            "mean_rating": float(mean[i]),
-            "hIndex": int(highest[i]),
-        }
-
-    chosen = np.unique(np.concatenate([part for parts in positions for part in parts]))
-    write_texts(root, literature, "peer_review_score_hIndex", REVIEW, chosen, row)
+    accepted = 10 * reviewed.total >= ACCEPTED * reviewed.number
+    columns: dict[str, Column] = {
+        "rating": (["int32"], lambda i: reviewed.rating[i, : reviewed.number[i]].tolist()),
+        "confidence": (["int32"], lambda i: reviewed.confidence[i, : reviewed.number[i]].tolist()),
+        "authors": (["string"], lambda i: [people.name(a) for a in people.teams.of(i).tolist()]),
+        "decision": ("string", np.where(accepted, "Accept", "Reject").item),
+        "mean_rating": ("float64", mean.item),
+        "hIndex": ("int32", highest.item),
+    }
+    chosen = np.concatenate([part for parts in positions for part in parts])
+    write_texts(root, "peer_review_score_hIndex", flat(literature) | columns, chosen)
 
 
 # --- tweets -----------------------------------------------------------------------------------------------------------
@@ -207,12 +200,23 @@ def _tweeted(root: Path, literature: Literature) -> None:
     count = mentions + retweets
     dials = literature.dials
     recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
+    columns: dict[str, Column] = {
+        "index": ("int32", lambda i: i),
+        "retweets": ("int32", retweets.item),
+        "count": ("int32", count.item),
+        "mentions": ("int32", mentions.item),
+    }
+    expected, among = (literature.latents.hype / LEVELS) ** 2, np.where(recent, 0, NONE)
     _task(
-        root, literature, "tweet_mentions", 25_655, count.astype(np.float64),
-        (literature.latents.hype / LEVELS) ** 2, TWEETS,
-        lambda i, _: {"index": i, "retweets": int(retweets[i]), "count": int(count[i]), "mentions": int(mentions[i])},
-        np.where(recent, 0, NONE),
-    )  # fmt: skip
+        root,
+        literature,
+        "tweet_mentions",
+        25_655,
+        count.astype(np.float64),
+        expected,
+        flat(literature) | columns,
+        among,
+    )
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
@@ -225,11 +229,11 @@ def _rounded(values: Reals) -> Reals:
 
 def _task(
     root: Path, literature: Literature, config: str, published: int, label: Reals, oracle: Reals,
-    columns: Mapping[str, Any], row: Callable[[int, Paper], Mapping[str, Any]], among: Ints | None = None,
+    columns: dict[str, Column], among: Ints | None = None,
 ) -> None:  # fmt: skip
     parts = _labels(root, literature, config, published, label, oracle, among)
     if all(len(part) for part in parts):
-        write_texts(root, literature, config, columns, np.concatenate(parts), row)
+        write_texts(root, config, columns, np.concatenate(parts))
 
 
 def _labels(

@@ -8,7 +8,7 @@ A reviewer is an author of at least three papers, known by up to `KNOWN` of them
 never one of its authors. Expertise is planted in the evaluator's own form, the mean of the three papers nearest to the
 submission,
 
-    E(s, r) = sum of the three largest S(s, p) over the papers p of r            (relevance.py, profile "reviewing")
+    E(s, r) = sum of the three largest S(s, p) over the papers p of r            (judged.py, profile "reviewing")
 
 and graded by `EDGES` after a doubt of the dial `noise` is added: the oracle ranks by E. P@10 cannot reach 100 even so,
 as few submissions have ten experts among their reviewers.
@@ -25,23 +25,8 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
-from scirep_core.data.literature.emit.judged import write_judgements
-from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
-    PROFILES,
-    Pools,
-    alike,
-    anyone,
-    askers,
-    at,
-    distinct,
-    first,
-    graded,
-    linked,
-    partners,
-    traits,
-    vectors,
-)
-from scirep_core.data.literature.emit.split import EVALUATION, FLAT, held_out
+from scirep_core.data.literature.emit.scirepeval import judged
+from scirep_core.data.literature.emit.split import EVALUATION, flat, held_out
 from scirep_core.data.literature.latents import NONE, Ints, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links, from_lists
@@ -63,7 +48,7 @@ def write(root: Path, literature: Literature) -> None:
     people, rng = literature.people, stream(literature.seed, "reviewers")
     written = people.teams.reverse(len(people))
     eligible = written.counts() >= FEWEST
-    submissions = askers(
+    submissions = judged.askers(
         literature, "submissions", held_out(literature) == EVALUATION, scaled(len(literature), 107, 1.5, 40)
     )
     reviewers = _invited(rng, literature, submissions, eligible)
@@ -76,19 +61,19 @@ def write(root: Path, literature: Literature) -> None:
     theirs = np.where(theirs == submissions[:, None, None], NONE, theirs)
     expertise = _expertise(literature, submissions, theirs)
     doubt = bell(rng, expertise.shape, round(DOUBT * literature.dials.noise))
-    grades = np.where(reviewers == NONE, 0, graded(expertise + doubt, *EDGES))
+    grades = np.where(reviewers == NONE, 0, judged.graded(expertise + doubt, *EDGES))
     config = "paper_reviewer_matching"
     for split, least in (("test_hard", 3), ("test_soft", 2)):
-        pools = Pools(submissions, reviewers, (grades >= least).astype(np.int64))
-        write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
+        pools = judged.Pools(submissions, reviewers, (grades >= least).astype(np.int64))
+        judged.write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
     listed = ({"r_id": reviewer_id(author), "papers": literature.ids(row[row != NONE])}
               for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
     path = hub.table(root, "scirepeval_test", "reviewers", "metadata")
     write_parquet(path, {"r_id": "string", "papers": ["string"]}, listed)
     positions = np.union1d(submissions, known[known != NONE])
-    hub.write_texts(root, literature, config, FLAT, positions)
-    papers = {name: traits(literature)[name] for name in PROFILES["reviewing"]}
-    found = vectors(PROFILES["reviewing"], at(papers, submissions), at(papers, positions))
+    hub.write_texts(root, config, flat(literature), positions)
+    papers = {name: judged.traits(literature)[name] for name in judged.PROFILES["reviewing"]}
+    found = judged.vectors(judged.PROFILES["reviewing"], judged.at(papers, submissions), judged.at(papers, positions))
     write_oracle(root, f"scirepeval/{config}", literature.ids(positions), found)
 
 
@@ -105,26 +90,26 @@ def _invited(
     area = np.array([t.area for t in lexicon().topics])[people.topic]
     field = np.array([t.field for t in lexicon().topics])[people.topic]
     near = ((people.topic, latents.topic, OF_TOPIC), (area, latents.area, OF_AREA), (field, latents.field, OF_FIELD))
-    drawn = [first(distinct(partners(rng, of_author, of_paper[submissions], 3 * count, eligible)), count)
+    drawn = [judged.candidates([judged.partners(rng, of_author, of_paper[submissions], 3 * count, eligible)], count)
              for of_author, of_paper, count in near]  # fmt: skip
-    drawn.append(anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
-    authors, _ = linked(people.teams, submissions, 5)
-    invited = distinct(np.concatenate(drawn, axis=1))
+    drawn.append(judged.anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
+    authors, _ = judged.linked(people.teams, submissions, 5)
+    invited = judged.distinct(np.concatenate(drawn, axis=1))
     own = (invited[:, :, None] == authors[:, None, :]).any(axis=2)
-    return first(np.where(own, NONE, invited), PER_SUBMISSION)
+    return judged.first(np.where(own, NONE, invited), PER_SUBMISSION)
 
 
 def _known(rng: np.random.Generator, written: Links, invited: Ints) -> Ints:
     """Return (invited, KNOWN): papers each reviewer is known by."""
     papers = [written.of(author) for author in invited.tolist()]
     known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]
-    return linked(from_lists(known), np.arange(len(known)), KNOWN)[0]
+    return judged.linked(from_lists(known), np.arange(len(known)), KNOWN)[0]
 
 
 def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
     """Return E for each submission and reviewer from (submissions, reviewers, KNOWN) papers."""
-    papers = traits(literature)
-    flat = theirs.reshape(len(submissions), -1)
-    likeness = alike(PROFILES["reviewing"], at(papers, submissions), papers, flat).reshape(theirs.shape)
-    best: Ints = np.sort(likeness, axis=2)[:, :, -3:].sum(axis=2)
+    papers = judged.traits(literature)
+    asked = judged.at(papers, submissions)
+    likeness = judged.alike(judged.PROFILES["reviewing"], asked, papers, theirs.reshape(len(submissions), -1))
+    best: Ints = np.sort(likeness.reshape(theirs.shape), axis=2)[:, :, -3:].sum(axis=2)
     return best

@@ -17,37 +17,17 @@ a click are dropped, as from a log. Where the dials leave out medicine, the heal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL
-from scirep_core.data.literature.emit.files import scaled
-from scirep_core.data.literature.emit.judged import BARE, write_asked, write_judgements, write_texts
-from scirep_core.data.literature.emit.scirepeval.relevance import (  # fmt: skip
-    PROFILES,
-    Pools,
-    Traits,
-    alike,
-    anyone,
-    askers,
-    at,
-    distinct,
-    first,
-    graded,
-    key_of,
-    rated,
-    sharing,
-    shuffled,
-    traits,
-    write_text_oracle,
-)
-from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out
+from scirep_core.data.literature.emit.files import Column, scaled
+from scirep_core.data.literature.emit.scirepeval import judged
+from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, venue
 from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
-from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, lexicon, spell
+from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, Problem, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
 
@@ -59,11 +39,8 @@ SHOWN = (("problem",), 1), (("topic",), 4), (("topic", "method"), 2), (("topic",
 SKIPPED = np.array([0, 120, 250, 360, 450, 530, 600, 660, 710, 750])
 """How often, of 1,000, a user does not look at the ten places (where `noise` is 0.5 or more)."""
 OUTBREAK = ("infectious diseases", "respiratory diseases")
-CANDIDATE = {"venue": "string", "year": "double", "author_names": ["string"], "n_citations": "int32",
-             "n_key_citations": "int32"}  # fmt: skip
 TREC_POOL = (("problem", "family"), 10), (("problem",), 25), (("topic", "family"), 15), (("topic",), 25)
 """What candidates share with the paper behind a topic, and in per cent of the pool how many are drawn for it."""
-TREC = {"date": "string", "doi": "string", "iscovid": "bool"}
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -73,8 +50,8 @@ def write(root: Path, literature: Literature) -> None:
     _trec_covid(root, literature)
 
 
-def _asked(queries: Sequence[str], name: str) -> list[dict[str, str]]:
-    return [{"query": query, "doc_id": f"{name}-{number}"} for number, query in enumerate(queries)]
+def _bare(name: str, texts: list[str], wanted: judged.Traits) -> judged.Bare:
+    return judged.Bare([f"{name}-{number}" for number in range(len(texts))], texts, wanted)
 
 
 # --- clicks -----------------------------------------------------------------------------------------------------------
@@ -90,7 +67,7 @@ def _search(root: Path, literature: Literature) -> None:
     )
     for split, number, size in plan:
         rng = stream(literature.seed, "clicks", number)
-        targets = askers(literature, f"search {split}", part == number, 2 * size)
+        targets = judged.askers(literature, f"search {split}", part == number, 2 * size)
         kind = weighted(rng, [share for _, share in KINDS], len(targets))
         allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
@@ -99,18 +76,15 @@ def _search(root: Path, literature: Literature) -> None:
         draw = draws(stream(literature.seed, "search queries", number))
         queries = [_spelled(literature, i, KINDS[k][0], draw) for i, k in
                    zip(targets[clicked].tolist(), kind[clicked].tolist(), strict=True)]  # fmt: skip
-        asked = _asked(queries, f"search-{split}")
-        write_texts(root, literature, "search", split, pools, asked, CANDIDATE, facts, BARE)
-    ids = [row["doc_id"] for row in asked]
-    write_judgements(root, literature, "search", pools, ids)
-    wanted = _meant(literature, targets[clicked], kind[clicked])
-    tasks = ("scirepeval/search", "scimult/search")
-    write_text_oracle(root, literature, tasks, PROFILES["search"], pools, ids, wanted)
+        bare = _bare(f"search-{split}", queries, _meant(literature, targets[clicked], kind[clicked]))
+        if number != EVALUATION:
+            judged.write_texts(root, literature, "search", split, pools, bare, candidate=facts)
+    judged.write_task(root, literature, "search", pools, "search", bare, facts, ["scimult/search"])
 
 
 def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
     """Return the traits the queries name, NONE for those they leave open."""
-    found = at(traits(literature), targets)
+    found = judged.at(judged.traits(literature), targets)
     mentions = {name: np.isin(kind, [k for k, (n, _) in enumerate(KINDS) if name in NAMED[n]]) for name in found}
     return {name: np.where(mentions[name], values, NONE) for name, values in found.items()}
 
@@ -119,22 +93,22 @@ def _clicked(
     literature: Literature,
     rng: np.random.Generator,
     targets: Ints,
-    wanted: Traits,
+    wanted: judged.Traits,
     allowed: npt.NDArray[np.bool_],
-) -> Pools:
+) -> judged.Pools:
     """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
-    papers, noise = traits(literature), literature.dials.noise
-    drawn = [targets[:, None], sharing(rng, papers, targets, SHOWN, allowed)]
-    drawn.append(anyone(rng, np.flatnonzero(allowed), len(targets), 14))
-    table = first(distinct(np.concatenate(drawn, axis=1)), 10)
-    likeness = alike(PROFILES["search"], wanted, papers, table)
-    most = sum(weight * (wanted[name] != NONE) for name, weight in PROFILES["search"].items())
+    papers, noise = judged.traits(literature), literature.dials.noise
+    drawn = [targets[:, None], judged.sharing(rng, papers, targets, SHOWN, allowed)]
+    drawn.append(judged.anyone(rng, np.flatnonzero(allowed), len(targets), 14))
+    table = judged.candidates(drawn, 10)
+    likeness = judged.alike(judged.PROFILES["search"], wanted, papers, table)
+    most = sum(weight * (wanted[name] != NONE) for name, weight in judged.PROFILES["search"].items())
     share = likeness * 100 // np.maximum(most, 1)[:, None]
     order = np.argsort(
         np.where(table == NONE, 1_000, -share - rng.integers(0, 100, size=table.shape)), axis=1, kind="stable"
     )
     table, share = np.take_along_axis(table, order, axis=1), np.take_along_axis(share, order, axis=1)
-    fit = graded(share, 25, 76)
+    fit = judged.graded(share, 25, 76)
     # per thousand: what fits, half fits, does not fit
     willing = np.array([round(120 * noise), round(600 * noise), 1_000 - round(500 * noise)])[fit]
     skipped = (SKIPPED * min(1_000, round(2_000 * noise)) // 1_000)[: table.shape[1]]
@@ -144,7 +118,7 @@ def _clicked(
         looks = rng.integers(0, 1_000, size=table.shape) >= skipped
         clicked = looks & (rng.integers(0, 1_000, size=table.shape) < willing) & (user < users)[:, None]
         clicks += clicked & (np.cumsum(clicked, axis=1) == 1)
-    return Pools(targets, table, np.where(table == NONE, 0, clicks))
+    return judged.Pools(targets, table, np.where(table == NONE, 0, clicks))
 
 
 def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
@@ -164,25 +138,17 @@ def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
     return f"{family} {topic}" if draw() % 2 else f"{given} {family} {topic}"
 
 
-def _bibliography(literature: Literature) -> Callable[[int], dict[str, Any]]:
-    """Return a function that gives the further columns of a search candidate."""
+def _bibliography(literature: Literature) -> dict[str, Column]:
+    """Return the further columns of a search candidate."""
     people, cited_by = literature.people, literature.cited_by
-    assert cited_by.values is not None
-    total = cited_by.counts()
     sums = np.concatenate([[0], np.cumsum(cited_by.values >= INFLUENTIAL)])
-    key = sums[cited_by.starts[1:]] - sums[cited_by.starts[:-1]]
-
-    def facts(i: int) -> dict[str, Any]:
-        paper = literature.paper(i)
-        return {
-            "venue": paper.venue,
-            "year": float(paper.year or 0),
-            "author_names": [people.name(int(a)) for a in people.teams.of(i)],
-            "n_citations": int(total[i]),
-            "n_key_citations": int(key[i]),
-        }
-
-    return facts
+    return {
+        "venue": venue(literature),
+        "year": ("double", literature.latents.year.item),
+        "author_names": (["string"], lambda i: [people.name(a) for a in people.teams.of(i).tolist()]),
+        "n_citations": ("int32", cited_by.counts().item),
+        "n_key_citations": ("int32", np.diff(sums[cited_by.starts]).item),
+    }
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
@@ -195,59 +161,57 @@ def _of_medicine(literature: Literature) -> npt.NDArray[np.bool_]:
 
 
 def _nfcorpus(root: Path, literature: Literature) -> None:
-    words, papers, everybody = lexicon(), traits(literature), len(literature)
+    words, papers, everybody = lexicon(), judged.traits(literature), len(literature)
     rng, medicine = stream(literature.seed, "nfcorpus"), _of_medicine(literature)
-    targets = askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
+    targets = judged.askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
     targets = targets[: scaled(everybody, 323, 1.5, 40)]
     width = scaled(everybody, 138, 4, 60)
     sources = ((("problem",), 1 + width // 6), (("topic",), 1 + width // 4))
-    drawn = [sharing(rng, papers, targets, sources, medicine), targets[:, None]]
-    drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
-    wanted = at(papers, targets)
-    pools = Pools(targets, table, alike(PROFILES["nfcorpus"], wanted, papers, table))
+    drawn = [judged.sharing(rng, papers, targets, sources, medicine), targets[:, None]]
+    drawn.append(judged.anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    table = judged.shuffled(rng, judged.candidates(drawn, width))
+    wanted = judged.at(papers, targets)
+    pools = judged.Pools(targets, table, judged.alike(judged.PROFILES["nfcorpus"], wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
-    asked = _asked([_health_query(words.problems[p], draw) for p in papers["problem"][targets]], "nfcorpus")
-    tasks = ["scirepeval/nfcorpus"]
-    write_asked(root, literature, "nfcorpus", tasks, PROFILES["nfcorpus"], pools, asked, wanted)
+    bare = _bare("nfcorpus", [_health_query(words.problems[p], draw) for p in papers["problem"][targets]], wanted)
+    judged.write_task(root, literature, "nfcorpus", pools, "nfcorpus", bare)
 
 
-def _health_query(problem: Any, draw: Draw) -> str:
+def _health_query(problem: Problem, draw: Draw) -> str:
     names = problem.lay if problem.lay and draw() % 3 else problem.what
     lay = spell(any_of(names, draw), draw, {})
     return spell(any_of(lexicon().phrases["health_query"], draw), draw, {"lay": lambda: lay})
 
 
 def _trec_covid(root: Path, literature: Literature) -> None:
-    words, papers, everybody = lexicon(), traits(literature), len(literature)
+    words, papers, everybody = lexicon(), judged.traits(literature), len(literature)
     rng, medicine = stream(literature.seed, "trec_covid"), _of_medicine(literature)
     outbreak = np.isin(papers["topic"], [k for k, t in enumerate(words.topics) if t.name in OUTBREAK])
     targets = _topics(literature, outbreak, medicine)
     width = scaled(everybody, 1_386, 4, 60)
     sources = [(names, 1 + width * share // 100) for names, share in TREC_POOL]
-    drawn = [targets[:, None], sharing(rng, papers, targets, sources)]
-    drawn.append(anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
-    table = shuffled(rng, first(distinct(np.concatenate(drawn, axis=1)), width))
-    wanted = at(papers, targets)
+    drawn = [targets[:, None], judged.sharing(rng, papers, targets, sources)]
+    drawn.append(judged.anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    table = judged.shuffled(rng, judged.candidates(drawn, width))
+    wanted = judged.at(papers, targets)
     # problem and topic 5, family 2: all 7; the problem alone 5, or topic and family 3
-    planted = graded(alike(PROFILES["trec_covid"], wanted, papers, table), 3, 7)
-    judged = rated(rng, planted, literature.dials.noise / 2, 1, 2)
-    pools = Pools(targets, table, np.where(table == NONE, 0, judged))
+    planted = judged.graded(judged.alike(judged.PROFILES["trec_covid"], wanted, papers, table), 3, 7)
+    grades = judged.rated(rng, planted, literature.dials.noise / 2, 1, 2)
+    pools = judged.Pools(targets, table, np.where(table == NONE, 0, grades))
     draw = draws(stream(literature.seed, "topic queries"))
-    asked = _asked([_topic_query(literature, i, draw) for i in targets.tolist()], "trec-covid")
-
-    def facts(i: int) -> dict[str, Any]:
-        date, doi = f"{literature.latents.year[i]}-01-01", f"10.5555/{literature.paper_id(i)}"
-        return {"date": date, "doi": doi, "iscovid": bool(outbreak[i])}
-
-    tasks = ("scirepeval/trec_covid", "scimult/trec_covid")
-    write_asked(root, literature, "trec_covid", tasks, PROFILES["trec_covid"], pools, asked, wanted, TREC, facts)
+    bare = _bare("trec-covid", [_topic_query(literature, i, draw) for i in targets.tolist()], wanted)
+    facts: dict[str, Column] = {
+        "date": ("string", lambda i: f"{literature.latents.year[i]}-01-01"),
+        "doi": ("string", lambda i: f"10.5555/{literature.paper_id(i)}"),
+        "iscovid": ("bool", outbreak.item),
+    }
+    judged.write_task(root, literature, "trec_covid", pools, "trec_covid", bare, facts, ["scimult/trec_covid"])
 
 
 def _topics(literature: Literature, outbreak: npt.NDArray[np.bool_], medicine: npt.NDArray[np.bool_]) -> Ints:
     """Return the papers behind up to 50 topics: outbreaks first, then medicine, then any; each problem and family once."""
-    candidates = askers(literature, "trec_covid", held_out(literature) == EVALUATION, len(literature))
-    key = key_of(traits(literature), "problem", "family")
+    candidates = judged.askers(literature, "trec_covid", held_out(literature) == EVALUATION, len(literature))
+    key = judged.key_of(judged.traits(literature), "problem", "family")
     once = candidates[np.sort(np.unique(key[candidates], return_index=True)[1])]
     order = np.argsort(2 - outbreak[once].astype(np.int64) - medicine[once], kind="stable")
     return once[order][:50]

@@ -1,4 +1,4 @@
-"""What makes one paper relevant to another, task by task, and how candidates are found: shared by the ranking tasks.
+"""Judged pools: what makes one paper relevant to another, task by task, how candidates are found, and the files of it all.
 
 A task has a profile, weights on latents. How alike a query q and a candidate c are is a whole number,
 
@@ -14,19 +14,22 @@ adds the same to all distances.
 
 Which profile is near which decides what can be learned for what. Tasks of one format disagree on purpose (SciRepEval
 section 6: formats compete, and so do tasks within proximity).
+
+<root>/scirepeval/<config>/<split>/0000.parquet         query, candidates [{doc_id, corpus_id, title, abstract, score, ...}]
+<root>/scirepeval_test/<config>/<split>/0000.parquet    query_id, cand_id, score
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.emit.files import Floats, one_hot, write_oracle
-from scirep_core.data.literature.emit.split import shuffled as scattered
+from scirep_core.data.literature.emit import split as hub
+from scirep_core.data.literature.emit.files import Columns, Floats, one_hot, struct, write_oracle, write_parquet
 from scirep_core.data.literature.latents import NONE, Ints, chance
 from scirep_core.data.literature.links import Links
 from scirep_core.data.literature.model import Literature
@@ -51,6 +54,14 @@ PROFILES: dict[str, Profile] = {
     "nfcorpus": {"problem": 1, "topic": 1},
     "trec_covid": {"problem": 4, "family": 2, "topic": 1},
 }  # fmt: skip
+
+
+class Bare(NamedTuple):
+    """Queries that are no papers: their ids and texts, and what each asks for, NONE where it does not say."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    wanted: Traits
 
 
 class Pools(NamedTuple):
@@ -108,39 +119,6 @@ def vectors(profile: Profile, asked: Traits, rows: Traits) -> Floats:
         # the extra row makes the place of what nobody asks for exist in every call
         blocks.append(one_hot(np.append(place, np.arange(len(known) + 1)), np.sqrt(weight))[: len(values)])
     return np.concatenate(blocks, axis=1)
-
-
-def write_paper_oracle(
-    root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools, fame: float = 0.0
-) -> None:
-    """Write the oracle of tasks whose queries are papers.
-
-    Args:
-        fame: weight of one more coordinate, how famous a paper is (its rank, 0 to 1); queries have the highest, so that of
-            equally likely candidates the more famous lies nearer.
-    """
-    papers = {name: traits(literature)[name] for name in profile}
-    positions = np.union1d(pools.queries, pools.candidates())
-    found = vectors(profile, at(papers, pools.queries), at(papers, positions))
-    if fame:
-        rank = np.empty(len(positions), dtype=np.int64)
-        rank[np.argsort(literature.latents.fame[positions], kind="stable")] = np.arange(len(positions))
-        rank[np.isin(positions, pools.queries)] = len(positions) - 1
-        found = np.column_stack([found, (np.sqrt(fame) * rank / max(1, len(positions) - 1)).astype(np.float32)])
-    for task in tasks:
-        write_oracle(root, task, literature.ids(positions), found)
-
-
-def write_text_oracle(
-    root: Path, literature: Literature, tasks: Sequence[str], profile: Profile, pools: Pools,
-    ids: Sequence[str], asked: Traits,
-) -> None:  # fmt: skip
-    """Write the oracle of tasks whose queries are texts: `ids` and `asked`, one per query."""
-    positions = pools.candidates()
-    papers = at({name: traits(literature)[name] for name in profile}, positions)
-    found = np.concatenate([vectors(profile, asked, asked), vectors(profile, asked, papers)])
-    for task in tasks:
-        write_oracle(root, task, [*ids, *literature.ids(positions)], found)
 
 
 def graded(likeness: Ints, *edges: int) -> Ints:
@@ -211,8 +189,7 @@ def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
     columns = np.arange(width)
     place = np.minimum(links.starts[rows][:, None] + columns, max(len(links.items) - 1, 0))
     present = columns < count[:, None]
-    values = links.items if links.values is None else links.values
-    return np.where(present, links.items[place], NONE), np.where(present, values[place], 0)
+    return np.where(present, links.items[place], NONE), np.where(present, links.values[place], 0)
 
 
 def distinct(table: Ints, queries: Ints | None = None) -> Ints:
@@ -239,6 +216,11 @@ def first(table: Ints, width: int) -> Ints:
     return np.take_along_axis(table, order, axis=1)
 
 
+def candidates(drawn: Sequence[Ints], width: int, queries: Ints | None = None) -> Ints:
+    """Return for each row the first `width` different papers of several tables, without the query itself, where given."""
+    return first(distinct(np.concatenate(drawn, axis=1), queries), width)
+
+
 def shuffled(rng: np.random.Generator, table: Ints) -> Ints:
     """Return each row in random order."""
     return np.take_along_axis(
@@ -246,7 +228,7 @@ def shuffled(rng: np.random.Generator, table: Ints) -> Ints:
     )
 
 
-def judged(
+def binary(
     rng: np.random.Generator,
     queries: Ints,
     positives: Ints,
@@ -271,4 +253,90 @@ def judged(
 
 def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:
     """Return up to `at_most` papers of a mask in scattered order: those a task may ask about."""
-    return scattered(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
+    return hub.shuffled(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
+
+
+# --- files ----------------------------------------------------------------------------------------------------------------
+
+
+def write_task(
+    root: Path, literature: Literature, config: str, pools: Pools, profile: str, bare: Bare | None = None,
+    candidate: Columns | None = None, also: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Write texts, judgements and oracle of a task. Arguments as in `write_texts` and `write_oracles`."""
+    write_texts(root, literature, config, "evaluation", pools, bare, candidate=candidate)
+    write_judgements(root, literature, config, pools, bare.ids if bare else None)
+    write_oracles(root, literature, [f"scirepeval/{config}", *also], profile, pools, bare)
+
+
+def write_texts(
+    root: Path, literature: Literature, config: str, split: str, pools: Pools, bare: Bare | None = None,
+    query: Columns | None = None, candidate: Columns | None = None,
+) -> None:  # fmt: skip
+    """Write queries with their candidates.
+
+    Args:
+        bare: the queries where they are no papers.
+        query, candidate: further columns of a query that is a paper, of a candidate.
+    """
+    paper = hub.flat(literature)
+    kind, described = struct(paper | dict(candidate or {}))
+    asked: Columns = {"query": struct(paper), **(query or {})}
+    places: Iterable[int] = pools.queries.tolist()
+    if bare:
+        asked = {"query": ("string", bare.texts.__getitem__), "doc_id": ("string", bare.ids.__getitem__)}
+        places = range(len(bare.ids))
+    kinds, asking = struct(asked)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for place, found, grades in zip(places, pools.table.tolist(), pools.grades.tolist(), strict=True):
+            pairs = zip(found, grades, strict=True)
+            candidates = [{**described(i), "score": grade} for i, grade in pairs if i != NONE]
+            yield {**asking(place), "candidates": candidates}
+
+    path = hub.table(root, "scirepeval", config, split)
+    write_parquet(path, {**kinds, "candidates": [{**kind, "score": "int32"}]}, rows())
+
+
+def write_judgements(
+    root: Path, literature: Literature, config: str, pools: Pools, ids: Sequence[str] | None = None,
+    split: str = "test", candidate: Callable[[int], str] | None = None,
+) -> None:  # fmt: skip
+    """Write the judgements; `ids` are those of bare queries, `candidate` names candidates that are no papers."""
+    name = candidate or literature.paper_id
+    judged = zip(ids or literature.ids(pools.queries), pools.table.tolist(), pools.grades.tolist(), strict=True)
+    rows = (
+        {"query_id": query_id, "cand_id": name(i), "score": grade}
+        for query_id, found, grades in judged
+        for i, grade in zip(found, grades, strict=True)
+        if i != NONE
+    )
+    columns = {"query_id": "string", "cand_id": "string", "score": "int32"}
+    write_parquet(hub.table(root, "scirepeval_test", config, split), columns, rows)
+
+
+def write_oracles(
+    root: Path, literature: Literature, tasks: Sequence[str], profile: str, pools: Pools, bare: Bare | None = None,
+    fame: float = 0.0,
+) -> None:  # fmt: skip
+    """Write the oracle of tasks that share queries and candidates.
+
+    Args:
+        profile: a name of `PROFILES`.
+        fame: weight of one more coordinate, how famous a paper is (its rank, 0 to 1); queries, which are papers then, have
+            the highest, so that of equally likely candidates the more famous lies nearer.
+    """
+    weights = PROFILES[profile]
+    papers = {name: traits(literature)[name] for name in weights}
+    asked = bare.wanted if bare else at(papers, pools.queries)
+    positions = pools.candidates() if bare else np.union1d(pools.queries, pools.candidates())
+    ids, found = literature.ids(positions), vectors(weights, asked, at(papers, positions))
+    if bare:
+        ids, found = [*bare.ids, *ids], np.concatenate([vectors(weights, asked, asked), found])
+    if fame:
+        rank = np.empty(len(positions), dtype=np.int64)
+        rank[np.argsort(literature.latents.fame[positions], kind="stable")] = np.arange(len(positions))
+        rank[np.isin(positions, pools.queries)] = len(positions) - 1
+        found = np.column_stack([found, (np.sqrt(fame) * rank / max(1, len(positions) - 1)).astype(np.float32)])
+    for task in tasks:
+        write_oracle(root, task, ids, found)

@@ -1,8 +1,13 @@
-"""Labelled tasks and training sets of the embedded SciRepEval: published layout, planted labels, reachable ceilings."""
+"""The embedded SciRepEval, S2AND and MDCR: published layout, honest splits, planted labels and judgements, reachable ceilings.
+
+Floors and ceilings of every task are in test_inventory.py.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,22 +22,46 @@ from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC, LinearSVR
 
-from scirep_core.data.inventory import TRAINING
+from scirep_core.bench.scoring import evaluate
+from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.literature import Dials, Literature, generate
 from scirep_core.data.literature.emit import split, training
-from scirep_core.data.literature.emit.scirepeval import classification, regression
+from scirep_core.data.literature.emit.scirepeval import (
+    authors,
+    classification,
+    judged,
+    proximity,
+    regression,
+    reviewing,
+    search,
+)
+from scirep_core.data.literature.emit.scirepeval import mdcr as mdcr_writer
+from scirep_core.data.literature.emit.split import EVALUATION
 from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
-from scirep_core.data.readers import scirepeval
+from scirep_core.data.readers import mdcr, s2and, scirepeval
+from scirep_core.data.task import Judged, Reviewers, Signatures, Task
 
-WRITERS = (classification, regression, training)
+WRITERS = (classification, regression, training, proximity, search, reviewing, authors, mdcr_writer)
 LABELLED = ("fos", "mesh_descriptors", "biomimicry", "drsm", "scidocs_mag", "scidocs_mesh",
             "cite_count", "pub_year", "peer_review_score", "hIndex", "tweet_mentions")  # fmt: skip
 EXACT = ("mesh_descriptors", "biomimicry", "drsm", "scidocs_mag", "scidocs_mesh")
 TRAINED = ("fos", "mesh_descriptors", "cite_count", "pub_year")
+RANKED = ("same_author", "nfcorpus", "high_influence_cite", "relish", "scidocs_cite", "scidocs_cocite", "scidocs_view",
+          "scidocs_read", "feeds_1", "feeds_m", "feeds_title", "search", "trec_covid", "mdcr")  # fmt: skip
+LENT = ("scimult/coview", "scimult/coread", "scimult/cite_rerank", "scimult/cocite_rerank", "scimult/search",
+        "scimult/trec_covid")  # fmt: skip
 TEXT = {"doc_id": "string", "title": "string", "abstract": "string"}
 FLAT = {"doc_id": "string", "corpus_id": "uint64", "title": "string", "abstract": "string"}
 PART = "struct<doc_id: string, title: string, abstract: string, corpus_id: uint64>"
+PAPER = "doc_id: string, corpus_id: uint64, title: string, abstract: string"
+FACTS = ", venue: string, year: double, author_names: list<element: string>, n_citations: int32, n_key_citations: int32"
+
+
+def ranked(query: str = f"struct<{PAPER}>", more: str = "", **further: str) -> dict[str, str]:
+    return {"query": query, **further, "candidates": f"list<element: struct<{PAPER}{more}, score: int32>>"}
+
+
 COLUMNS: dict[str, dict[str, str]] = {
     "fos": FLAT | {"labels": "list<element: int32>", "labels_text": "list<element: string>"},
     "mesh_descriptors": {"doc_id": "string", "mag_id": "int64"} | FLAT | {"descriptor": "string", "qualifier": "string"},
@@ -47,6 +76,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "decision": "string", "mean_rating": "double", "hIndex": "int32"},
     "tweet_mentions": FLAT | {"index": "int32", "retweets": "int32", "count": "int32", "mentions": "int32"},
     "cite_prediction": {"query": PART, "pos": PART, "neg": PART},
+    "same_author": ranked(dataset="string"),
+    **dict.fromkeys(("high_influence_cite", "relish", "feeds_1", "feeds_m"), ranked()),
+    **dict.fromkeys(("feeds_title", "nfcorpus"), ranked("string", doc_id="string")),
+    "search": ranked("string", FACTS, doc_id="string"),
+    "trec_covid": ranked("string", ", date: string, doi: string, iscovid: bool", doc_id="string"),
+    **dict.fromkeys(("scidocs_view_cite_read", "paper_reviewer_matching"), FLAT),
 }  # fmt: skip
 LABEL_TYPE = dict.fromkeys(LABELLED, "double") | dict.fromkeys(EXACT, "int32") | {"fos": "list<element: int32>"}
 
@@ -60,6 +95,21 @@ def emit(root: Path, literature: Literature) -> Path:
     for writer in WRITERS:
         writer.write(root, literature)
     return root
+
+
+def read(root: Path, name: str) -> Task:
+    full = name if "/" in name else f"scirepeval/{name}"
+    module = {"mdcr": mdcr, "s2and": s2and}.get(name, scirepeval)
+    return module.read(TASKS[full], full, root, "embedded")
+
+
+def pools(task: Task) -> dict[str, dict[str, int]]:
+    assert isinstance(task.payload, Judged)
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in task.payload.rows:
+        assert row.cand_id not in found[f"{row.group} {row.query_id}"], "a pair is judged twice"
+        found[f"{row.group} {row.query_id}"][row.cand_id] = row.score
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +137,9 @@ def at(root: Path, place: dict[str, int], config: str, part: str) -> tuple[NDArr
     return np.array([place[i] for i in ids]), values
 
 
-def oracle(root: Path, config: str, ids: list[str]) -> NDArray[np.float32]:
-    found = np.load(root / "oracle" / f"scirepeval__{config.lower()}.npz")
-    vectors = dict(zip(found["ids"].tolist(), found["vectors"], strict=True))
-    return np.stack([vectors[i] for i in ids])
+def oracle(root: Path, task: str) -> dict[str, NDArray[np.float32]]:
+    with np.load(root / "oracle" / f"{task.replace('/', '__')}.npz") as file:
+        return dict(zip(file["ids"].tolist(), file["vectors"], strict=True))
 
 
 def score(config: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> float:
@@ -106,9 +155,9 @@ def score(config: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> float:
 
 @cache
 def ceiling(root: Path, config: str) -> float:
+    vectors = oracle(root, f"scirepeval/{config.lower()}")
     parts = [labels(root, config, part) for part in ("train", "test")]
-    train, test = ((oracle(root, config, ids), values) for ids, values in parts)
-    return score(config, train, test)
+    return score(config, *((np.stack([vectors[i] for i in ids]), values) for ids, values in parts))
 
 
 def texts(root: Path, config: str) -> dict[str, str]:
@@ -143,8 +192,8 @@ def test_columns_are_those_of_the_hub(root: Path) -> None:
         for part in ("train", "test"):
             found = columns(split.table(root, "scirepeval_test", config, part))
             assert found == {"paper_id": "string", "label": LABEL_TYPE[config]}
-    kinds = ("scirepeval", "scirepeval_test", "oracle")
-    assert [sum(p.is_file() for p in (root / kind).rglob("*")) for kind in kinds] == [19, 22, 12]
+    query = pq.read_table(split.table(root, "scirepeval", "trec_covid", "evaluation")).to_pylist()[0]["query"]
+    assert query.count("[SEP]") == 2
 
 
 @pytest.mark.parametrize("config", [*TRAINED, "cite_prediction"])
@@ -174,15 +223,28 @@ def test_every_class_is_in_both_parts(root: Path) -> None:
             assert set(labels(root, config, part)[1].tolist()) == set(range(scirepeval.CLASSES[config])), (config, part)
 
 
-@pytest.mark.parametrize("dials", [Dials(fields=("Computer science",)), Dials(fields=("Medicine",)), Dials(noise=0.0)])
+NARROW = [Dials(fields=("Computer science",)), Dials(fields=("Medicine",))]
+
+
+@pytest.mark.parametrize("dials", [*NARROW, Dials(), Dials(fields=("Physics", "History"), noise=0.0)])
 @pytest.mark.parametrize("papers", [40, 400])
 def test_what_is_written_of_a_narrow_or_small_literature_can_be_read(dials: Dials, papers: int, tmp_path: Path) -> None:
-    emit(tmp_path, generate(papers, 3, dials))
+    literature = generate(papers, 3, dials)
+    for writer in WRITERS[:3]:
+        writer.write(tmp_path, literature)
     for path in tmp_path.rglob("*.parquet"):
         assert pq.read_metadata(path).num_rows > 0, path
     if dials.fields == ("Computer science",):
         assert not (tmp_path / "scirepeval_test" / "drsm").exists()
         assert not (tmp_path / "scirepeval" / "mesh_descriptors").exists()
+    if papers == 40 or dials in NARROW:
+        return  # too few for pools
+    for writer in WRITERS[3:]:
+        writer.write(tmp_path, literature)
+    for name in RANKED:
+        task = read(tmp_path, name)
+        ceiling, floor = (evaluate(task, kind, metrics=task.metrics[:1])[0].value for kind in ("oracle", "random"))
+        assert ceiling > floor, name
 
 
 # --- splits -----------------------------------------------------------------------------------------------------------
@@ -214,6 +276,13 @@ def test_no_evaluation_paper_is_in_a_training_set(root: Path, literature: Litera
         assert (parts[[place[row["query"]["doc_id"]] for row in triples]] == number).all()
         used = [place[row[role]["doc_id"]] for row in triples for role in ("query", "pos", "neg")]
         assert (parts[used] != split.EVALUATION).all()
+        for config in ("same_author", "high_influence_cite", "search"):
+            found = list(scirepeval.training(f"scirepeval/{config}", root, name))
+            assert found and all(any(row.scores) for row in found)
+            assert all(parts[place[paper.paper_id]] != EVALUATION for row in found for paper in row.candidates)
+            assert config == "search" or all(parts[place[row.query.paper_id]] == number for row in found)
+    for config in ("same_author", "high_influence_cite"):
+        assert {parts[place[row.query_id]] for row in read(root, config).payload.rows} == {EVALUATION}
 
 
 def test_a_diseases_test_problems_are_new(root: Path, literature: Literature, place: dict[str, int]) -> None:
@@ -346,13 +415,121 @@ def test_triplets_are_cited_and_not_cited(root: Path, literature: Literature, pl
 
 
 def test_the_oracle_of_triplets_prefers_the_cited(root: Path) -> None:
-    found = np.load(root / "oracle" / "scirepeval__cite_prediction.npz")
-    vectors = dict(zip(found["ids"].tolist(), found["vectors"], strict=True))
-    right = []
+    vectors, right = oracle(root, "scirepeval/cite_prediction"), []
     for row in rows(root, "scirepeval", "cite_prediction", "train"):
         query, positive, negative = (vectors[row[role]["doc_id"]] for role in ("query", "pos", "neg"))
         right.append(np.linalg.norm(query - positive) < np.linalg.norm(query - negative))
     assert 0.75 < np.mean(right) < 0.99
+
+
+# --- judged pools ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RANKED)
+def test_every_query_has_candidates_of_both_kinds_and_no_bare_one_the_id_of_a_paper(root: Path, name: str) -> None:
+    task = read(root, name)
+    assert all(any(judged.values()) and not all(judged.values()) for judged in pools(task).values())
+    assert not set(task.queries) & set(task.papers)
+
+
+@pytest.mark.parametrize("name", LENT)
+def test_scimult_reads_the_same_judgements_with_an_oracle(root: Path, name: str) -> None:
+    task = read(root, name)
+    assert task.payload == read(root, TASKS[name].config).payload
+    assert set(oracle(root, name)) >= {row.cand_id for row in task.payload.rows}
+
+
+def test_grades_and_sizes(root: Path) -> None:
+    for name in ("cite", "cocite", "view", "read"):
+        found = pools(read(root, f"scidocs_{name}"))
+        assert len(found) >= 30 and {(sum(judged.values()), len(judged)) for judged in found.values()} == {(5, 30)}
+    of = {name: pools(read(root, name)) for name in ("relish", "trec_covid", "search", "feeds_1", "feeds_m")}
+    grades = {name: {grade for judged in found.values() for grade in judged.values()} for name, found in of.items()}
+    assert grades["relish"] == grades["trec_covid"] == {0, 1, 2}
+    sizes = {name: {len(judged) for judged in found.values()} for name, found in of.items()}
+    assert (sizes["relish"], sizes["search"], sizes["feeds_1"]) == ({60}, {10}, {10})
+    assert (len(of["trec_covid"]), len(of["search"])) == (50, 120) and len(of["feeds_m"]) > len(of["feeds_1"])
+    clicks = [list(judged.values()) for judged in of["search"].values()]
+    assert np.mean([row[0] > 0 for row in clicks]) > np.mean([row[5] > 0 for row in clicks]) + 0.1  # position bias
+    titles, papers = read(root, "feeds_title"), read(root, "feeds_1").papers
+    assert all(text == papers[query_id.removeprefix("title-")].title for query_id, text in titles.queries.items())
+
+
+def test_positives_of_same_author_are_of_one_author_and_negatives_namesakes(
+    root: Path, literature: Literature, place: dict[str, int]
+) -> None:
+    author, _ = proximity.signatures(literature)
+    for row in read(root, "same_author").payload.rows:
+        one, other = (int(author[place[i]]) for i in (row.query_id, row.cand_id))
+        assert (one == other) == (row.score == 1)
+        assert literature.people.block(one) == literature.people.block(other)
+        assert (one in literature.people.teams.of(place[row.cand_id])) == (row.score == 1)
+
+
+def test_cited_means_cited(root: Path, literature: Literature, place: dict[str, int]) -> None:
+    for name in ("scidocs_cite", "high_influence_cite", "mdcr"):
+        for row in read(root, name).payload.rows:
+            cited = place[row.cand_id] in literature.cites.of(place[row.query_id]).tolist()
+            assert cited or row.score == 0
+            assert not cited or row.score == 1 or name == "high_influence_cite"
+
+
+def test_mdcr_has_the_19_fields(root: Path) -> None:
+    groups = Counter(row.group for row in read(root, "mdcr").payload.rows)
+    assert len(groups) == len(MAG) == 19 and "Computer Science" in groups
+
+
+def test_reviewers(root: Path, literature: Literature, place: dict[str, int]) -> None:
+    task = read(root, "paper_reviewer_matching")
+    payload, vectors = task.payload, oracle(root, task.name)
+    assert isinstance(payload, Reviewers)
+    soft, hard = ({(row.query_id, row.cand_id): row.score for row in rows} for rows in (payload.soft, payload.hard))
+    assert soft.keys() == hard.keys() and all(soft[pair] >= score for pair, score in hard.items())
+    assert 0 < sum(hard.values()) < sum(soft.values()) < len(soft)
+    for submission, reviewer in soft:
+        assert int(reviewer[1:]) not in literature.people.teams.of(place[submission])
+    assert all(len(papers) >= 3 for papers in payload.reviewers.values())
+
+    def expertise(submission: str, reviewer: str) -> float:
+        papers = np.stack([vectors[p] for p in payload.reviewers[reviewer]])
+        cosines = papers @ vectors[submission] / np.linalg.norm(papers, axis=1) / np.linalg.norm(vectors[submission])
+        return float(np.sort(cosines)[-3:].mean())
+
+    gap = [np.mean([expertise(*pair) for pair, score in hard.items() if score == s]) for s in (0, 1)]
+    assert gap[1] > gap[0] + 0.2
+
+
+def test_s2and_oracle_separates_the_clusters_of_every_block(
+    root: Path, literature: Literature, place: dict[str, int]
+) -> None:
+    task = read(root, "s2and")
+    assert isinstance(task.payload, Signatures)
+    rows, vectors = task.payload.rows, oracle(root, task.name)
+    assert {row.signature_id.partition("/")[0] for row in rows} == set(s2and.COLLECTIONS)
+    of_block = defaultdict(list)
+    for row in rows:
+        of_block[row.block].append(row)
+    assert all(len(block) > 1 for block in of_block.values())
+    assert any(len({row.cluster for row in block}) > 1 for block in of_block.values())
+    for block in of_block.values():
+        for one, other in itertools.product(block, block):
+            distance = np.linalg.norm(vectors[one.paper_id] - vectors[other.paper_id])
+            assert (distance == 0) if one.cluster == other.cluster else (distance >= 2)
+    assert set(split.held_out(literature)[[place[row.paper_id] for row in rows]]) == {EVALUATION}
+
+
+def test_distances_of_oracle_vectors_are_likeness() -> None:
+    rng = np.random.default_rng(0)
+    papers = {name: rng.integers(0, 4, size=60) for name in ("topic", "family")}
+    queries, profile = np.arange(5), {"topic": 4, "family": 1}
+    asked = judged.at(papers, queries)
+    asked["family"] = np.where(np.arange(5) == 2, NONE, asked["family"])
+    table = np.tile(np.arange(60), (5, 1))
+    likeness = judged.alike(profile, asked, papers, table)
+    asking, answers = judged.vectors(profile, asked, asked), judged.vectors(profile, asked, papers)
+    squared = ((asking[:, None] - answers[None]) ** 2).sum(axis=2)
+    total = squared + 2 * likeness
+    assert np.allclose(total, total[:, :1], atol=1e-4)
 
 
 # --- difficulty -------------------------------------------------------------------------------------------------------
