@@ -100,22 +100,6 @@ def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int,
         raise DataError(path, None, "the file is empty", "Fetch the file again")
 
 
-def tsv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, column -> cell) of a tab file with a header. Raises DataError for a missing column or a short row."""
-    rows = split_lines(path)
-    line, header = next(rows)
-    if missing := [column for column in columns if column not in header]:
-        raise DataError(path, line, f"column {missing[0]!r} is missing", f"Present: {', '.join(header)}")
-    empty = True
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise DataError(path, line, f"{len(cells)} cells under {len(header)} columns", "Fetch the file again")
-        empty = False
-        yield line, dict(zip(header, cells, strict=True))
-    if empty:
-        raise DataError(path, line, "a header and no row below it", "Fetch the file again")
-
-
 def to_id(value: object, path: Path, line: int | None) -> str:
     """Return an id as text. Raises DataError for anything but a whole number or a text without white space around it."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
