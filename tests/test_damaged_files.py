@@ -201,7 +201,7 @@ DAMAGE: list[tuple[str, str, str, Any, int | None, str]] = [
     (ACL, KITES, '"a3"', '"a1"', 3, "paper 'a1' is listed twice (first on line 1)"),
     (ACL, KITES, "-1", "NaN", 2, "NaN is not a JSON number"),
     (ACL, KITES, '"gs_citation"', '"title"', 2, "key 'title' is there twice"),
-    (ACL, KITES, ALL, "\n\n", None, "the file is empty"),
+    (ACL, KITES, ALL, "\n\n", None, "no rows in the file"),
     ("maple", "papers.json", '"paper": "2"', '"paper": "1"', 2, "paper '1' is listed twice"),
     ("maple", "papers.json", '"2016"', '"then"', 2, "year 'then' is no whole number"),
     ("maple", "papers.json", "title_raw", "raw", 1, "field 'title_raw' is missing"),

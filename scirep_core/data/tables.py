@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.rows import json_lines as json_lines
 from scirep_core.data.task import Payload, Task
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper, field, raw_lines, read_jsonl
+from scirep_core.kit.records import Paper, field, raw_lines
 from scirep_core.kit.store import sampled_hash, stable_hash
 
 
@@ -70,16 +71,6 @@ def first_of(*candidates: Path) -> Path:
             return path
     others = ", ".join(path.name for path in candidates[1:])
     raise DataError(candidates[0], None, "file not found", f"Also looked for: {others}" if others else "")
-
-
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line, object) of a JSON lines file, gzipped or not. Raises DataError with the line; for no line at all."""
-    empty = True
-    for number, row in read_jsonl(path):
-        empty = False
-        yield number, row
-    if empty:
-        raise DataError(path, None, "the file is empty", "Fetch the file again")
 
 
 def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:
