@@ -12,7 +12,7 @@ import pytest
 from small_files import refused, to_windows
 
 import scirep_core
-from scirep_core.data import load_task, locate
+from scirep_core.data import load_task
 from scirep_core.data.readers import csfcube
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Query
@@ -188,12 +188,3 @@ def test_task_json_decides_metrics_and_similarity(tiny_folder):
     rows = scirep_core.evaluate(task, vectors)
     assert {(r.metric, r.similarity) for r in rows} == {("map", "cosine")}
     assert {r.similarity for r in scirep_core.evaluate(task, vectors, similarity="l2")} == {"l2"}
-
-
-def test_an_altered_embedded_collection_is_written_again():
-    folder = locate("csfcube", "embedded", 300, 9)
-    for name in ("oracle.json", csfcube.GOLD.format(facet="method")):
-        before = (folder / name).read_bytes()
-        (folder / name).write_bytes(before[:-10])
-        assert locate("csfcube", "embedded", 300, 9) == folder
-        assert (folder / name).read_bytes() == before
