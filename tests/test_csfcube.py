@@ -12,9 +12,9 @@ import pytest
 from small_files import refused, to_windows
 
 import scirep_core
-from scirep_core.data import load_task, locate
+from scirep_core.data import load_task
 from scirep_core.data.readers import csfcube
-from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Query
 
 
@@ -126,12 +126,6 @@ def test_line_separators_inside_an_abstract_do_not_split_a_line(tiny_folder):
     assert "\u2028" in csfcube.read(tiny_folder).papers["2"].abstract
 
 
-def test_split_naming_an_unrated_query_is_refused(tiny_folder):
-    path = tiny_folder / csfcube.SPLITS
-    path.write_text(path.read_text().replace("3_result", "2_result", 1))
-    refused(lambda: csfcube.read(tiny_folder), "2_result, which is rated nowhere")
-
-
 def test_truncated_readable_file_is_refused_with_its_line(tiny_folder):
     (tiny_folder / csfcube.ABSTRACTS).unlink()
     folder = tiny_folder / csfcube.READABLE
@@ -161,7 +155,8 @@ def test_load_task_names_the_nearest_task():
 
 
 @pytest.mark.parametrize(("names", "says"), [
-    (["1_method", "1_method"], "names a query twice"), (["1_background"], "a query of another facet"), ([], "is empty"),
+    (["1_method", "1_method"], "names a query twice"), (["9_method"], "9_method, which is rated nowhere"),
+    (["1_background"], "a query of another facet"), ([], "is empty"),
 ])  # fmt: skip
 def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder, names, says):
     path = tiny_folder / csfcube.SPLITS
@@ -193,24 +188,3 @@ def test_task_json_decides_metrics_and_similarity(tiny_folder):
     rows = scirep_core.evaluate(task, vectors)
     assert {(r.metric, r.similarity) for r in rows} == {("map", "cosine")}
     assert {r.similarity for r in scirep_core.evaluate(task, vectors, similarity="l2")} == {"l2"}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"simlarity": "l2"}, "did you mean 'similarity'"), ({"version": "1"}, "must be int"), ({"version": None}, "must be int"),
-     ({"similarity": "cos"}, "unknown similarity"), ({"type": "facet"}, "did you mean 'facets'"),
-     ({"metrics": [1]}, "must be names"), ({"metrics": "map"}, "must be list")],
-)  # fmt: skip
-def test_wrong_task_json_is_named(tiny_folder, change, message):
-    (tiny_folder / "task.json").write_text(json.dumps(TASK | change))
-    with pytest.raises(DataError, match=rf"task.json: .*{message}"):
-        load_task(tiny_folder)
-
-
-def test_an_altered_embedded_collection_is_written_again():
-    folder = locate("csfcube", "embedded", 300, 9)
-    for name in ("oracle.json", csfcube.GOLD.format(facet="method")):
-        before = (folder / name).read_bytes()
-        (folder / name).write_bytes(before[:-10])
-        assert locate("csfcube", "embedded", 300, 9) == folder
-        assert (folder / name).read_bytes() == before

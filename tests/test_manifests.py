@@ -432,7 +432,9 @@ def test_it_comes_over_https(online: Path) -> None:
         ("https://store.example.net.evil.org/x", False),
         ("https://store.example.net@evil.org/x", False),
         ("https://store.example.net:8443/x", False),
+        ("https://me@store.example.net/x", False),
         ("http://store.example.net/x", False),
+        ("ftp://store.example.net/x", False),
         ("file:///etc/passwd", False),
     ],
 )

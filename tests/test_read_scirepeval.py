@@ -292,13 +292,6 @@ def test_texts_may_be_absent(root: Path) -> None:
     assert (len(task.payload.rows), task.papers, task.queries) == (5, {}, {})
 
 
-def test_oracle_vectors_are_found_under_the_task_s_name(root: Path) -> None:
-    path = root / "oracle" / "scirepeval__fos.npz"
-    path.parent.mkdir()
-    np.savez(path, ids=np.array(["d0"]), vectors=np.ones((1, 2), np.float32))
-    assert read("scirepeval/fos", root).oracle == path
-
-
 def test_out_of_train_relations_hold_for_the_embedded_literature_alone(whole: Path) -> None:
     assert scirepeval.read(TASKS["scirepeval/drsm"], "scirepeval/drsm", whole, "real").related == ""
     assert scirepeval.read(TASKS["scirepeval/fos"], "scirepeval/fos", whole, "real").related == "in-train"

@@ -16,7 +16,6 @@ from scirep_core.cli import main
 from scirep_core.data import folder
 from scirep_core.data import task as t
 from scirep_core.data.folder import folder_hash, read_folder, write_folder
-from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import TASK_TYPES, Task, Triples
 from scirep_core.data.task_json import METRICS
 from scirep_core.data.validate import counts, near_duplicates, validate
@@ -68,14 +67,6 @@ def test_a_folder_may_do_without_texts_and_without_what_has_a_default(tmp_path):
     assert (task.similarity, task.format, task.metrics) == ("dot", "CLF", METRICS["label_ranking"])
     assert task.payload.gold == {"7": ("a",)}
     assert task.papers == {}
-
-
-def test_facets_are_read_as_the_collection_they_are(tiny_folder):
-    row = {"name": "mine", "version": 2, "type": "facets", "metrics": ["map"]}
-    (tiny_folder / "task.json").write_text(json.dumps(row))
-    collection = read_folder(tiny_folder)
-    assert isinstance(collection, FacetCollection)
-    assert (collection.metrics, collection.version, collection.similarity) == (("map",), 2, "l2")
 
 
 DAMAGE = [

@@ -309,11 +309,11 @@ def invented_samples() -> dict[str, Task]:
 
 def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     samples, texts = invented_samples(), []
-    monkeypatch.setattr(training_samples, "read_sample", lambda name, folder_of: samples[name])
+    monkeypatch.setattr(training_samples, "read_sample", lambda name: samples[name])
     monkeypatch.setattr(
         type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
     )
-    tasks = sample_tasks(tokens, folder_of=Path)
+    tasks = sample_tasks(tokens)
     assert not [text for text in texts if "ested by" in text or text == "bare tested"]
     assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
     assert "bare own" in texts

@@ -91,7 +91,7 @@ def load_task(
     if name.startswith("sample/"):
         from scirep_core.data.readers.samples import read_sample
 
-        return read_sample(name, manifests.fetch)
+        return read_sample(name)
     if name.startswith("open/") and not Path(name).is_dir():
         from scirep_core.data.open import tasks as open_tasks
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import functools
 import os
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -217,10 +218,10 @@ class _Triples:
     def __init__(self, task: Task, data: schema.Triples) -> None:
         self.texts, self.rows, self.titles = task.texts, data.rows(data.splits[0]), dict[str, str]()
 
-    def keep(self, keys: Mapping[str, Any]) -> None:
+    def keep(self, keys: Set[str]) -> None:
         """Remember the titles that evaluation has too. SciMult's files give title and abstract as one text."""
         found = ((paper.paper_id, paper.title.partition(SEP)[0]) for paper in self.texts())
-        self.titles = {key: title for key, title in found if {title_key(title), _plain(title)} & keys.keys()}
+        self.titles = {key: title for key, title in found if {title_key(title), _plain(title)} & keys}
 
     def __iter__(self) -> Iterator[Unit]:
         return self
@@ -272,50 +273,38 @@ def _of(value: Any, path: Path, line: int, where: str) -> Text:
 # ---- the comparison --------------------------------------------------------------------------------------------------
 
 
-class _Index:
-    """Everything sought, by id and by title, and what was seen of it."""
+class _Seen:
+    """The evaluation side of one task, by id and by title, and what training rows have shown of it so far."""
 
-    def __init__(self, tasks: Sequence[Sought]) -> None:
-        self.tasks, self.names = tasks, list[tuple[int, str]]()
-        self.keys: list[str] = []
-        self.ids: dict[str, list[int]] = {}
-        self.titles: dict[str, list[int]] = {}
-        self.pairs: dict[tuple[int, int], bool] = {}
-        self.at: list[dict[str, int]] = []
-        for number, task in enumerate(tasks):
-            self.at.append(here := {})
-            for key, title, paper in (
-                *((k, t, True) for k, t in task.titles.items()), *((k, t, False) for k, t in task.bare.items()),
-            ):  # fmt: skip
-                here[key] = place = len(self.names)
-                self.names.append((number, key))
-                # the text of a bare query may be short: it is compared as it is
-                self.keys.append(title_key(title) if paper else _plain(title))
-                if paper:
-                    self.ids.setdefault(key, []).append(place)
-                if self.keys[-1]:
-                    self.titles.setdefault(self.keys[-1], []).append(place)
-            self.pairs |= {(here[q], here[c]): relevant for q, c, relevant in task.pairs}
-        self.by_id, self.by_title, self.asked, self.other = set[int](), set[int](), set[int](), set[int]()
-        self.trained: dict[tuple[int, int], bool] = {}
+    def __init__(self, task: Sought) -> None:
+        self.task = task
+        self.keys = {key: title_key(title) for key, title in task.titles.items()}
+        self.titles, self.bare = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        for key, title in self.keys.items():
+            self.titles[title].append(key)
+        for key, text in task.bare.items():  # it may be short: it is compared as it is
+            self.bare[_plain(text)].append(key)
+        for table in (self.titles, self.bare):
+            table.pop("", None)
+        self.relevant = {(query, cand): relevant for query, cand, relevant in task.pairs}
+        self.by_id, self.by_title, self.asked, self.other = set[str](), set[str](), set[str](), set[str]()
+        self.trained: dict[tuple[str, str], bool] = {}
 
-    def match(self, text: Text) -> set[int]:
-        """Return the places of what a training text is, and mark them as seen."""
+    def match(self, text: Text) -> set[str]:
+        """Return the ids of what a training text is, and mark them as seen."""
         key = title_key(text.title)
-        named = set(self.titles.get(key, ())) if key else set()
+        named = {*self.titles.get(key, ()), *self.bare.get(key, ())} if key else set[str]()
         if text.title and len(text.title) < 200:
-            named |= {p for p in self.titles.get(_plain(text.title), ()) if self._bare(p)}
-        same, other = set[int](), set[int]()
-        for place in self.ids.get(text.id, ()) if text.id else ():
-            (other if key and self.keys[place] and key != self.keys[place] else same).add(place)
+            named.update(self.bare.get(_plain(text.title), ()))
         self.by_title |= named
-        self.by_id |= same
-        self.other |= other
-        return named | same
-
-    def _bare(self, place: int) -> bool:
-        number, key = self.names[place]
-        return key in self.tasks[number].bare
+        own = self.keys.get(text.id) if text.id else None
+        if own is None:
+            return named
+        if key and own and key != own:
+            self.other.add(text.id)
+            return named
+        self.by_id.add(text.id)
+        return {*named, text.id}
 
     def see(self, unit: Unit) -> None:
         """Mark what one training row shows."""
@@ -325,8 +314,31 @@ class _Index:
             for cand in self.match(text):
                 for query in queries:
                     for pair in ((query, cand), (cand, query)):
-                        if pair in self.pairs:
+                        if pair in self.relevant:
                             self.trained[pair] = self.trained.get(pair, False) or positive
+
+    def report(self, train: str, rows: int, examples: int) -> Overlap:
+        """Return what was seen, the first `examples` of each by name."""
+        task, seen = self.task, self.by_id | self.by_title
+
+        def share(keys: Iterable[str], marked: Container[str]) -> Share:
+            of = [*keys]
+            found = [key for key in of if key in marked]
+            return Share(len(found), len(of), tuple(found[:examples]))
+
+        def pairs(of: Iterable[tuple[str, str]], marked: Callable[[tuple[str, str]], bool]) -> Share:
+            every = [*of]
+            found = [f"{query} {cand}" for query, cand in every if marked((query, cand))]
+            return Share(len(found), len(every), tuple(found[:examples]))
+
+        asked = [*sorted(task.queries), *task.bare]
+        return Overlap(
+            train, task.name, rows, share(task.titles, seen), share(task.titles, self.by_id),
+            share(task.titles, self.by_title), share(asked, seen), share(asked, self.asked),
+            pairs(self.relevant, seen.issuperset), pairs(self.relevant, self.trained.__contains__),
+            pairs((pair for pair, relevant in self.relevant.items() if relevant), lambda pair: self.trained.get(pair, False)),
+            share(task.titles, self.other), sum(not key for key in self.keys.values()),
+        )  # fmt: skip
 
 
 def overlap(
@@ -342,43 +354,18 @@ def overlap(
         train: name of the training set, for the report.
         examples: how many of the first seen to name.
     """
-    index = _Index(evaluation)
+    tasks = [_Seen(task) for task in evaluation]
     if isinstance(units, _Triples):
-        units.keep(index.titles)
+        units.keep({title for one in tasks for title in (*one.titles, *one.bare)})
     rows = 0
     for rows, unit in enumerate(units, start=1):
-        index.see(unit)
+        for one in tasks:
+            one.see(unit)
         if progress and not rows % (EVERY * 10):
             progress(f"{train}: {rows:,} rows read")
     if not rows:
         raise DataError(train, None, "no training row")
-    return [_report(index, number, train, rows, examples) for number in range(len(evaluation))]
-
-
-def _report(index: _Index, number: int, train: str, rows: int, examples: int) -> Overlap:
-    task, at = index.tasks[number], index.at[number]
-    seen = index.by_id | index.by_title
-
-    def share(keys: Iterable[str], marked: Container[int]) -> Share:
-        of = [*keys]
-        found = [key for key in of if at[key] in marked]
-        return Share(len(found), len(of), tuple(found[:examples]))
-
-    def pairs(chosen: Iterable[tuple[str, str, bool]], of: int) -> Share:
-        found = [f"{query} {cand}" for query, cand, _ in chosen]
-        return Share(len(found), of, tuple(found[:examples]))
-
-    asked = [*sorted(task.queries), *task.bare]
-    relevant = [pair for pair in task.pairs if pair[2]]
-    trained = [p for p in task.pairs if (at[p[0]], at[p[1]]) in index.trained]
-    positive = [p for p in relevant if index.trained.get((at[p[0]], at[p[1]]))]
-    return Overlap(
-        train, task.name, rows, share(task.titles, seen), share(task.titles, index.by_id),
-        share(task.titles, index.by_title), share(asked, seen), share(asked, index.asked),
-        pairs((p for p in task.pairs if at[p[0]] in seen and at[p[1]] in seen), len(task.pairs)),
-        pairs(trained, len(task.pairs)), pairs(positive, len(relevant)),
-        share(task.titles, index.other), sum(not index.keys[at[key]] for key in task.titles),
-    )  # fmt: skip
+    return [one.report(train, rows, examples) for one in tasks]
 
 
 def check(

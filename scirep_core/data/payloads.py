@@ -31,8 +31,8 @@ from scirep_core.data.rows import (
     grade_of,
     id_in,
     ids_in,
+    json_lines,
     qrels_in,
-    rows_in,
     stated,
 )  # fmt: skip
 from scirep_core.kit.errors import DataError, nearest
@@ -358,7 +358,7 @@ class Triples:
 
         def rows(split: str) -> Iterator[Triple]:
             path = folder / f"{split}.jsonl"
-            for line, row in rows_in(path):
+            for line, row in json_lines(path):
                 negative = id_in(row, "negative", path, line) if row.get("negative", "") != "" else ""
                 yield Triple(id_in(row, "query", path, line), id_in(row, "positive", path, line), negative)
 

@@ -91,13 +91,13 @@ class Triple(NamedTuple):
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def rows_in(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield (line, object); a file without a single row is an error."""
+def json_lines(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield (line, object) of a JSON lines file, gzipped or not; a file without a single row is an error."""
     line = 0
     for line, row in read_jsonl(path):
         yield line, row
     if not line:
-        raise DataError(path, None, "no rows in the file", "Write one JSON object a line")
+        raise DataError(path, None, "no rows in the file", "Write one JSON object a line, or fetch the file again")
 
 
 def id_in(row: Row, name: str, path: Path, line: int) -> str:
@@ -111,7 +111,7 @@ def id_in(row: Row, name: str, path: Path, line: int) -> str:
 def by_id(path: Path, name: str) -> Iterator[tuple[int, str, Row]]:
     """Yield (line, id, object) of a file in which an id, the field `name`, is there once."""
     seen: dict[str, int] = {}
-    for line, row in rows_in(path):
+    for line, row in json_lines(path):
         key = id_in(row, name, path, line)
         if key in seen:
             raise DataError(
@@ -139,7 +139,7 @@ def grade_of(value: Any, path: Path, line: int, what: str) -> int:
 def qrels_in(path: Path) -> tuple[Qrel, ...]:
     """Return the judged candidates of a file."""
     rows = []
-    for line, row in rows_in(path):
+    for line, row in json_lines(path):
         query, candidate = id_in(row, "query_id", path, line), id_in(row, "cand_id", path, line)
         score = grade_of(check_field(row, "score", int, path, line), path, line, f"{query}, {candidate}")
         group = check_field(row, "group", str, path, line) if "group" in row else ""

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.rows import json_lines as json_lines
 from scirep_core.data.task import Payload, Task
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper, field, raw_lines, read_jsonl
+from scirep_core.kit.records import Paper, field, raw_lines
 from scirep_core.kit.store import sampled_hash, stable_hash
 
 
@@ -72,16 +73,6 @@ def first_of(*candidates: Path) -> Path:
     raise DataError(candidates[0], None, "file not found", f"Also looked for: {others}" if others else "")
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line, object) of a JSON lines file, gzipped or not. Raises DataError with the line; for no line at all."""
-    empty = True
-    for number, row in read_jsonl(path):
-        empty = False
-        yield number, row
-    if empty:
-        raise DataError(path, None, "the file is empty", "Fetch the file again")
-
-
 def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of a table: split at tabs, or at white space where `separator` is None; blank lines are skipped.
 
@@ -98,22 +89,6 @@ def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int,
             yield number, line.split(separator)
     if empty:
         raise DataError(path, None, "the file is empty", "Fetch the file again")
-
-
-def tsv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, column -> cell) of a tab file with a header. Raises DataError for a missing column or a short row."""
-    rows = split_lines(path)
-    line, header = next(rows)
-    if missing := [column for column in columns if column not in header]:
-        raise DataError(path, line, f"column {missing[0]!r} is missing", f"Present: {', '.join(header)}")
-    empty = True
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise DataError(path, line, f"{len(cells)} cells under {len(header)} columns", "Fetch the file again")
-        empty = False
-        yield line, dict(zip(header, cells, strict=True))
-    if empty:
-        raise DataError(path, line, "a header and no row below it", "Fetch the file again")
 
 
 def to_id(value: object, path: Path, line: int | None) -> str:

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
 from scirep_core.data.manifests.files import (
@@ -138,30 +138,23 @@ def _states(manifest: Manifest, folder: Path, files: Sequence[ManifestFile] | No
     return rows
 
 
-def _known(file: ManifestFile, seen: dict[str, _Sight]) -> tuple[str, int] | None:
+def _known(file: ManifestFile, seen: dict[str, dict[str, Any]]) -> tuple[str, int] | None:
     """Return (SHA-256, bytes) as published, else as first seen, else None."""
     if file.sha256 is not None and file.bytes is not None:
         return file.sha256, file.bytes
-    return seen[file.path][:2] if file.path in seen else None
+    row = seen.get(file.path)
+    return (row["sha256"], row["bytes"]) if row else None
 
 
-class _Sight(NamedTuple):
-    """What a file was when it was first seen."""
-
-    sha256: str
-    bytes: int
-    source: str
-
-
-def _read_seen(folder: Path) -> dict[str, _Sight]:
+def _read_seen(folder: Path) -> dict[str, dict[str, Any]]:
     """Return what was recorded in a collection's folder, {} where nothing was. Raises DataError for a damaged record."""
     path = folder / _SEEN
-    seen = {}
-    for name, row in read_object(path).items() if path.exists() else ():
+    seen = read_object(path) if path.exists() else {}
+    for name, row in seen.items():
         if not isinstance(row, dict):
             raise DataError(path, None, f"entry {name!r:.80} is no object", "Delete the file; get the collection again")
-        values = (field(row, key, kind, path, None) for key, kind in (("sha256", str), ("bytes", int), ("from", str)))
-        seen[name] = _Sight(*values)
+        for key, kind in (("sha256", str), ("bytes", int), ("from", str)):
+            field(row, key, kind, path, None)
     return seen
 
 
@@ -171,15 +164,13 @@ def _remember(folder: Path, name: str, path: Path, source: str) -> bool:
     Raises DataError where another content was recorded before: a file that changes has no claim to be the published one.
     """
     seen = _read_seen(folder)
-    digest, size = sha256_file(path), path.stat().st_size
-    new = name not in seen
-    if not new and seen[name].sha256 != digest:
-        reason = f"{name} from {source} has sha256 {digest}, but had {seen[name].sha256} when it was first seen"
+    digest, new = sha256_file(path), name not in seen
+    if not new and (before := seen[name]["sha256"]) != digest:
+        reason = f"{name} from {source} has sha256 {digest}, but had {before} when it was first seen"
         remedy = "The source was changed since, or one of the two is damaged: compare, and delete the entry to take the new one"
         raise DataError(folder / _SEEN, None, reason, remedy)
-    seen[name] = _Sight(digest, size, source)
-    rows = {key: {"sha256": one.sha256, "bytes": one.bytes, "from": one.source} for key, one in seen.items()}
-    write_json(folder / _SEEN, rows)
+    seen[name] = {"sha256": digest, "bytes": path.stat().st_size, "from": source}
+    write_json(folder / _SEEN, seen)
     return new
 
 

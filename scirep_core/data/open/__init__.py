@@ -23,27 +23,23 @@ from scirep_core.data.manifests import (
 )
 from scirep_core.data.manifests.download import Progress
 from scirep_core.data.manifests.unpack import file_state
+from scirep_core.data.open import converters
 from scirep_core.data.open.acl import acl_graph
-from scirep_core.data.open.biomedical import biomimicry, pubmedqa, scifact_corpus
 from scirep_core.data.open.compact import Converter, packed
-from scirep_core.data.open.computing import arxiv_cs, reviewer_match
-from scirep_core.data.open.search import classic_ir
-from scirep_core.data.open.synergy import synergy_openalex
-from scirep_core.data.open.vis import vis
 from scirep_core.kit.errors import DataError, UnknownName
 from scirep_core.kit.store import beside
 
 PREFIX = "open_"
 SOURCES: dict[str, Converter] = {
     "acl_graph": acl_graph,
-    "arxiv_cs": arxiv_cs,
-    "biomimicry": biomimicry,
-    "classic_ir": classic_ir,
-    "pubmedqa": pubmedqa,
-    "reviewer_match": reviewer_match,
-    "scifact_corpus": scifact_corpus,
-    "synergy_openalex": synergy_openalex,
-    "vis": vis,
+    "arxiv_cs": converters.arxiv_cs,
+    "biomimicry": converters.biomimicry,
+    "classic_ir": converters.classic_ir,
+    "pubmedqa": converters.pubmedqa,
+    "reviewer_match": converters.reviewer_match,
+    "scifact_corpus": converters.scifact_corpus,
+    "synergy_openalex": converters.synergy_openalex,
+    "vis": converters.vis,
 }
 
 

@@ -147,7 +147,7 @@ def held_out_papers() -> Iterator[Paper]:
 
 def sample(name: str) -> Task:
     """Return a real sample as a task."""
-    return read_sample(f"sample/{name}", manifests.fetch)
+    return read_sample(f"sample/{name}")
 
 
 @functools.cache

@@ -127,11 +127,6 @@ def _read(folder: Path, source: str) -> FacetCollection:
     texts = folder / ABSTRACTS
     papers = _papers_from_jsonl(texts) if texts.is_file() else _papers_from_readable(folder / READABLE)
     judgements = dict(_gold(folder))
-    sources = _pool_sources(folder / POOL)
-    judgements = {
-        query: tuple(j._replace(sources=sources.get(query.paper_id, {}).get(j.candidate, ())) for j in rated)
-        for query, rated in judgements.items()
-    }
     for query, rated in judgements.items():
         for paper_id in (query.paper_id, *(j.candidate for j in rated)):
             if paper_id not in papers:
@@ -159,19 +154,19 @@ def folder_hash(folder: Path) -> str:
 
 
 def _gold(folder: Path) -> Iterator[tuple[Query, tuple[Judgement, ...]]]:
-    found = False
+    found, sources = False, _pool_sources(folder / POOL)
     for facet in FACETS:
         path = folder / GOLD.format(facet=facet)
         if not path.is_file():
             continue
         found = True
         for paper_id, entry in read_object(path).items():
-            yield Query(paper_id, facet), tuple(_judgements(path, paper_id, entry))
+            yield Query(paper_id, facet), tuple(_judgements(path, paper_id, entry, sources.get(paper_id, {})))
     if not found:
         raise DataError(folder, None, f"no gold file {GOLD.format(facet='<facet>')}", "Run `scirep data get csfcube`")
 
 
-def _judgements(path: Path, paper_id: str, entry: Any) -> Iterator[Judgement]:
+def _judgements(path: Path, paper_id: str, entry: Any, sources: dict[str, tuple[str, ...]]) -> Iterator[Judgement]:
     if not isinstance(entry, dict):
         raise DataError(path, None, f"query {paper_id}: expected an object with cands and relevance_adju")
     candidates = field(entry, "cands", list, path, None)
@@ -196,7 +191,7 @@ def _judgements(path: Path, paper_id: str, entry: Any) -> Iterator[Judgement]:
                 )
                 raise DataError(path, None, reason)
         raw = tuple((rater.removeprefix("relevance_"), columns[rater][position]) for rater in raters)
-        yield Judgement(candidate, gold[position], raw)
+        yield Judgement(candidate, gold[position], raw, sources.get(candidate, ()))
 
 
 def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:

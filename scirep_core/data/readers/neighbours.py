@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, id_of, json_lines
@@ -48,17 +47,12 @@ def papers(path: Path) -> Iterator[Paper]:
 
 
 def numbered(path: Path) -> Iterator[tuple[int, Paper]]:
-    """Yield (line, paper) of a collection; see `papers`."""
+    """Yield (line, paper) of a collection. Raises DataError for one without a title."""
     for line, row in json_lines(path):
-        yield line, paper_of(row, path, line)
-
-
-def paper_of(row: dict[str, Any], path: Path, line: int) -> Paper:
-    """Return the paper of a row. Raises DataError for one without a title."""
-    key, title = id_of(row, "paper_id", path, line), field(row, "title", str, path, line)
-    if not title.strip():
-        raise DataError(path, line, f"paper {key} has no title", "Its title is the query: leave the paper out")
-    abstract = field(row, "abstract", (str, type(None)), path, line) if "abstract" in row else ""
-    year = field(row, "year", (int, type(None)), path, line) if "year" in row else None
-    venue = field(row, "venue", (str, type(None)), path, line) if "venue" in row else ""
-    return Paper(key, title, abstract or "", year, venue=venue or "")
+        key, title = id_of(row, "paper_id", path, line), field(row, "title", str, path, line)
+        if not title.strip():
+            raise DataError(path, line, f"paper {key} has no title", "Its title is the query: leave the paper out")
+        abstract = field(row, "abstract", (str, type(None)), path, line) if "abstract" in row else ""
+        year = field(row, "year", (int, type(None)), path, line) if "year" in row else None
+        venue = field(row, "venue", (str, type(None)), path, line) if "venue" in row else ""
+        yield line, Paper(key, title, abstract or "", year, venue=venue or "")

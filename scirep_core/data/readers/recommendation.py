@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, papers_in, stream, to_id, tsv
+from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, papers_in, stream, to_id
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import field
+from scirep_core.kit.records import field, read_csv
 
 STUDY = "user_study_results.tsv"
 PAPERS = "papers.jsonl"
@@ -55,7 +55,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
 def rows(path: Path) -> Iterator[tuple[int, StudyRow]]:
     """Yield (line, row) of the study, rated or not, streamed."""
     columns = ("PaperId", "RecommendedPaperId", "Method", "StudyScore", "Similarity")
-    for line, row in tsv(path, columns):
+    for line, row in read_csv(path, columns, "\t"):
         query, cand = to_id(row["PaperId"], path, line), to_id(row["RecommendedPaperId"], path, line)
         score = _number(row["StudyScore"], "StudyScore", path, line)
         if score is not None:

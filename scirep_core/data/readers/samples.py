@@ -16,21 +16,23 @@ our own, the same on every machine and for every order of the file:
     a paper trains if the first 8 hexadecimal digits of SHA-256("<task>\\n<paper id>"), as a number modulo 10, are < 6
 
 What is left out (papers without a class, without a score) is counted in `Task.notes`. Session and user numbers of
-search sessions are never read. `mesh_terms` reads the names of MeSH, a real label space.
+search sessions are never read. `mesh_terms` reads the names of MeSH, a real label space. The manifests pin every file by its
+SHA-256, so nothing is checked here a second time.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers import beir, neighbours, s2and
 from scirep_core.data.rows import classes
-from scirep_core.data.tables import Found, Lines, as_task, counted, id_of, json_lines, text_of, to_id, tsv
+from scirep_core.data.tables import Found, as_task, counted, json_lines
 from scirep_core.data.task import (  # fmt: skip
     Collection,
     Example,
@@ -44,16 +46,13 @@ from scirep_core.data.task import (  # fmt: skip
     Triple,
     Triples,
 )
-from scirep_core.kit.errors import ConfigError, DataError, nearest
-from scirep_core.kit.records import Paper, field, read_csv, read_json
+from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import Paper, read_csv, read_json
 from scirep_core.kit.store import sha256_bytes
 
 TRAIN_TENTHS = 6
-_HIGHEST = 10.0  # of a review score
 _ALONE = "a sample: comparable with no published number"
-
-FolderOf = Callable[[str], Path]
-"""Collection -> the folder with its files: `manifests.fetch`, or a place of one's own."""
+Row = Mapping[str, Any]
 
 
 class Sample(NamedTuple):
@@ -65,19 +64,18 @@ class Sample(NamedTuple):
     about: str
 
 
-def read_sample(name: str, folder_of: FolderOf) -> Task:
-    """Return a sample as a task.
+def read_sample(name: str) -> Task:
+    """Return a sample as a task, its files fetched if need be.
 
     Args:
         name: one of `SAMPLES`, such as "sample/fos".
-        folder_of: gives the folder of a collection; `scirep_core.data.manifests.fetch` does.
 
-    Raises ConfigError for another name, DataError with file and line for whatever is malformed.
+    Raises ConfigError for another name, and what `manifests.fetch` raises.
     """
     if name not in SAMPLES:
         raise ConfigError(f"unknown sample {name!r}; {nearest(name, SAMPLES)}")
     sample = SAMPLES[name]
-    spec, folder = TASKS[sample.like]._replace(relation=""), folder_of(sample.manifest)
+    spec, folder = TASKS[sample.like]._replace(relation=""), manifests.fetch(sample.manifest)
     found = sample.read(name, spec, folder)
     return as_task(spec, name, folder, "real", found._replace(notes=(_ALONE, *found.notes)))
 
@@ -94,87 +92,49 @@ def in_train(name: str, paper_id: str) -> bool:
 # --- SciRepEval's training samples ------------------------------------------------------------------------------------
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (item from 1, row) of a JSON list of objects."""
-    value = read_json(path)
-    if not isinstance(value, list) or not value:
-        raise DataError(path, None, "expected a JSON list with rows", "Fetch the file again")
-    for item, row in enumerate(value, start=1):
-        if not isinstance(row, dict):
-            raise DataError(path, item, f"expected an object, found {type(row).__name__}")
-        yield item, row
-
-
-def _names(path: Path) -> tuple[str, ...]:
-    """Return the class names of a label file, one a line."""
-    try:
-        names = path.read_bytes().decode("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(path, None, f"cannot be read ({type(error).__name__})", "Fetch the file again") from None
-    names = names[:-1] if names and not names[-1] else names
-    for line, name in enumerate(names, start=1):
-        if not name.strip() or name in names[: line - 1]:
-            raise DataError(path, line, f"class name {name!r:.60} is empty or there twice")
-    return tuple(names)
-
-
-def _paper(row: dict[str, Any], key: str, path: Path, line: int) -> Paper:
-    return Paper(id_of(row, key, path, line), text_of(row, "title", path, line), text_of(row, "abstract", path, line))
+def _paper(row: Row, key: str = "corpus_id") -> Paper:
+    return Paper(str(row[key]), row["title"] or "", row["abstract"] or "")
 
 
 def _labelled(
-    name: str, spec: TaskSpec, path: Path, rows: Iterable[tuple[int, Paper, Label | None]], names: tuple[str, ...] = ()
+    name: str, spec: TaskSpec, rows: Iterable[tuple[Paper, Label | None]], names: tuple[str, ...] = ()
 ) -> tuple[Labelled, list[Paper], int]:
     """Return papers split by hash, the papers, and how many without a label were left out.
 
     There are no few-shot settings, for which these splits are too small.
     """
-    lines, papers = Lines(), list[Paper]()
+    papers, left_out = list[Paper](), 0
     splits: dict[str, list[Example]] = {"train": [], "test": []}
-    for line, paper, label in rows:
-        lines.add(paper.paper_id, path, line, "paper")
-        if label is not None:
-            papers.append(paper)
-            splits["train" if in_train(name, paper.paper_id) else "test"].append(Example(paper.paper_id, label))
+    for paper, label in rows:
+        if label is None:
+            left_out += 1
+            continue
+        papers.append(paper)
+        splits["train" if in_train(name, paper.paper_id) else "test"].append(Example(paper.paper_id, label))
     payload = Labelled({split: tuple(found) for split, found in splits.items()}, spec.multi_label, (), names)
-    return payload, papers, len(lines) - len(papers)
+    return payload, papers, left_out
 
 
 def _fos(name: str, spec: TaskSpec, folder: Path) -> Found:
-    path, names = folder / "fos_small.json", _names(folder / "fos_labels.txt")
-
-    def rows() -> Iterator[tuple[int, Paper, Label]]:
-        for item, row in _rows(path):
-            labels, texts = field(row, "labels", list, path, item), field(row, "labels_text", list, path, item)
-            if not labels or not all(type(x) is int and 0 <= x < len(names) for x in labels):
-                raise DataError(path, item, f"labels {labels!r:.60} are not numbers from 0 to {len(names) - 1}")
-            if [names[x] for x in labels] != texts:
-                raise DataError(path, item, f"labels {labels!r:.60} are not those named, {texts!r:.80}")
-            yield item, _paper(row, "corpus_id", path, item), tuple(int(x in labels) for x in range(len(names)))
-
-    payload, papers, _ = _labelled(name, spec, path, rows(), names)
+    path, listed = folder / "fos_small.json", folder / "fos_labels.txt"
+    names = tuple(listed.read_text(encoding="utf-8").splitlines())
+    rows = ((_paper(row), tuple(int(x in row["labels"]) for x in range(len(names)))) for row in read_json(path))
+    payload, papers, _ = _labelled(name, spec, rows, names)
     trained = {x for example in payload.splits["train"] for x in classes(example.label)}
     notes = (
         "split 60/40 by hash",
         counted(sum(not paper.abstract for paper in papers), "papers without an abstract"),
         counted(len(names) - len(trained), "of the fields never trained"),
     )
-    return Found(payload, lambda: papers, (path, folder / "fos_labels.txt"), notes)
+    return Found(payload, lambda: papers, (path, listed), notes)
 
 
 def _mesh(name: str, spec: TaskSpec, folder: Path) -> Found:
-    path, names = folder / "mesh_small.json", _names(folder / "mesh_descriptors.txt")
-
-    def rows() -> Iterator[tuple[int, Paper, Label]]:
-        for item, row in _rows(path):
-            descriptor = field(row, "descriptor", str, path, item)
-            if descriptor not in names:
-                raise DataError(path, item, f"descriptor {descriptor!r:.60} is unknown", nearest(descriptor, names))
-            yield item, _paper(row, "corpus_id", path, item), names.index(descriptor)
-
-    payload, papers, _ = _labelled(name, spec, path, rows(), names)
-    notes = ("split 60/40 by hash", _unseen(payload, "descriptors"))
-    return Found(payload, lambda: papers, (path, folder / "mesh_descriptors.txt"), notes)
+    path, listed = folder / "mesh_small.json", folder / "mesh_descriptors.txt"
+    names = tuple(listed.read_text(encoding="utf-8").splitlines())
+    rows = ((_paper(row), names.index(row["descriptor"])) for row in read_json(path))
+    payload, papers, _ = _labelled(name, spec, rows, names)
+    return Found(payload, lambda: papers, (path, listed), ("split 60/40 by hash", _unseen(payload, "descriptors")))
 
 
 def _unseen(payload: Labelled, what: str) -> str:
@@ -184,33 +144,16 @@ def _unseen(payload: Labelled, what: str) -> str:
     )
 
 
-def _candidates(row: dict[str, Any], path: Path, item: int) -> Iterator[tuple[dict[str, Any], int]]:
-    rows = field(row, "candidates", list, path, item)
-    if not rows or not all(isinstance(one, dict) for one in rows):
-        raise DataError(path, item, "candidates must be a list of objects, not empty")
-    for one in rows:
-        score = field(one, "score", int, path, item)
-        if score < 0:
-            raise DataError(path, item, f"score {score} is below 0")
-        yield one, score
-
-
-def _gather(papers: dict[str, Paper], paper: Paper, path: Path, item: int) -> None:
-    if papers.setdefault(paper.paper_id, paper) != paper:
-        raise DataError(path, item, f"paper {paper.paper_id} has another text further up")
-
-
 def _same_author(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "s2and_small.json"
-    rows, papers, lines = [], dict[str, Paper](), Lines()
-    for item, row in _rows(path):
-        query = _paper(field(row, "query", dict, path, item), "corpus_id", path, item)
-        lines.add(query.paper_id, path, item, "query")
-        _gather(papers, query, path, item)
-        for one, score in _candidates(row, path, item):
-            paper = _paper(one, "corpus_id", path, item)
-            _gather(papers, paper, path, item)
-            rows.append(Qrel(query.paper_id, paper.paper_id, score))
+    rows, papers = [], dict[str, Paper]()
+    for row in read_json(path):
+        query = _paper(row["query"])
+        papers.setdefault(query.paper_id, query)
+        for one in row["candidates"]:
+            paper = _paper(one)
+            papers.setdefault(paper.paper_id, paper)
+            rows.append(Qrel(query.paper_id, paper.paper_id, one["score"]))
     return Found(Judged(tuple(rows)), papers.values, (path,), ("training queries, used for testing",))
 
 
@@ -219,18 +162,12 @@ def _search(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "search_small.jsonl"
     rows, papers, queries = [], dict[str, Paper](), dict[str, str]()
     for line, row in json_lines(path):
-        key, text = f"query-{line}", field(row, "query", str, path, line)
-        if not text.strip():
-            raise DataError(path, line, "the query is empty")
-        queries[key] = text
-        for one, score in _candidates(row, path, line):
-            paper = _paper(one, "corpus_id", path, line)
-            year, venue = field(one, "year", (float, int, str), path, line), text_of(one, "venue", path, line)
-            if isinstance(year, str) and year:
-                raise DataError(path, line, f"year {year!r:.40} is no number")
-            paper = paper._replace(year=int(year) if year else None, venue=venue)  # "" and 0 stand for unknown
-            _gather(papers, paper, path, line)
-            rows.append(Qrel(key, paper.paper_id, score))
+        queries[f"query-{line}"] = row["query"]
+        for one in row["candidates"]:
+            year = int(one["year"]) if one["year"] else None  # "" and 0 stand for unknown
+            paper = _paper(one)._replace(year=year, venue=one["venue"] or "")
+            papers.setdefault(paper.paper_id, paper)
+            rows.append(Qrel(f"query-{line}", paper.paper_id, one["score"]))
     notes = ("training queries, used for testing; grades are clicks",)
     return Found(
         Judged(tuple(rows), True), papers.values, (path,), notes, queries, fields=("title", "abstract", "venue", "year")
@@ -239,42 +176,34 @@ def _search(name: str, spec: TaskSpec, folder: Path) -> Found:
 
 def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "specter_small.json"
-    triples, papers, bare = [], dict[str, Paper](), 0
-    for item, row in _rows(path):
-        ids = []
-        for part in ("query", "pos", "neg"):
-            paper = _paper(field(row, part, dict, path, item), "sha", path, item)
-            bare += not paper.abstract
-            _gather(papers, paper, path, item)
-            ids.append(paper.paper_id)
-        triples.append(Triple(*ids))
+    of_rows = [[_paper(row[part], "sha") for part in ("query", "pos", "neg")] for row in read_json(path)]
+    papers = {paper.paper_id: paper for triple in of_rows for paper in triple}
 
     def rows(split: str) -> Iterator[Triple]:
         if split != "train":
             raise ConfigError(f"{name} has no split {split!r}; Valid: train")
-        return iter(triples)
+        return (Triple(*(paper.paper_id for paper in triple)) for triple in of_rows)
 
+    bare = sum(not paper.abstract for triple in of_rows for paper in triple)
     notes = (counted(bare, "of the texts are titles without an abstract"),)
     return Found(Triples(rows), papers.values, (path,), notes)
 
 
 # --- DRSM, reviews, years, citations ----------------------------------------------------------------------------------
 
-_DRSM = ("ID_PAPER", "TITLE", "ABSTRACT", "PRIMARY_CATEGORY")
-
 
 def _drsm(name: str, spec: TaskSpec, folder: Path) -> Found:
     """PRIMARY_CATEGORY by name; the number of a class is its place among the sorted names."""
     path = folder / "initial_gold_standard_data_2022_01_03.tsv"
-    table = [*read_csv(path, _DRSM, "\t")]
-    sizes = Counter(row["PRIMARY_CATEGORY"] for _, row in table if row["PRIMARY_CATEGORY"].strip())
+    table = [row for _, row in read_csv(path, delimiter="\t")]
+    sizes = Counter(row["PRIMARY_CATEGORY"] for row in table if row["PRIMARY_CATEGORY"].strip())
     names = tuple(sorted(sizes))
     rows = (
-        (line, Paper(to_id(row["ID_PAPER"], path, line), row["TITLE"], row["ABSTRACT"]),
+        (Paper(row["ID_PAPER"], row["TITLE"], row["ABSTRACT"]),
          names.index(row["PRIMARY_CATEGORY"]) if row["PRIMARY_CATEGORY"] in sizes else None)
-        for line, row in table
+        for row in table
     )  # fmt: skip
-    payload, papers, left_out = _labelled(name, spec, path, rows, names)
+    payload, papers, left_out = _labelled(name, spec, rows, names)
     rare = sum(count < 10 for count in sizes.values())
     notes = ("split 60/40 by hash", counted(left_out, "papers without a category left out"),
              counted(rare, "classes have fewer than ten papers; all are kept"), _unseen(payload, "classes"))  # fmt: skip
@@ -282,38 +211,31 @@ def _drsm(name: str, spec: TaskSpec, folder: Path) -> Found:
 
 
 def _regression(
-    target: Callable[[dict[str, Any], Path, int], float | None], file: str, missing: str, what: str
+    target: Callable[[Row], float | None], file: str, missing: str, what: str
 ) -> Callable[[str, TaskSpec, Path], Found]:
     """Return a reader of a regression sample: `target` gives None for a paper without one."""
 
     def read(name: str, spec: TaskSpec, folder: Path) -> Found:
         path = folder / file
         # title and abstract alone: year or venue beside them would give the target away
-        rows = ((line, neighbours.paper_of(row, path, line)._replace(year=None, venue=""), target(row, path, line))
-                for line, row in json_lines(path))  # fmt: skip
-        payload, papers, left_out = _labelled(name, spec, path, rows)
+        rows = ((_paper(row, "paper_id"), target(row)) for _, row in json_lines(path))
+        payload, papers, left_out = _labelled(name, spec, rows)
         notes = (what, "split 60/40 by hash", counted(left_out, missing))
         return Found(payload, lambda: papers, (path,), notes)
 
     return read
 
 
-def _rating(row: dict[str, Any], path: Path, line: int) -> float | None:
-    value: float | None = field(row, "rating_avg", (int, float, type(None)), path, line)
-    if value is not None and not 1 <= value <= _HIGHEST:
-        raise DataError(path, line, f"rating_avg {value} is outside 1-10")
-    return None if value is None else float(value)
+def _rating(row: Row) -> float | None:
+    return None if row["rating_avg"] is None else float(row["rating_avg"])
 
 
-def _citations(row: dict[str, Any], path: Path, line: int) -> float | None:
-    count: int = field(row, "gs_citation", int, path, line)
-    if count < -1:
-        raise DataError(path, line, f"gs_citation {count} is below -1", "-1 stands for unknown")
-    return None if count == -1 else math.log1p(count)
+def _citations(row: Row) -> float | None:
+    return None if row["gs_citation"] == -1 else math.log1p(row["gs_citation"])
 
 
-def _year(row: dict[str, Any], path: Path, line: int) -> float | None:
-    return float(field(row, "year", int, path, line))
+def _year(row: Row) -> float:
+    return float(row["year"])
 
 
 # --- plain collections, claims, author names --------------------------------------------------------------------------
@@ -322,12 +244,9 @@ def _year(row: dict[str, Any], path: Path, line: int) -> float | None:
 def _collection(file: str) -> Callable[[str, TaskSpec, Path], Found]:
     def read(name: str, spec: TaskSpec, folder: Path) -> Found:
         path = folder / file
-        lines = Lines()
-        for line, paper in neighbours.numbered(path):
-            lines.add(paper.paper_id, path, line, "paper")
-        papers = spec.expect["papers"]
-        notes = (f"{len(lines):,} papers; the published collection has {papers:,}",)
-        return Found(Collection(tuple(lines)), lambda: neighbours.papers(path), (path,), notes, similarity="cosine")
+        ids = tuple(paper.paper_id for paper in neighbours.papers(path))
+        notes = (f"{len(ids):,} papers; the published collection has {spec.expect['papers']:,}",)
+        return Found(Collection(ids), lambda: neighbours.papers(path), (path,), notes, similarity="cosine")
 
     return read
 
@@ -336,43 +255,20 @@ def _scifact(name: str, spec: TaskSpec, folder: Path) -> Found:
     """The claims all of whose relevant documents are at hand, among the abstracts at hand, which have no titles."""
     corpus, asked = folder / "abstracts_subset.jsonl", folder / "beir_queries.jsonl"
     judgements = tuple(folder / f"beir_qrels_{split}.tsv" for split in ("train", "test"))
-    texts, (relevant, places) = beir.read_queries(asked), beir.judged(judgements)
-    for (query, _), (path, line) in places.items():
-        if query not in texts:
-            raise DataError(path, line, f"query {query} is not in {asked.name}", "Fetch both files of one version")
-    pool = tuple(paper.paper_id for paper in _abstracts(corpus))
-    there = set(pool)
-    claims = {query: grades for query, grades in relevant.items() if grades.keys() <= there}
-    if not claims:
-        raise DataError(corpus, None, "no claim has all its documents here", "Fetch the files of one version")
+    texts, (relevant, _) = beir.read_queries(asked), beir.judged(judgements)
+    papers = [Paper(str(row["doc_id"]), "", row["text"]) for _, row in json_lines(corpus)]
+    pool = tuple(paper.paper_id for paper in papers)
+    claims = {query: grades for query, grades in relevant.items() if grades.keys() <= set(pool)}
     left_out = counted(len(relevant) - len(claims), "claims with a relevant abstract that is not here left out")
     return Found(
-        Pooled(claims, pool, text_query=True), lambda: _abstracts(corpus), (corpus, asked, *judgements),
+        Pooled(claims, pool, text_query=True), lambda: papers, (corpus, asked, *judgements),
         ("a subset: titles are missing", left_out), {query: texts[query] for query in claims}, "dot",
     )  # fmt: skip
 
 
-def _abstracts(path: Path) -> Iterator[Paper]:
-    lines = Lines()
-    for line, row in json_lines(path):
-        key, text = id_of(row, "doc_id", path, line), field(row, "text", str, path, line)
-        lines.add(key, path, line, "document")
-        yield Paper(key, "", text)
-
-
 def mesh_terms(path: Path) -> dict[str, str]:
-    """Return MeSH id -> name of `terms.tsv`, 27,455 descriptors without definitions.
-
-    Raises DataError for a short row, an id twice, an empty name.
-    """
-    lines, terms = Lines(), {}
-    for line, row in tsv(path, ("mesh_id", "mesh_name")):
-        key = to_id(row["mesh_id"], path, line)
-        lines.add(key, path, line, "descriptor")
-        if not row["mesh_name"].strip():
-            raise DataError(path, line, f"descriptor {key} has no name")
-        terms[key] = row["mesh_name"]
-    return terms
+    """Return MeSH id -> name of `terms.tsv`, 27,455 descriptors without definitions."""
+    return {row["mesh_id"]: row["mesh_name"] for _, row in read_csv(path, ("mesh_id", "mesh_name"), "\t")}
 
 
 def _s2and(name: str, spec: TaskSpec, folder: Path) -> Found:

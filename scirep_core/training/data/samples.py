@@ -11,10 +11,9 @@ is in no training row of any of them. Papers are told apart by their title, sinc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scirep_core.data.inventory import TASKS
@@ -38,7 +37,6 @@ def sample_tasks(
     reading: Reading = READING,
     *,
     cap: int | None = None,
-    folder_of: Callable[[str], Path] | None = None,
 ) -> list[TrainTask]:
     """Return the real samples as tasks to train on.
 
@@ -46,12 +44,11 @@ def sample_tasks(
         tokens: the encoder's tokenizer.
         names: of TRAINED, with or without "sample/".
         cap: most examples of each; None: all.
-        folder_of: collection -> its folder; `manifests.fetch` where not given, which reads SCIREP_DATA_MIRROR.
 
-    Raises ConfigError for another name, DataError for a sample that is malformed, and what `manifests.fetch` raises.
+    Raises ConfigError for another name, and what `manifests.fetch` raises.
     """
     wanted = [_full(name) for name in names]
-    read = {name: read_sample(name, folder_of or _fetched) for name in TRAINED}
+    read = {name: read_sample(name) for name in TRAINED}
     tested = _Tested(frozenset(key for name, task in read.items() for key in _titles(name, task)))
     streams = [replace(_stream(name, read[name], tested), most=cap) for name in wanted]
     return build(streams, tokens, reading)
@@ -79,12 +76,6 @@ def _full(name: str) -> str:
     if full not in TRAINED:
         raise ConfigError(f"{name!r} is not trained on; {nearest(full, TRAINED)}")
     return full
-
-
-def _fetched(collection: str) -> Path:
-    from scirep_core.data.manifests import fetch
-
-    return fetch(collection)
 
 
 # --- what tests -------------------------------------------------------------------------------------------------------
