@@ -24,7 +24,8 @@ from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.sets import Base, examples, hash_of, spread
+from scirep_core.training.data import hash_of
+from scirep_core.training.sets import Base, examples, spread
 from scirep_core.training.variants import (
     AGAIN,
     DATA_SOURCES,

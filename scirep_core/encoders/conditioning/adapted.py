@@ -21,7 +21,6 @@ SCIREP_ALLOW_BIN=1.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,11 +45,11 @@ from scirep_core.encoders.conditioning.adapter_folder import (
     weights_of,
 )
 from scirep_core.encoders.hub import TransformersEncoder, quiet_transformers
-from scirep_core.encoders.models.model_folder import allow_bin, find, reading
-from scirep_core.encoders.models.screening import library_config, no_code, screen
+from scirep_core.encoders.models.model_folder import allow_bin, find
+from scirep_core.encoders.models.screening import no_code, screen
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.kit.store import sha256_file, stable_hash
+from scirep_core.kit.store import sha256_array, sha256_file, stable_hash
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk_encoder import Loaded
@@ -237,14 +236,7 @@ class ByLibrary:
         from scirep_core.encoders.trunk.number_types import number_type
 
         logging.getLogger("adapters").setLevel(logging.ERROR)  # it warns of what is checked here
-
-        safe = any(base.folder.glob("*.safetensors"))
-        auto: Any = adapters.AutoAdapterModel
-        with reading(base.folder, "weights"):
-            self.model: Any = auto.from_pretrained(
-                base.folder, config=library_config(base.folder), use_safetensors=safe, trust_remote_code=False,
-                dtype=number_type(base.settings.dtype),
-            )  # fmt: skip
+        self.model: Any = base.by_library(adapters.AutoAdapterModel)
         for format, folder in folders.items():
             _load(self.model, format, folder)
         named = ((path.rpartition(".adapters.")[2], path, module) for path, module in self.model.named_modules())
@@ -308,6 +300,5 @@ def _load(model: Any, format: Format, folder: Path) -> None:
         )
 
 
-def _digest(tensor: Any) -> str:
-    values = tensor.detach().float().contiguous().cpu().numpy()
-    return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()
+def _digest(tensor: Any) -> tuple[tuple[int, ...], str]:
+    return tuple(tensor.shape), sha256_array(tensor.detach().float().cpu().numpy())

@@ -10,11 +10,10 @@ No paper that any task of the suite `open` tests, and no title of one, is in a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scirep_core.data import load_task
 from scirep_core.data.open.tasks import PAIRED, TRAINED
@@ -22,40 +21,18 @@ from scirep_core.data.readers.scirepeval import PaperTriple, TrainExample, Train
 from scirep_core.data.task import Labelled, Task, Triples
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build, moments
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.tokens import Tokens
-
-
-def open_tasks(
-    tokens: Tokens,
-    names: Sequence[str] = TRAINED,
-    reading: Reading = READING,
-    *,
-    split: str = "train",
-    cap: int | None = None,
-    file: Path | None = None,
-) -> list[TrainTask]:
-    """Return training tasks of the open literature, in the order named.
-
-    Args:
-        tokens: the encoder's tokenizer.
-        names: of TRAINED and PAIRED.
-        split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
-        cap, file: as of `training.data.train_tasks`.
-
-    Raises ConfigError for another name or split, and what `load_task` raises.
-    """
-    if unknown := [name for name in names if name not in (*TRAINED, *PAIRED)]:
-        raise ConfigError(f"{unknown[0]!r} is not trained on; {nearest(unknown[0], (*TRAINED, *PAIRED))}")
-    if split not in ("train", "validation"):
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
-    return build([open_stream(name, split, cap) for name in names], tokens, reading.of(split), file)
+from scirep_core.training.data import Kind, Stream, moments
 
 
 def open_stream(name: str, split: str = "train", most: int | None = None) -> Stream:
-    """Return one of the training tasks as a stream."""
+    """Return one of TRAINED or PAIRED as a stream; a number's mean and spread are those of train, whatever the split.
+
+    Raises ConfigError for another name or split, and what `load_task` raises.
+    """
+    if name not in (*TRAINED, *PAIRED):
+        raise ConfigError(f"{name!r} is not trained on; {nearest(name, (*TRAINED, *PAIRED))}")
+    if split not in ("train", "validation"):
+        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
     task = load_task(name, "open")
     assert isinstance(task, Task)
     payload = task.payload

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers.samples import SAMPLES, in_train, read_sample
@@ -23,29 +23,20 @@ from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainE
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.tokens import Tokens
+from scirep_core.training.data import Kind, Stream
 
 TRAINED = ("sample/fos", "sample/mesh_descriptors", "sample/same_author", "sample/search", "sample/cite_prediction")
 """The samples that are trained on, in the order of `datasets.TRAINING`."""
 
 
-def sample_tasks(
-    tokens: Tokens,
-    names: Sequence[str] = TRAINED,
-    reading: Reading = READING,
-    *,
-    cap: int | None = None,
-    folder_of: Callable[[str], Path] | None = None,
-) -> list[TrainTask]:
-    """Return the real samples as tasks to train on.
+def sample_streams(
+    names: Sequence[str] = TRAINED, most: int | None = None, folder_of: Callable[[str], Path] | None = None
+) -> list[Stream]:
+    """Return the real samples as training sets.
 
     Args:
-        tokens: the encoder's tokenizer.
         names: of TRAINED, with or without "sample/".
-        cap: most examples of each; None: all.
+        most: examples of each; None: all.
         folder_of: collection -> its folder; `manifests.fetch` where not given, which reads SCIREP_DATA_MIRROR.
 
     Raises ConfigError for another name, DataError for a sample that is malformed, and what `manifests.fetch` raises.
@@ -53,12 +44,11 @@ def sample_tasks(
     wanted = [_full(name) for name in names]
     read = {name: read_sample(name, folder_of or _fetched) for name in TRAINED}
     tested = _Tested(frozenset(key for name, task in read.items() for key in _titles(name, task)))
-    streams = [replace(_stream(name, read[name], tested), most=cap) for name in wanted]
-    return build(streams, tokens, reading)
+    return [replace(_stream(name, read[name], tested), most=most) for name in wanted]
 
 
 def held_out(name: str, task: Task) -> Task:
-    """Return a sample task without the queries and triplets that `sample_tasks` trains on; labelled tasks have their split.
+    """Return a sample task without the queries and triplets that `sample_streams` train on; labelled tasks have their split.
 
     >>> held_out("sample/acl_anth", None)
     Traceback (most recent call last):
