@@ -7,9 +7,6 @@ import os
 import pickle
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,32 +90,6 @@ def test_each_format_has_the_vectors_of_its_own_adapter(trees, kind, monkeypatch
         assert vectors == pytest.approx(made[format], abs=1e-5)
         for other in (plain, *(made[name] for name in NAMES if name != format)):  # the bound tells adapters apart
             assert np.abs(vectors - other).max() > 0.01
-
-
-def test_the_hubs_specter2_is_base_and_four_adapters_from_a_filled_cache(trees, tmp_path):
-    """With no network: models--allenai--specter2 and the others as the hub's library leaves them, weights as on its pages."""
-    tiny_models.cache(tmp_path, "allenai/specter2_base", trees / "base" / "bin")
-    for format, name in HUB.items():
-        tiny_models.cache(tmp_path, name, trees / "bin" / NAMES[format])
-    code = (
-        "import sys, numpy; from scirep_core import load_encoder; from test_adapters import TEXTS\n"
-        "for name in ('specter2', 'allenai/specter2'):\n"
-        "    e = load_encoder(name); numpy.savez(sys.argv[1] + name[-8:], **{f: e.encode(TEXTS, f) for f in e.formats})"
-    )
-    places = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    allowed, forbidden = (
-        subprocess.run(
-            [sys.executable, "-c", code, f"{tmp_path}/"],
-            env=os.environ | places | {"SCIREP_ALLOW_BIN": allow}, capture_output=True, text=True, check=False,
-        )
-        for allow in ("1", "")
-    )  # fmt: skip
-    assert allowed.returncode == 0, allowed.stderr[-800:]
-    assert "SCIREP_ALLOW_BIN=1" in forbidden.stderr.splitlines()[-1]
-    found = np.load(tmp_path / "specter2.npz")
-    assert set(found) == set(FORMATS)
-    for format, folder in NAMES.items():
-        assert found[format] == pytest.approx(oracle(trees / "base" / "bin", trees / "bin" / folder), abs=1e-5)
 
 
 # ------------------------------------------------------------------------------------ inactive, wrong, or another's
@@ -257,8 +228,9 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
         vectors = encoder.encode(TEXTS[:1], "CLF" if "CLF" in encoder.formats else "PRX")
         assert isinstance(encoder._loaded, OnTrunk) == (name in ("trunk", "reduction", "left out")), name
         folder_of = {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX")
-        if name != "other base":
-            assert vectors == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
+        assert vectors == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
+        rounded = load_encoder(str(folder), dtype="bfloat16").encode(TEXTS[:1], encoder.formats[-1])
+        assert 0 < np.abs(rounded - encoder.encode(TEXTS[:1], encoder.formats[-1])).max() < 0.1, name
 
 
 def test_an_adapter_that_says_it_is_anothers_is_refused(own):
@@ -398,18 +370,3 @@ def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):
     path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]))
     prints.append(AdaptedEncoder(base, renamed).fingerprint)
     assert len(set(prints)) == len(prints)
-
-
-@pytest.mark.parametrize("kind", [tiny_models.bert, tiny_models.roberta])
-@pytest.mark.parametrize("settings", [{"mh_adapter": True}, {"is_parallel": True, "scaling": 2.0}, {"leave_out": [0]}])
-def test_other_bottlenecks_and_bases_run_as_the_library_runs_them(tmp_path, kind, settings):
-    """Two adapters a layer, beside the layer instead of behind it, in the last layer only; RoBERTa as the base."""
-    base = kind(tmp_path / "base")
-    own = shutil.copytree(base, tmp_path / "own")
-    for seed, format in enumerate(("CLF", "PRX")):
-        tiny_models.adapter(base, own / format, format, seed, **settings)
-    texts = ["a paper of models", "b"]
-    for dtype, bound in (("float32", 1e-5), ("bfloat16", 0.1)):
-        encoder = load_encoder(str(own), dtype=dtype)
-        for format in ("CLF", "PRX"):
-            assert encoder.encode(texts, format) == pytest.approx(oracle(base, own / format, texts), abs=bound)

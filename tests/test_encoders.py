@@ -433,12 +433,15 @@ def test_signs_join_encoders_and_concatenation_joins_last(tmp_path):
     assert (load_encoder(str(odd)).pooling, load_encoder(f"{odd}@pooler").pooling) == ("cls", "pooler")
 
 
-def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
+def test_nothing_heavy_is_imported_before_the_first_text_nor_by_the_trunk(tmp_path):
     folder = pipeline(bert(tmp_path / "b"))
     code = (
         "import sys; from scirep_core import load_encoder; e = load_encoder(sys.argv[1])\n"
         "e.fingerprint, e.dim, e.length, e.recipe, load_encoder('minilm').fingerprint, load_encoder('minilm+specter2')\n"
-        "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub', 'tokenizers'} & set(sys.modules)"
+        "heavy = {'transformers', 'adapters', 'sentence_transformers', 'huggingface_hub'}\n"
+        "assert not (heavy | {'torch', 'tokenizers'}) & set(sys.modules), 'before the first text'\n"
+        "e.encode(['a paper of models', ''], 'PRX')\n"
+        "assert not heavy & set(sys.modules), 'on the trunk'"
     )
     alone(code, folder)
 

@@ -25,9 +25,8 @@ from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.training import models, sets
 from scirep_core.training.base import wordpieces
-from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data.pairs import SOURCES, pair_tasks
+from scirep_core.training.data.pairs import pair_tasks
 from scirep_core.training.variants import VARIANTS, budget, config
 
 
@@ -247,11 +246,6 @@ def test_files_from_windows_and_half_characters_are_read_as_they_are(root, token
     found = texts(pair_tasks(NAMES[2:], root, tokens)[0], tokens)
     assert found[0][0] == "[CLS] query name [SEP]" and len(found) == 2
     assert len({triple.query for triple in scimult.triples(path)}) == 2
-
-
-def test_a_batch_is_of_one_source():
-    sizes = dict.fromkeys(SOURCES, 20)
-    assert all(len(plan(sizes, 8, "homogeneous", 0, step)) == 1 for step in range(10))
 
 
 # ---- variants --------------------------------------------------------------------------------------------------------
