@@ -29,7 +29,7 @@ from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result, read_results
 from scirep_core.training.data import Documents, Reading, TrainTask, build
-from scirep_core.training.data.opened import open_stream
+from scirep_core.training.data.real import open_stream
 from scirep_core.training.sets import of_variant
 from scirep_core.training.variants import variant
 

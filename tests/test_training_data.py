@@ -23,10 +23,9 @@ from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
 from scirep_core.kit.records import Paper
 from scirep_core.training import data as training_data
-from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, hash_of, in_proportion, stream
-from scirep_core.training.data import samples as training_samples
+from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, hash_of, in_proportion, real, stream
 from scirep_core.training.data.published import published_streams, read_tasks_config
-from scirep_core.training.data.samples import TRAINED, held_out, sample_streams
+from scirep_core.training.data.real import TRAINED, held_out, sample_streams
 from scirep_core.training.sets import mapped
 
 WORDS = ["alpha", "beta", "gamma", "on", "the", "of", "bees", "ants", "moss", "fern", "law", "2019", ".", "0", "find",
@@ -307,7 +306,7 @@ def invented_samples() -> dict[str, Task]:
 
 def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     samples, texts = invented_samples(), []
-    monkeypatch.setattr(training_samples, "read_sample", lambda name, folder_of: samples[name])
+    monkeypatch.setattr(real, "read_sample", lambda name, folder_of: samples[name])
     monkeypatch.setattr(
         type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
     )

@@ -71,7 +71,7 @@ def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> 
     Raises ConfigError for an unknown source or set, sets of two papers, a dev part where there is none.
     """
     from scirep_core.encoders.trunk.tokens import read_tokens
-    from scirep_core.training.data.samples import TRAINED, sample_streams
+    from scirep_core.training.data.real import TRAINED, sample_streams
 
     if data.source not in DATA_SOURCES and not Path(data.source).expanduser().is_dir():
         raise ConfigError(
@@ -101,8 +101,8 @@ def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> t
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
     from scirep_core.data.sources import root_of
-    from scirep_core.training.data.opened import open_stream
     from scirep_core.training.data.published import published_streams, read_tasks_config
+    from scirep_core.training.data.real import open_stream
 
     def root(name: str) -> Path:
         if not _collections(data):

@@ -8,7 +8,7 @@ encoded, once. A document is [CLS] ... [SEP]: what tells the format is the condi
 
 A training set is a stream of rows (`Stream`): read one at a time, capped, made triplets, written as text by the encoder's
 own recipe, tokenised in batches; `build` makes tasks of them. `stream` gives one of SciRepEval's eight sets, embedded or real;
-samples.py the small real samples, opened.py the open literature's, published.py what a published tasks_config.json names.
+real.py real papers, published.py what a published tasks_config.json names.
 """
 
 from __future__ import annotations
