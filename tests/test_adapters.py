@@ -16,9 +16,10 @@ from scripts import alone
 
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS
-from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, ByLibrary, OnTrunk
+from scirep_core.encoders.conditioning.adapted import AdaptedEncoder, ByLibrary
 from scirep_core.encoders.conditioning.adapter_folder import safe_copy
 from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.trunk_encoder import TrunkEncoder
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 
@@ -116,29 +117,6 @@ def test_the_hubs_repositories_side_by_side_are_one_encoder(trees, tmp_path, mon
         load_encoder(str(tmp_path))
 
 
-def test_on_the_trunk_an_adapter_that_does_not_run_is_noticed(own):
-    """A layer's adapter taken out, another's in its place, a layer run twice, another format's road: what ran is counted."""
-    encoder = load_encoder(str(own))
-    right = encoder.encode(TEXTS, "CLF")
-    assert isinstance(encoder._loaded, OnTrunk)
-    layer = encoder._loaded.adapters[1]
-    mine, another = layer[0], layer[1]
-    twice = torch.nn.Sequential(mine, mine)
-    for instead, ran in ((torch.nn.Identity(), r".'CLF': 1"), (another, r".'CLF': 1, 'RGN': 1"), (twice, r".'CLF': 2")):
-        layer[0] = instead
-        with pytest.raises(ConfigError, match=rf"adapter CLF should have run in 2 layers; ran: {ran}"):
-            encoder.encode(TEXTS, "CLF")
-        with pytest.raises(ConfigError, match="should have run in 2 layers"):
-            encoder.hidden([[2, 5, 3]], route="CLF")
-    layer[0] = mine
-    assert np.array_equal(encoder.encode(TEXTS, "CLF"), right)
-    told = encoder._loaded.model.conditioning
-    told.routes = (told.routes[1], told.routes[0], *told.routes[2:])
-    with pytest.raises(ConfigError, match=r"should have run in 2 layers; ran: .'RGN': 2"):
-        encoder.encode(TEXTS, "CLF")
-    assert encoder.encode([], "PRX").shape == (0, tiny_models.WIDTH)
-
-
 @pytest.fixture
 def other_base(tmp_path):
     """A folder of adapters on a RoBERTa, which the library runs."""
@@ -226,7 +204,7 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
     for name, folder in made.items():
         encoder = load_encoder(str(folder))
         vectors = encoder.encode(TEXTS[:1], "CLF" if "CLF" in encoder.formats else "PRX")
-        assert isinstance(encoder._loaded, OnTrunk) == (name in ("trunk", "reduction", "left out")), name
+        assert isinstance(encoder._loaded, TrunkEncoder) == (name in ("trunk", "reduction", "left out")), name
         folder_of = {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX")
         assert vectors == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
         rounded = load_encoder(str(folder), dtype="bfloat16").encode(TEXTS[:1], encoder.formats[-1])

@@ -310,7 +310,7 @@ def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     monkeypatch.setattr(
         type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
     )
-    tasks = build(sample_streams(folder_of=Path), tokens)
+    tasks = build(sample_streams(), tokens)
     assert not [text for text in texts if "ested by" in text or text == "bare tested"]
     assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
     assert "bare own" in texts

@@ -16,10 +16,9 @@ suite `open` tests, and no title of one, is in a training or dev row (`data/open
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from scirep_core.data import load_task
@@ -88,22 +87,19 @@ TRAINED = ("sample/fos", "sample/mesh_descriptors", "sample/same_author", "sampl
 """The samples that are trained on, in the order of `datasets.TRAINING`."""
 
 
-def sample_streams(
-    names: Sequence[str] = TRAINED, most: int | None = None, folder_of: Callable[[str], Path] | None = None
-) -> list[Stream]:
+def sample_streams(names: Sequence[str] = TRAINED, most: int | None = None) -> list[Stream]:
     """Return the real samples as training sets.
 
     Args:
         names: of TRAINED, with or without "sample/".
         most: examples of each; None: all.
-        folder_of: collection -> its folder; `manifests.fetch` where not given, which reads SCIREP_DATA_MIRROR.
 
     Raises ConfigError for another name, DataError for a sample that is malformed, and what `manifests.fetch` raises.
     """
     from scirep_core.data.manifests import fetch
 
     wanted = [_full(name) for name in names]
-    read = {name: read_sample(name, folder_of or fetch) for name in TRAINED}
+    read = {name: read_sample(name, fetch) for name in TRAINED}
     tested = frozenset(title for name, task in read.items() for title in _titles(name, task))
     return [
         replace(task_stream(name, read[name]), rows=partial(_untested, name, read[name], tested), most=most)
@@ -123,8 +119,8 @@ def held_out(name: str, task: Task) -> Task:
         ids = {row.query_id for row in rows}
         queries = {key: text for key, text in task.queries.items() if key in ids}
         return replace(task, payload=replace(task.payload, rows=rows), queries=queries)
-    if isinstance(task.payload, Triples):
-        return replace(task, payload=Triples(partial(_triples, name, task.payload, False)))
+    if isinstance(triples := task.payload, Triples):
+        return replace(task, payload=Triples(lambda split: _triples(name, triples, False)))
     return task
 
 
@@ -152,8 +148,8 @@ def _titles(name: str, task: Task) -> Iterator[str]:
     return (_title(paper) for paper in task.papers.values() if paper.paper_id in ids)
 
 
-def _triples(name: str, payload: Triples, train: bool, split: str = "train") -> Iterator[Triple]:
-    return (triple for triple in payload.rows(split) if in_train(name, triple.query) == train)
+def _triples(name: str, payload: Triples, train: bool) -> Iterator[Triple]:
+    return (triple for triple in payload.rows("train") if in_train(name, triple.query) == train)
 
 
 def _untested(name: str, task: Task, tested: frozenset[str]) -> Iterator[TrainRow]:
