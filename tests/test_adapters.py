@@ -64,19 +64,7 @@ class Evil:
 
 def oracle(base, folder, texts=TEXTS):
     """Return first-token vectors as SPECTER2's own page makes them; of the base model where `folder` is None."""
-    from adapters import AutoAdapterModel
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    model = AutoAdapterModel.from_pretrained(base).eval()
-    if folder is not None:
-        safe = (folder / "adapter.safetensors").is_file()
-        model.load_adapter(str(folder), load_as="it", set_active=True, use_safetensors=safe)
-    given = tokenizer(
-        texts, padding=True, truncation=True, max_length=512, return_tensors="pt", return_token_type_ids=False
-    )
-    with torch.no_grad():
-        return model(**given).last_hidden_state[:, 0].numpy()
+    return tiny_models.firsts(base, texts, folder)
 
 
 @pytest.mark.parametrize("kind", ["safe", "bin"])

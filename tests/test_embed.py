@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted import calls, peak
-from scripts import alone
 
 import scirep_core.encoders.vectors.embed as store_
 import scirep_core.encoders.vectors.shards as shards_
@@ -222,25 +221,6 @@ def test_what_is_no_vector_is_refused_and_nothing_written(result, message):
     with pytest.raises(NumericError, match=message):
         embed(Faulty(result), ["fine", "bad one", "also fine"], "PRX")
     assert shards(Faulty(result)) == []
-
-
-def test_a_full_disk_is_one_clear_line_and_the_next_run_goes_on():
-    code = """
-import resource
-from test_embed import Letters, words
-from scirep_core.encoders.vectors.embed import embed
-from scirep_core.kit.errors import CacheError
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-try:
-    embed(Letters(), words(400), "PRX")
-except CacheError as error:
-    print(error)
-"""
-    said = alone(code)
-    assert "cannot write" in said and "Free space" in said
-    encoder = Letters()
-    assert shards(encoder) == []
-    assert np.array_equal(embed(encoder, words(400), "PRX"), expected(words(400)))
 
 
 def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):

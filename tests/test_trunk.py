@@ -426,22 +426,6 @@ def test_a_vector_that_is_not_finite_names_its_text(tmp_path):
 # ----------------------------------------------------------------------------------------------------- speed
 
 
-@pytest.mark.parametrize("read", [False, True])
-def test_operations_are_those_that_torch_counts(tmp_path, read):
-    """In the matrix products of a pass; so the last layer is computed only where it is read.
-
-    With gradients, hence by torch's attention: without, a CPU asks the one query that is read several times over.
-    """
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.utils.flop_counter import FlopCounterMode
-
-    model, lengths = plain(random_bert(tmp_path / "b")), (3, 9, 9, 30)
-    batch = model.pack(draw(99, lengths), ["PRX"] * 4)
-    with FlopCounterMode(display=False) as counted, sdpa_kernel(SDPBackend.MATH):
-        model.hidden(batch, read)
-    assert counted.get_total_flops() == flops(model.trunk.shape, lengths, read)
-
-
 def test_speed_is_of_all_passes_and_seconds_of_the_last(monkeypatch):
     mine, clock = load_encoder("minilm").trunk, iter([3.0, 5.5, 6.0, 7.5])
     assert (mine.seconds, mine.speed) == (None, Speed())
