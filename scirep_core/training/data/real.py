@@ -119,8 +119,8 @@ def held_out(name: str, task: Task) -> Task:
         ids = {row.query_id for row in rows}
         queries = {key: text for key, text in task.queries.items() if key in ids}
         return replace(task, payload=replace(task.payload, rows=rows), queries=queries)
-    if isinstance(triples := task.payload, Triples):
-        return replace(task, payload=Triples(lambda split: _triples(name, triples, False)))
+    if isinstance(task.payload, Triples):
+        return replace(task, payload=Triples(partial(_triples, name, task.payload, False)))
     return task
 
 
@@ -144,12 +144,12 @@ def _titles(name: str, task: Task) -> Iterator[str]:
         rows = [row for row in task.payload.rows if not in_train(name, row.query_id)]
         ids = {key for row in rows for key in (row.query_id, row.cand_id)}
     elif isinstance(task.payload, Triples):
-        ids = {key for triple in _triples(name, task.payload, False) for key in triple}
+        ids = {key for triple in _triples(name, task.payload, False, "train") for key in triple}
     return (_title(paper) for paper in task.papers.values() if paper.paper_id in ids)
 
 
-def _triples(name: str, payload: Triples, train: bool) -> Iterator[Triple]:
-    return (triple for triple in payload.rows("train") if in_train(name, triple.query) == train)
+def _triples(name: str, payload: Triples, train: bool, split: str) -> Iterator[Triple]:
+    return (triple for triple in payload.rows(split) if in_train(name, triple.query) == train)
 
 
 def _untested(name: str, task: Task, tested: frozenset[str]) -> Iterator[TrainRow]:
