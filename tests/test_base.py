@@ -28,7 +28,7 @@ from scirep_core.training.base import (  # fmt: skip
     warm_trunk,
     wordpieces,
 )
-from scirep_core.training.data import Documents, Reading, train_tasks
+from scirep_core.training.data import Documents, Reading, build, stream
 
 TEXTS = [
     "bees visit flowers in the meadow", "bees and flowers in the garden", "flowers of the meadow and bees",
@@ -190,7 +190,7 @@ def made(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path
 def right(folder: Path, root: Path) -> float:
     """Return the share of the published training triplets whose positive is nearer."""
     model, tokens, _ = load_model(folder)
-    (task,) = train_tasks(["scirepeval/cite_prediction"], root, tokens, Reading(titles_only=0.0, max_length=48))
+    (task,) = build([stream("scirepeval/cite_prediction", root)], tokens, Reading(titles_only=0.0, max_length=48))
     documents = task.documents.of(range(task.documents.docs))
     with torch.inference_mode():
         vectors = model.eval()(model.pack(documents, ["PRX"] * len(documents)))

@@ -154,13 +154,6 @@ def test_every_order_is_as_likely():
     assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 200
 
 
-def test_another_process_draws_the_same():
-    shown = "print([(name, rows.tolist()) for name, rows in plan({'a': 30, 'b': 9}, 12, 'equal', 3, 5).items()])"
-    code = f"from scirep_core.training.batching import plan; {shown}"
-    here = plan({"a": 30, "b": 9}, 12, "equal", 3, 5)
-    assert alone(code).strip() == str([(name, rows.tolist()) for name, rows in here.items()])
-
-
 def test_a_step_does_not_pass_over_large_tasks_again():
     """600,000 rows a task: after the first step, none holds as much as a byte a row, nor calls by their number."""
     sizes = {f"task {i}": 600_000 for i in range(3)}

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counted import peak
 from small_files import contents
 from test_embed import Letters, expected, words
 
@@ -400,22 +401,16 @@ def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
-    import tracemalloc
-
-    def peak(count):
-        rows = ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
-        source = write(tmp_path / f"{count}.jsonl", rows)
-        tracemalloc.start()
-        fill(source, tmp_path / str(count), 500, Quiet())
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
-
     class Quiet(Letters):
         def encode(self, texts, format):
             return np.zeros((len(texts), 4), dtype=np.float32)
 
-    small, large = peak(1000), peak(6000)
+    def held(count):
+        rows = ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
+        source = write(tmp_path / f"{count}.jsonl", rows)
+        return peak(lambda: fill(source, tmp_path / str(count), 500, Quiet()))
+
+    small, large = held(1000), held(6000)
     assert large < 1.2 * small + 16 * 5000, (small, large)
 
 

@@ -149,6 +149,10 @@ def test_what_is_refused_in_one_line(base, tmp_path):
         (["--config", write(tmp_path, base, "pals", "options = {widht = 3}"), "--out", tmp_path / "x"], "widht"),
         (["--config", config, "--out", tmp_path / "x", "--set", "data.tasks=fox"], "scirepeval/fos"),
         (["--config", config, "--out", tmp_path / "x", "--set", "data.source=nowhere"], "nowhere"),
+        (
+            ["--config", config, "--out", tmp_path / "x", "--set", "data.tasks=scimult/pretrain_citation,fos"],
+            "Train on one paper's sets at a time",
+        ),
         (["--config", config, "--out", tmp_path], "."),
     ):
         done = scirep_train(*words)

@@ -13,12 +13,15 @@ import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 
-from scirep_core.encoders.conditioning.adapter_folder import load_adapters, save_adapters, save_fusions
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.conditioning.adapter_folder import load_adapters
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined, parted
 from scirep_core.encoders.conditioning.fusion import fuse
-from scirep_core.encoders.trunk.bert import Shape, Trunk, load, shape_of
+from scirep_core.encoders.models.model_store import save_model
+from scirep_core.encoders.trunk.bert import Shape, Trunk, read_trunk
+from scirep_core.encoders.trunk.tokens import read_tokens
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 
@@ -32,10 +35,6 @@ DOCUMENTS = [
     [2, *range(40, 45), 3],
 ]
 MIXED = ["PRX", "CLF", "QRY", "RGN", "PRX", "QRY", "CLF"]
-
-
-def trunk_of(folder: Path) -> Trunk:
-    return load(Trunk(shape_of(folder)), load_file(folder / "model.safetensors"), str(folder)).eval()
 
 
 def random_model(kind: str, seed: int = 0, **options) -> Conditioned:
@@ -110,25 +109,23 @@ def difference(one, other):
     return max((a - b).abs().max().item() for a, b in zip(one, other, strict=True))
 
 
-# ------------------------------------------------------------------------------------------------ equal to the library
-
-
 # -------------------------------------------------------------------------------------------- folders, there and back
 
 
 @pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
 @pytest.mark.parametrize("options", [{}, {"leave_out": [0], "reduction": 8}])
 def test_folders_written_here_load_in_the_library_and_here_and_formats_mix_in_a_batch(tmp_path, own, kind, options):
-    trunk = trunk_of(own / "base")
+    trunk = read_trunk(own / "base")
     torch.manual_seed(3)
     told = conditioning(kind, trunk, **options)
     for value in told.parameters():
         torch.nn.init.normal_(value, std=0.2)  # at 0.3 softmax magnifies rounding, the library's own too, beyond 1e-5
     model = Conditioned(trunk, told).eval()
-    adapters = {path.name: path for path in save_adapters(told, trunk, tmp_path, "own/base")}
-    fusions = {path.name: path for path in save_fusions(told, trunk, tmp_path)} if kind == "fusion" else {}
-    library, back = the_library(own / "base", adapters, fusions), load_adapters(trunk, adapters)
-    assert (tuple(adapters), back.options) == (FORMATS, told.options)
+    place = save_model(model, read_tokens(own / "base"), tmp_path / "m", Recipe(), 64, {"base": "own/base"})
+    adapters = {format: place / format for format in FORMATS}
+    fusions = {format: place / f"{format}_fusion" for format in FORMATS} if kind == "fusion" else {}
+    library, back = the_library(place, adapters, fusions), load_adapters(trunk, adapters)
+    assert back.options == told.options
     alone = {f: said_by_the_library(library, first_of(f) if kind == "fusion" else f) for f in FORMATS}
     assert difference(alone["CLF"], alone["PRX"]) > 0.05
     for formats in (MIXED, *([format] * len(DOCUMENTS) for format in FORMATS)):
@@ -158,7 +155,10 @@ def one_layer_more(tensors):
     ],
 )
 def test_a_folder_that_does_not_fit_is_refused_by_its_name(tmp_path, own, base, name, made, said):
-    trunk, folders = trunk_of(tiny_models.bert(tmp_path / "base", **base)), {format: own / format for format in FORMATS}
+    trunk, folders = (
+        read_trunk(tiny_models.bert(tmp_path / "base", **base)),
+        {format: own / format for format in FORMATS},
+    )
     if callable(made):
         folders[name] = shutil.copytree(own / name, tmp_path / name)
         tensors = load_file(folders[name] / "adapter.safetensors")

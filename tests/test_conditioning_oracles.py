@@ -16,7 +16,7 @@ from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, c
 from scirep_core.encoders.conditioning.experts import TASKS
 from scirep_core.encoders.conditioning.prefix import INSTRUCTIONS, instructions
 from scirep_core.encoders.trunk.bert import Shape, Trunk, config_of, tensors_of
-from scirep_core.encoders.trunk.counting import operations, parameters
+from scirep_core.encoders.trunk.counting import operations, parameters, step
 from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.speed import flops
 from scirep_core.encoders.trunk_encoder import ready
@@ -451,6 +451,8 @@ def test_counting_leaves_the_model_as_it_was(kind):
     of.trunk.train()
     before, drawn = [p.requires_grad for p in of.parameters()], torch.get_rng_state()
     counts = parameters(of)
+    step(of, of.pack([[2, 7, 3]], ["PRX"]))
+    assert of.trunk.layers[0].drop_attention == 0.1
     assert of.trunk.layers[0].training and not of.conditioning.training and torch.equal(torch.get_rng_state(), drawn)
     assert counts.total == counts.shared + sum(counts.per_route.values())
     assert [p.requires_grad for p in of.parameters()] == before and all(p.grad is None for p in of.parameters())

@@ -85,26 +85,10 @@ def test_every_row_has_the_vectors_of_its_own_library(row_vectors, name):
 
 
 def by_transformers(folder, texts, pooling, adapter=None):
-    """Return vectors by the usual lines: one text at a time, so nothing is padded."""
-    import torch
-    import transformers
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    if adapter is None:
-        model = transformers.AutoModel.from_pretrained(folder).eval()
-    else:
-        import adapters
-
-        model = adapters.AutoAdapterModel.from_pretrained(folder).eval()
-        model.load_adapter(str(adapter), set_active=True, use_safetensors=True)
-    rows = []
-    for text in texts:
-        with torch.no_grad():
-            out = model(**tokenizer(text, truncation=True, max_length=512, return_tensors="pt"))
-        hidden = out.last_hidden_state[0]
-        by = {"cls": lambda h, o: h[0], "mean": lambda h, o: h.mean(0), "pooler": lambda h, o: o.pooler_output[0]}
-        rows.append(by[pooling](hidden, out).numpy())
-    return np.stack(rows)
+    """Return vectors by the usual lines."""
+    by = {"cls": lambda out: out.last_hidden_state[0, 0], "mean": lambda out: out.last_hidden_state[0].mean(0),
+          "pooler": lambda out: out.pooler_output[0]}  # fmt: skip
+    return np.stack([by[pooling](out).numpy() for out in tiny_models.outputs(folder, texts, adapter)])
 
 
 def test_a_hub_name_of_a_row_is_read_as_the_row():
@@ -433,12 +417,15 @@ def test_signs_join_encoders_and_concatenation_joins_last(tmp_path):
     assert (load_encoder(str(odd)).pooling, load_encoder(f"{odd}@pooler").pooling) == ("cls", "pooler")
 
 
-def test_nothing_heavy_is_imported_before_the_first_text(tmp_path):
+def test_nothing_heavy_is_imported_before_the_first_text_nor_by_the_trunk(tmp_path):
     folder = pipeline(bert(tmp_path / "b"))
     code = (
         "import sys; from scirep_core import load_encoder; e = load_encoder(sys.argv[1])\n"
         "e.fingerprint, e.dim, e.length, e.recipe, load_encoder('minilm').fingerprint, load_encoder('minilm+specter2')\n"
-        "assert not {'torch', 'transformers', 'adapters', 'huggingface_hub', 'tokenizers'} & set(sys.modules)"
+        "heavy = {'transformers', 'adapters', 'sentence_transformers', 'huggingface_hub'}\n"
+        "assert not (heavy | {'torch', 'tokenizers'}) & set(sys.modules), 'before the first text'\n"
+        "e.encode(['a paper of models', ''], 'PRX')\n"
+        "assert not heavy & set(sys.modules), 'on the trunk'"
     )
     alone(code, folder)
 

@@ -21,7 +21,6 @@ from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, c
 from scirep_core.encoders.models.model_store import MARK, describe, is_saved, load_model, save_model
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words
-from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
@@ -120,26 +119,6 @@ def test_a_code_written_in_a_text_is_letters_as_it_was_in_training(tmp_path):
     assert load_model(tmp_path / "m").tokens.ids(TEXTS, 24) == tokens().ids(TEXTS, 24)
 
 
-@pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
-def test_adapters_lie_in_the_folder_as_their_library_saves_them(tmp_path, kind):
-    from adapters import AutoAdapterModel
-
-    first = model(kind, seed=2)
-    place = save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"base": "tiny"})
-    ids = torch.tensor(tokens().ids(TEXTS[:1], 24))
-    theirs = AutoAdapterModel.from_pretrained(place)
-    for format in FORMATS:
-        theirs.load_adapter(str(place / format), load_as=format, use_safetensors=True)
-    for number, format in enumerate(FORMATS):
-        if kind == "fusion":
-            theirs.load_adapter_fusion(str(place / f"{format}_fusion"), set_active=True, use_safetensors=True)
-        else:
-            theirs.set_active_adapters(format)
-        with torch.inference_mode():
-            hidden = theirs.eval()(input_ids=ids).last_hidden_state[0, 0]
-        assert (hidden - vectors(first, tokens(), TEXTS[:1])[number, 0]).abs().max() < 1e-5
-
-
 # ------------------------------------------------------------------------------------------------------------ encoders
 
 
@@ -167,32 +146,6 @@ def test_routes_of_tasks_stand_for_formats(tmp_path):
 
     assert formats("ffn_experts", "classification", "link", "search") == ("CLF", "PRX", "QRY")
     assert formats("bottleneck", "PRX") == ("PRX",)
-
-
-def test_vectors_are_scaled_where_the_folder_says_so(tmp_path):
-    save_model(model(), tokens(), tmp_path / "m", RECIPE, 24, normalised=True)
-    assert np.allclose(np.linalg.norm(load_encoder(str(tmp_path / "m")).encode(TEXTS, "PRX"), axis=1), 1)
-
-
-def test_held_to_a_format_a_model_gives_its_vectors_for_every_task(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    place = str(save_model(model("control_codes"), tokens(), tmp_path / "a+b@c", RECIPE, 24))
-    free, held = load_encoder(place), load_encoder(f"{place}#RGN")
-    wanted = embed(free, TEXTS, "RGN")
-    assert not np.array_equal(wanted, embed(free, TEXTS, "CLF"))
-    for format in FORMATS:
-        assert np.array_equal(embed(held, TEXTS, format), wanted)
-    assert (held.name, held.dim, held.formats, held.recipe) == (f"{place}#RGN", 32, FORMATS, RECIPE)
-
-
-def test_ensembles_of_saved_models(tmp_path):
-    places = [save_model(model("control_codes", seed=i), tokens(), tmp_path / f"m{i}", RECIPE, 24) for i in range(2)]
-    both = [load_encoder(str(place)).encode(TEXTS, "CLF") for place in places]
-    mean, beside = (load_encoder(sign.join(map(str, places))) for sign in ("+", "++"))
-    assert np.allclose(mean.encode(TEXTS, "CLF"), (both[0] + both[1]) / 2)
-    assert np.array_equal(beside.encode(TEXTS, "CLF"), np.hstack(both))
-    crossed = load_encoder(f"{places[0]}#CLF++{places[1]}#CLF")
-    assert np.array_equal(crossed.encode(TEXTS, "PRX"), np.hstack(both))
 
 
 @pytest.mark.parametrize(

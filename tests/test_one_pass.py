@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 import torch
@@ -56,25 +54,6 @@ def documents_of(states, batch):
     return [rows[i] for i in range(batch.docs)]
 
 
-def test_a_format_alone_has_the_vectors_that_it_has_among_others():
-    made, given = model(), documents()
-    one = Conditioned(made.trunk, conditioning("one_pass", made.trunk, ("RGN",)))
-    with torch.inference_mode():
-        one.conditioning.own.copy_(made.conditioning.own[1:2])
-        assert (one(packed(one, given, "RGN"))[:, 0] - made(packed(made, given))[:, 1]).abs().max() < 1e-6
-
-
-def test_which_format_is_asked_for_does_not_matter_nor_do_neighbours_or_their_order():
-    made, given = model(), documents()
-    with torch.inference_mode():
-        vectors = made(packed(made, given))
-        assert vectors.shape == (len(given), 4, 48)
-        mixed = made(made.pack(given[::-1], ["CLF", "QRY", "PRX"] * 3))
-        alone = torch.cat([made(packed(made, [ids])) for ids in given])
-    assert (mixed.flip(0) - vectors).abs().max() < 1e-6
-    assert (alone - vectors).abs().max() < 1e-6
-
-
 def test_before_training_all_formats_ask_the_same_and_each_learns_from_its_own_losses():
     torch.manual_seed(0)
     trunk = Trunk(SHAPE)
@@ -84,19 +63,6 @@ def test_before_training_all_formats_ask_the_same_and_each_learns_from_its_own_l
     (vectors[:, 2] ** 3).sum().backward()
     assert [bool(row.abs().sum() > 0) for row in made.conditioning.own.grad] == [False, False, True, False]
     assert all(parameter.grad is not None for name, parameter in trunk.named_parameters())
-
-
-def test_gradients_are_those_of_the_masked_pass():
-    made, (ids,) = model(), documents([23])
-    made.double()
-    vectors = made(packed(made, [ids]))[0]
-    weights = torch.linspace(-1, 1, vectors.numel(), dtype=torch.float64).view_as(vectors)
-    (vectors * weights).sum().backward()
-    found = {name: parameter.grad.clone() for name, parameter in made.named_parameters()}
-    made.zero_grad()
-    (by_one_masked_pass(made, ids)[0] * weights).sum().backward()
-    for name, parameter in made.named_parameters():
-        assert (found[name] - parameter.grad).abs().max() < 1e-10, name
 
 
 def by_one_masked_pass(made, ids):
@@ -125,25 +91,6 @@ def test_padded_as_on_a_gpu_is_the_same(monkeypatch):
         monkeypatch.setattr(one_pass, "AT_ONCE", ("cpu",))
         assert len(list(one_pass.blocks(batch))) == 1 < len(batch.runs)
         assert (made(batch) - by_runs).abs().max() < 1e-6
-
-
-@pytest.mark.parametrize("half", [False, True])
-def test_it_trains_with_dropout_and_in_half_precision(half):
-    made, given = model(scale=0.05).train(), documents([5, 9, 9, 30])
-    context = torch.autocast("cpu", torch.bfloat16) if half else nullcontext()
-    with context:
-        first = made(packed(made, given))
-        assert not torch.equal(first, made(packed(made, given)))  # dropout
-        first.float().square().sum().backward()
-    assert all(torch.isfinite(p.grad).all() for p in made.parameters())
-    made.eval()
-    with torch.inference_mode():
-        exact = made(packed(made, given))
-        with context:
-            near = made(packed(made, given)).float()
-        assert (1 - F.cosine_similarity(exact, near, -1)).max() < (1e-3 if half else 1e-6)
-        bf16 = made.bfloat16()(packed(made, given)).float()
-        assert (1 - F.cosine_similarity(exact, bf16, -1)).max() < 2e-3
 
 
 def test_four_formats_cost_little_more_than_one():

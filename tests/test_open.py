@@ -28,8 +28,8 @@ from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewer
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result, read_results
-from scirep_core.training.data import Documents, Reading, TrainTask
-from scirep_core.training.data.opened import open_stream, open_tasks
+from scirep_core.training.data import Documents, Reading, TrainTask, build
+from scirep_core.training.data.real import open_stream
 from scirep_core.training.sets import of_variant
 from scirep_core.training.variants import variant
 
@@ -272,16 +272,16 @@ def test_training_reads_all_eight_with_their_dev_part(small, monkeypatch):
         row = tasks.ROWS[f"open/{name}"]._replace(make=lambda given=given: training.categories(*given))
         monkeypatch.setitem(tasks.ROWS, f"open/{name}", row)
     for split in ("train", "validation"):
-        made = open_tasks(Words(), reading=Reading(max_length=16), split=split)
+        made = build([open_stream(name, split) for name in tasks.TRAINED], Words(), Reading(max_length=16))
         assert [one.name for one in made] == list(tasks.TRAINED)
         assert [one.kind for one in made] == ["multi_label"] * 2 + ["regression"] * 2 + ["triplet"] * 4
-        paired = open_tasks(Words(), tasks.PAIRED, Reading(max_length=16), split=split)
+        paired = build([open_stream(name, split) for name in tasks.PAIRED], Words(), Reading(max_length=16))
         assert [one.query_format for one in paired] == ["CLF", "CLF", "PRX", "QRY"]
     assert (made[-1].query_format, made[-1].format) == ("QRY", "PRX")
     stream = open_stream("open/year")
     years = [row.target for row in stream.rows()]
     assert stream.mean == pytest.approx(sum(years) / len(years))
-    refused(lambda: open_tasks(Words(), ["open/cite"]), "is not trained on", error=ConfigError)
+    refused(lambda: open_stream("open/cite"), "is not trained on", error=ConfigError)
 
 
 def test_a_label_is_a_text_that_its_paper_has_and_the_negative_one_it_has_not(small):

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from counted import peak
@@ -25,9 +24,8 @@ from scirep_core.encoders.trunk.tokens import Tokens
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.training import models, sets
 from scirep_core.training.base import wordpieces
-from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data.pairs import SOURCES, pair_tasks
+from scirep_core.training.data.pairs import pair_tasks
 from scirep_core.training.variants import VARIANTS, budget, config
 
 
@@ -249,11 +247,6 @@ def test_files_from_windows_and_half_characters_are_read_as_they_are(root, token
     assert len({triple.query for triple in scimult.triples(path)}) == 2
 
 
-def test_a_batch_is_of_one_source():
-    sizes = dict.fromkeys(SOURCES, 20)
-    assert all(len(plan(sizes, 8, "homogeneous", 0, step)) == 1 for step in range(10))
-
-
 # ---- variants --------------------------------------------------------------------------------------------------------
 
 
@@ -314,31 +307,6 @@ def test_scimult_has_no_real_samples():
     with pytest.raises(ConfigError, match="SciMult's training pairs are embedded ones"):
         sets.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
                         VARIANTS["SciMult Vanilla"])  # fmt: skip
-
-
-@pytest.mark.slow
-def test_two_stages_by_the_command_line(tmp_path, monkeypatch, capsys):
-    from scirep_core.cli import main
-
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    first = ["data.papers=600", "data.cap=30", "data.max_length=32", "train.steps=3", "train.warmup=1", "train.batch=8",
-             "train.accumulation=1", "train.mixing=homogeneous", "train.triplet_loss=contrastive", "train.weight_decay=0.01",
-             'data.tasks=["scimult/pretrain_citation", "scimult/pretrain_cs_journal"]']  # fmt: skip
-    file = tmp_path / "vanilla.toml"
-    file.write_text('[model]\nbase = "embedded untrained"\nconditioning = "plain"\n')
-    settings = [word for pair in first for word in ("--set", pair)]
-    with pytest.raises(SystemExit, match="0"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "vanilla"), *settings])
-    file.write_text(f'[model]\nbase = "{tmp_path / "vanilla"}"\nconditioning = "mha_experts"\n'
-                    'options = {routes = ["search", "link", "classification"]}\n')  # fmt: skip
-    with pytest.raises(SystemExit, match="0"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "experts"), *settings])
-    vectors = [load_model(tmp_path / name).model.trunk.words.weight for name in ("vanilla", "experts")]
-    assert not np.array_equal(*(v.detach().numpy() for v in vectors))
-    file.write_text('[model]\nbase = "embedded untrained"\n[data]\ntasks = ["scimult/pretrain_citation", "fos"]\n')
-    with pytest.raises(SystemExit, match="2"):
-        main(["train", "--config", str(file), "--out", str(tmp_path / "mixed")])
-    assert "Train on one paper's sets at a time" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -15,9 +15,6 @@ def walked(kind: str):
 def test_the_walk_finds_experts_in_the_odd_blocks_and_counts_what_the_paper_adds():
     dense = walked("plain")
     assert set(dense.copies.values()) == {1}
-    # BERT without its pooler: embeddings, then a block's four attention linears, two feed-forward ones, two norms
-    block = 4 * (768 * 768 + 768) + 2 * 768 * 3072 + 768 + 3072 + 4 * 768
-    assert dense.held == (30_522 + 512 + 2 + 2) * 768 + 12 * block
     attention, feed = walked("mha_experts"), walked("ffn_experts")
     assert {key for key, n in attention.copies.items() if n == 3} == {(i, "attention") for i in range(1, 12, 2)}
     assert {key for key, n in feed.copies.items() if n == 3} == {
@@ -26,9 +23,8 @@ def test_the_walk_finds_experts_in_the_odd_blocks_and_counts_what_the_paper_adds
     assert attention.held - dense.held == 2 * 6 * 4 * (768 * 768 + 768)
     assert feed.held - dense.held == 2 * 6 * (2 * 768 * 3072 + 768 + 3072 + 2 * 768)
     assert walked("instruction").held == dense.held
-    prefix = walked("prefix")
-    assert prefix.trained == prefix.held - dense.held
-    assert 11 * block < prefix.trained < 11.01 * block  # all blocks but the last, and a few words and places
+    assert walked("prefix").trained == walked("prefix").held - dense.held
+    assert {one.seen for one in (attention, feed, dense)} == {dense.held}
 
 
 @pytest.mark.parametrize("kind", ["mha_experts", "ffn_experts"])

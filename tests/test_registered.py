@@ -12,6 +12,7 @@ and test_notebook_sources.
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_tasks
+import small_training
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_perturbations import ABSTRACT, CORNERS, TITLE
@@ -54,6 +57,8 @@ from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results.metrics import ACCEPTED, RELEVANT, check_metrics, examples, from_ranks, parse, score
+from scirep_core.training.loop import train
+from scirep_core.training.losses import LOSSES, of_triplets
 
 # ---- encoders --------------------------------------------------------------------------------------------------------
 
@@ -326,11 +331,6 @@ N, DIM, CLASSES = 6, 5, 4
 
 def given_to(name: str, seed: int = 0, scale: float = 1.0):
     """Return what a loss learns (float64 tensors) and what it is given, by the names of its parameters."""
-    import inspect
-
-    import torch
-
-    from scirep_core.training.losses import LOSSES
 
     def drawn(*shape: int, at: int = 0):
         return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed + at)) * scale
@@ -349,41 +349,17 @@ def given_to(name: str, seed: int = 0, scale: float = 1.0):
     return vectors, []
 
 
-def losses(*first: str) -> list[str]:
-    """Return the names of LOSSES, read as text: torch takes a second, and most runs of one row need none of it.
-
-    Args:
-        first: only those whose first parameters have these names.
-    """
-    import ast
-
-    text = (Path(__file__).resolve().parents[1] / "scirep_core" / "training/losses.py").read_text(encoding="utf-8")
-    body = ast.parse(text).body
-    known = {n.name: tuple(arg.arg for arg in n.args.args) for n in body if isinstance(n, ast.FunctionDef)}
-    (table,) = [n.value for n in body if isinstance(n, ast.AnnAssign) and ast.unparse(n.target) == "LOSSES"]
-    rows = zip(table.keys, table.values, strict=True)
-    return [ast.literal_eval(key) for key, value in rows if known[ast.unparse(value)][: len(first)] == first]
-
-
-@pytest.mark.parametrize("name", losses())
+@pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gradient_of_a_loss_agrees_with_finite_differences(name: str, seed: int) -> None:
-    import torch
-
-    from scirep_core.training.losses import LOSSES
-
     learned, rest = given_to(name, seed)
     assert LOSSES[name](*learned, *rest).shape == ()
     assert torch.autograd.gradcheck(lambda *x: LOSSES[name](*x, *rest), tuple(one.requires_grad_() for one in learned))
 
 
-@pytest.mark.parametrize("name", losses())
+@pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_counts_in_32_bits_under_autocast_too(name: str) -> None:
     """On the very numbers that bf16 holds, the loss is that of 32 bits: BERT's inner products are in the hundreds."""
-    import torch
-
-    from scirep_core.training.losses import LOSSES
-
     learned, rest = given_to(name, scale=8.0)
     held = [tensor.bfloat16() for tensor in learned]
     rest = [tensor.float() if tensor.is_floating_point() else tensor for tensor in rest]
@@ -395,13 +371,9 @@ def test_a_loss_counts_in_32_bits_under_autocast_too(name: str) -> None:
             torch.testing.assert_close(found, exact, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", losses())
+@pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_and_its_gradient_stay_finite_for_huge_and_for_equal_vectors(name: str) -> None:
     """At distance 0 a Euclidean norm has no slope, and exp(1000) is no number: one NaN would spoil every weight."""
-    import torch
-
-    from scirep_core.training.losses import LOSSES
-
     for scale in (1e4, 0.0):
         learned, rest = given_to(name, scale=scale or 1.0)
         tensors = [(tensor if scale else tensor * 0 + 1).float().requires_grad_() for tensor in learned]
@@ -410,10 +382,8 @@ def test_a_loss_and_its_gradient_stay_finite_for_huge_and_for_equal_vectors(name
         assert all(torch.isfinite(one).all() for one in torch.autograd.grad(found, tensors)), scale
 
 
-@pytest.mark.parametrize("name", losses())
+@pytest.mark.parametrize("name", LOSSES)
 def test_the_loss_of_nothing_and_of_shapes_that_would_broadcast_is_refused(name: str) -> None:
-    from scirep_core.training.losses import LOSSES
-
     learned, rest = given_to(name)
     with pytest.raises(ConfigError, match="do not fit together"):
         LOSSES[name](*(tensor[:0] for tensor in learned), *(tensor[:0] for tensor in rest))
@@ -421,22 +391,16 @@ def test_the_loss_of_nothing_and_of_shapes_that_would_broadcast_is_refused(name:
         LOSSES[name](learned[0][:1], *learned[1:], *rest)
 
 
-@pytest.mark.parametrize("name", losses())
+@pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_falls_when_one_follows_its_gradient(name: str) -> None:
-    import torch
-
-    from scirep_core.training.losses import LOSSES
-
     learned, rest = given_to(name, 1)
     start = LOSSES[name](*(tensor.requires_grad_() for tensor in learned), *rest)
     steps = torch.autograd.grad(start, learned)
     assert LOSSES[name](*(a - 1e-3 * b for a, b in zip(learned, steps, strict=True)), *rest) < start
 
 
-@pytest.mark.parametrize("name", losses("query", "positive", "negative"))
+@pytest.mark.parametrize("name", of_triplets())
 def test_a_nearer_positive_lowers_a_loss_of_triplets_and_a_nearer_negative_raises_it(name: str) -> None:
-    from scirep_core.training.losses import LOSSES
-
     (query, positive, negative), _ = given_to(name)
     between = LOSSES[name](query, positive, negative)
     assert (
@@ -446,12 +410,8 @@ def test_a_nearer_positive_lowers_a_loss_of_triplets_and_a_nearer_negative_raise
     )
 
 
-@pytest.mark.parametrize("name", losses("query", "positive", "negative"))
+@pytest.mark.parametrize("name", of_triplets())
 def test_a_loss_of_triplets_can_be_trained_with(name: str, tmp_path: Path) -> None:
-    import small_training
-
-    from scirep_core.training.loop import train
-
     chosen = replace(small_training.CONFIG, steps=3, warmup=1, triplet_loss=name)
     done = train(small_training.model(), [small_training.tasks()[3]], chosen, tmp_path)
     assert np.isfinite(list(done.losses.values())).all() and done.losses

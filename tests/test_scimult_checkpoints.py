@@ -116,16 +116,10 @@ def checkpoint(folder, kind="mha_experts", **settings):
 
 def plain(model, folder, texts=TEXTS, mean=False):
     """What transformers computes with one expert's weights."""
-    import transformers
-
-    tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"))
-    found = []
-    for text in texts:
-        batch = tokenizer([text], truncation=True, max_length=64, return_tensors="pt")
-        with torch.inference_mode():
-            states = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state[0]
-        found.append(torch.nn.functional.normalize(states.mean(0), dim=0) if mean else states[0])
-    return torch.stack(found).numpy()
+    if not mean:
+        return tiny_models.firsts(folder, texts, model=model, length=64)
+    states = [out.last_hidden_state[0] for out in tiny_models.outputs(folder, texts, model=model, length=64)]
+    return torch.stack([torch.nn.functional.normalize(state.mean(0), dim=0) for state in states]).numpy()
 
 
 def reads_as(path, format, model, folder=None):

@@ -297,9 +297,10 @@ def test_two_threads_give_the_same_bits_twice(tmp_path):
 
 def test_a_folder_of_another_training_is_refused(tmp_path):
     train(small.model(), small.tasks(), SHORT, tmp_path)
+    first, *rest = small.tasks()
     for what, given in {
         "settings": (small.model(), small.tasks(), replace(SHORT, seed=1)),
-        "tasks": (small.model(), small.tasks(1), SHORT),
+        "tasks": (small.model(), [replace(first, targets=first.targets[::-1]), *rest], SHORT),
         "model": (small.model(seed=1), small.tasks(), SHORT),
     }.items():
         with pytest.raises(ConfigError, match=f"other {what}"):

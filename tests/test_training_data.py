@@ -23,12 +23,10 @@ from scirep_core.encoders.trunk.tokens import of_words
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, ScirepError
 from scirep_core.kit.records import Paper
 from scirep_core.training import data as training_data
-from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, in_proportion, train_tasks
-from scirep_core.training.data import samples as training_samples
-from scirep_core.training.data.mapped import mapped
-from scirep_core.training.data.published import published_tasks, read_tasks_config
-from scirep_core.training.data.samples import TRAINED, held_out, sample_tasks
-from scirep_core.training.sets import hash_of
+from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, hash_of, in_proportion, real, stream
+from scirep_core.training.data.published import published_streams, read_tasks_config
+from scirep_core.training.data.real import TRAINED, held_out, sample_streams
+from scirep_core.training.sets import mapped
 
 WORDS = ["alpha", "beta", "gamma", "on", "the", "of", "bees", "ants", "moss", "fern", "law", "2019", ".", "0", "find",
          "journal"]  # fmt: skip
@@ -82,8 +80,8 @@ def shown(task: TrainTask, number: int, tokens) -> str:
 
 def tasks_of(names: str, root: Path, tokens, split="train", cap=None, file=None, **reading) -> list[TrainTask]:
     given = Reading(**{"titles_only": 0.0, **reading})
-    wanted = [f"scirepeval/{name}" for name in names.split()]
-    return train_tasks(wanted, root, tokens, given, split=split, cap=cap, file=file)
+    wanted = [stream(f"scirepeval/{name}", root, split, cap) for name in names.split()]
+    return build(wanted, tokens, given.of(split), file)
 
 
 # --- the eight sets ---------------------------------------------------------------------------------------------------
@@ -151,14 +149,12 @@ def test_documents_are_cut_and_waiting_texts_do_not_matter(root, tokens, monkeyp
 GRADED = [{"query": paper(*BEES), "candidates": [paper(*ANTS, score=2), paper(*MOSS, score=1), paper(*FERN, score=0)]}]
 
 
-def test_grades_are_respected_unless_told_otherwise(root, tokens):
+def test_grades_are_respected(root, tokens):
     put(root, "same_author", "train", GRADED)
     (graded,) = tasks_of("same_author", root, tokens)
     ants, moss, fern = "[CLS] on ants [SEP] gamma [SEP]", "[CLS] moss [SEP] the law of moss [SEP]", "[CLS] fern [SEP]"
     found = {(shown(graded, p, tokens), shown(graded, n, tokens)) for _, p, n in graded.rows}
     assert found == {(ants, moss), (ants, fern), (moss, fern)}
-    (published,) = tasks_of("same_author", root, tokens, respect_grades=False)
-    assert len(published) == 1
 
 
 def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
@@ -202,8 +198,8 @@ def test_what_is_missing_is_named(root, tokens):
     rows = [TrainExample(Paper("1", "a", "b"), "lwa")]
     stray = Stream("x", "classification", lambda: iter(rows), "CLF", "CLF", classes=("law",))
     none = replace(stray, rows=lambda: iter(()))
-    for stream, says in ((stray, "x: unknown class 'lwa': did you mean 'law'"), (none, "x: no example was read")):
-        refused(lambda stream=stream: build([stream], tokens, Reading()), says, error=ConfigError)
+    for given, says in ((stray, "x: unknown class 'lwa': did you mean 'law'"), (none, "x: no example was read")):
+        refused(lambda given=given: build([given], tokens, Reading()), says, error=ConfigError)
 
 
 def test_a_constant_target_is_not_divided_by_nothing(root, tokens):
@@ -240,7 +236,8 @@ def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on():
             return [[0, 1, 2]] * len(texts)
 
     letters = Letters()
-    tasks = train_tasks(TRAINING, locate("scirepeval/fos", "embedded", 500, 0), letters, Reading(titles_only=0.0))  # type: ignore[arg-type]
+    at = locate("scirepeval/fos", "embedded", 500, 0)
+    tasks = build([stream(name, at) for name in TRAINING], letters, Reading(titles_only=0.0))  # type: ignore[arg-type]
     assert [task.name for task in tasks] == list(TRAINING)
     assert len(letters.texts) == len(set(letters.texts)) == tasks[0].documents.docs
     # candidates of a ranking may be training papers, as published; what is asked or labelled may not
@@ -258,7 +255,7 @@ def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on():
 
 
 def test_the_real_samples_have_the_sizes_of_their_training_parts(real, tokens):
-    tasks = {task.name: task for task in sample_tasks(tokens)}
+    tasks = {task.name: task for task in build(sample_streams(), tokens)}
     assert list(tasks) == list(TRAINED)
     assert {name: len(task) for name, task in tasks.items()} == {
         "sample/fos": 121, "sample/mesh_descriptors": 130, "sample/same_author": 120, "sample/search": 300,
@@ -266,7 +263,7 @@ def test_the_real_samples_have_the_sizes_of_their_training_parts(real, tokens):
     }  # fmt: skip
     assert (tasks["sample/fos"].outputs, tasks["sample/mesh_descriptors"].outputs) == (23, 30)
     assert (tasks["sample/search"].query_format, tasks["sample/search"].format) == ("QRY", "PRX")
-    assert {len(task) for task in sample_tasks(tokens, cap=50)} == {50}
+    assert {len(task) for task in build(sample_streams(most=50), tokens)} == {50}
 
 
 def invented_samples() -> dict[str, Task]:
@@ -309,11 +306,11 @@ def invented_samples() -> dict[str, Task]:
 
 def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     samples, texts = invented_samples(), []
-    monkeypatch.setattr(training_samples, "read_sample", lambda name: samples[name])
+    monkeypatch.setattr(real, "read_sample", lambda name: samples[name])
     monkeypatch.setattr(
         type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
     )
-    tasks = sample_tasks(tokens)
+    tasks = build(sample_streams(), tokens)
     assert not [text for text in texts if "ested by" in text or text == "bare tested"]
     assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
     assert "bare own" in texts
@@ -332,7 +329,7 @@ def test_what_is_held_out_of_a_sample_shares_no_query_with_its_training(real):
     kept = list(held_out("sample/cite_prediction", triples).payload.rows("train"))
     assert 20 < len(kept) < 200
     with pytest.raises(ConfigError, match="is not trained on"):
-        sample_tasks(None, ["sample/scifact"])
+        sample_streams(["sample/scifact"])
 
 
 # --- the published configuration --------------------------------------------------------------------------------------
@@ -351,18 +348,18 @@ def test_a_published_configuration_names_sets_codes_and_sizes(root, tokens):
     search = {"name": "s", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "search"},
               "input_fields": ["title", "year"], "ctrl_token": {"query": "[QRY]", "candidates": "[PRX]"}}  # fmt: skip
     path = configured(root, ENTRY, search)
-    year, found = published_tasks(path, tokens, lambda name: root, Reading(titles_only=0.0))
+    year, found = build(published_streams(path, lambda name: root), tokens, Reading(titles_only=0.0))
     assert (year.name, year.format, len(year)) == ("x", "RGN", 2)
     assert year.targets[0] == pytest.approx(-np.sqrt(1.5))
     assert (found.query_format, found.format) == ("QRY", "PRX")
     assert shown(found, found.rows[0, 1], tokens) == "[CLS] on bees [SEP] 2019 . 0 [SEP]"
-    assert len(published_tasks(path, tokens, lambda name: root, cap=1)[0]) == 1
+    assert len(build(published_streams(path, lambda name: root, most=1), tokens)[0]) == 1
 
 
 def test_a_published_configuration_makes_triplets_as_published(root, tokens):
     put(root, "same_author", "train", GRADED)
     entry = {"name": "s2and", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "same_author"}}
-    assert len(published_tasks(configured(root, entry), tokens, lambda name: root)[0]) == 1
+    assert len(build(published_streams(configured(root, entry), lambda name: root), tokens)[0]) == 1
 
 
 def test_a_published_configuration_reads_files_beside_it(root, tokens):
@@ -373,11 +370,11 @@ def test_a_published_configuration_reads_files_beside_it(root, tokens):
     fos = {"name": "f", "type": "classification", "multi_label": True, "data_files": {"train": "fos.json"},
            "labels": "labels.txt", "labels_field": "labels_text"}  # fmt: skip
     three = {"name": "t", "type": "triplet", "data_files": {"train": "three.json"}}
-    a, b = published_tasks(configured(root, fos, three), tokens, locate)
+    a, b = build(published_streams(configured(root, fos, three), locate), tokens)
     assert (a.classes, a.targets.tolist()) == (("law", "art"), [[0, 1], [1, 1]])
     assert (b.kind, b.format, len(b)) == ("triplet", "PRX", 1)
     lacks = "data_files has no dev"
-    refused(lambda: published_tasks(configured(root, fos), tokens, locate, split="validation"), lacks)
+    refused(lambda: published_streams(configured(root, fos), locate, "validation"), lacks)
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -421,7 +418,7 @@ def test_the_shipped_configuration_is_read_and_trains_on_the_embedded_sets(real,
     formats = {task.set: task.format for task in read}
     assert formats.keys() == set(TRAINING)
     assert all(formats[name] == TASKS[name].format for name in TRAINING if name != "scirepeval/search")
-    made = published_tasks(path, tokens, lambda name: locate(name, "embedded", 500, 0), cap=20)
+    made = build(published_streams(path, lambda name: locate(name, "embedded", 500, 0), most=20), tokens)
     assert [task.name for task in made] == [task.name for task in read]
     assert [task.outputs for task in made][:2] == [1, 1]
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 WORDS = ["a", "b", "c", "d", "paper", "model", "of", "##s", ".", ":", "query", "passage", *(f"w{i}" for i in range(40))]
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
@@ -105,6 +109,35 @@ def adapter(base: Path, out: Path, name: str, seed: int, safe: bool = True, **se
     out.mkdir(parents=True, exist_ok=True)
     model.save_adapter(str(out), name, use_safetensors=safe)
     return out
+
+
+def outputs(
+    folder: Path, texts: list[str], adapter: Path | None = None, model: Any = None, length: int = 512
+) -> list[Any]:
+    """Return what transformers says of each text alone, so that nothing is padded: by the folder's model, or by the one given.
+
+    Args:
+        adapter: folder of an adapter that is active; the `adapters` library says it then.
+    """
+    import torch
+    import transformers
+
+    kind = transformers.AutoTokenizer if (folder / "config.json").is_file() else transformers.BertTokenizerFast
+    tokenizer = kind.from_pretrained(folder)
+    if adapter is not None:
+        import adapters
+
+        model = adapters.AutoAdapterModel.from_pretrained(folder)
+        safe = (adapter / "adapter.safetensors").is_file()
+        model.load_adapter(str(adapter), load_as="it", set_active=True, use_safetensors=safe)
+    model = (model or transformers.AutoModel.from_pretrained(folder)).eval()
+    with torch.no_grad():
+        return [model(**tokenizer(text, truncation=True, max_length=length, return_tensors="pt")) for text in texts]
+
+
+def firsts(*asked: Any, **more: Any) -> NDArray[np.float32]:
+    """Return (n, dim) last states of first tokens, of what `outputs` gives."""
+    return np.stack([out.last_hidden_state[0, 0].numpy() for out in outputs(*asked, **more)])
 
 
 def cache(home: Path, name: str, folder: Path) -> Path:

@@ -30,10 +30,10 @@ from scirep_core.encoders.models.model_store import load_model
 from scirep_core.results import Result, provenance
 from scirep_core.training.batching import plan
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data import TrainTask
+from scirep_core.training.data import TrainTask, hash_of
 from scirep_core.training.models import base, obtain
 from scirep_core.training.objective import Ints, belongs, gather, known_of, taken, triplet_loss
-from scirep_core.training.sets import examples, hash_of
+from scirep_core.training.sets import examples
 from scirep_core.training.variants import ALONE, Budget, budget, config, variant
 
 VANILLA, ON = "SciMult Vanilla", "embedded untrained"

@@ -133,9 +133,10 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
             wait(world)
         model = model.to(local_device() if world > 1 and device is None else pick_device(device))
         recipe = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes}
-        normalised = {"yes": True, "no": False}.get(asked.model.normalised)
-        summary = models.train_into(folder, model, tasks, asked.train, tokens, base, recipe, asked.data.max_length, looked,
-                                    progress, normalised)  # fmt: skip
+        base = base._replace(normalised={"yes": True, "no": False}.get(asked.model.normalised, base.normalised))
+        summary = models.train_into(
+            folder, model, tasks, asked.train, tokens, base, recipe, asked.data.max_length, looked, progress
+        )
     return None if rank else {**summary, "out": str(folder)}
 
 

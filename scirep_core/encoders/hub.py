@@ -137,17 +137,20 @@ class TransformersEncoder:
 
     @cached_property
     def _loaded(self) -> Any:
-        from scirep_core.encoders.trunk.number_types import number_type
         from scirep_core.encoders.trunk.prepacked import prepack
 
-        transformers = quiet_transformers()
+        return prepack(self.by_library(quiet_transformers().AutoModel).eval().to(self.device))
+
+    def by_library(self, auto: Any) -> Any:
+        """Return the folder's model, in the number type asked for, by a class of transformers or `adapters` that reads any."""
+        from scirep_core.encoders.trunk.number_types import number_type
+
         safe = any(self.folder.glob("*.safetensors"))  # without: transformers reads the .bin with weights_only=True
         with model_folder.reading(self.folder, "weights"):
-            model = transformers.AutoModel.from_pretrained(
+            return auto.from_pretrained(
                 self.folder, config=library_config(self.folder), use_safetensors=safe, trust_remote_code=False,
                 dtype=number_type(self.settings.dtype),
             )  # fmt: skip
-        return prepack(model.eval().to(self.device))
 
     @cached_property
     def on_trunk(self) -> bool:

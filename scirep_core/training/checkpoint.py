@@ -34,7 +34,7 @@ from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.records import read_jsonl
 from scirep_core.kit.store import read_shard, sha256_array, stable_hash, write_shard
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data import TrainTask
+from scirep_core.training.data import TrainTask, hash_of
 from scirep_core.training.processes import added, wait
 
 KIND = "training"
@@ -148,18 +148,11 @@ def identity(
 
     The conditioning's own first weights are left out: they may be drawn anew by whoever goes on, and the checkpoint's count.
     """
-
-    def data(task: TrainTask) -> list[Any]:
-        targets = [] if task.targets is None else [task.targets]
-        named = [task.name, task.format, task.query_format, task.kind, list(task.classes)]
-        return [*named, *(sha256_array(array) for array in (task.rows, *targets))]
-
-    documents = [sha256_array(array) for some in (tasks, validation) for task in some[:1] for array in task.documents]
     conditioning = model.conditioning
     weights = [sha256_array(value.detach().cpu().numpy()) for value in model.trunk.state_dict().values()]
     return {
         "settings": stable_hash(config.to_json() | {"checkpoint_every": 0}),
-        "tasks": stable_hash([documents, [[data(task) for task in some] for some in (tasks, validation)]]),
+        "tasks": stable_hash([hash_of(tasks), hash_of(validation)]),
         "model": stable_hash([conditioning.kind, conditioning.routes, conditioning.options, model.pooling, weights]),
     }
 

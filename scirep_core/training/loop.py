@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from scirep_core.encoders.conditioning.base import Conditioned
-from scirep_core.encoders.trunk.number_types import products_in
+from scirep_core.encoders.trunk.number_types import at_threads, products_in
 from scirep_core.encoders.trunk.speed import flops, matrix_rate
 from scirep_core.kit.errors import ConfigError, NumericError, nearest
 from scirep_core.training.batching import plan
@@ -48,13 +48,7 @@ from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import TrainTask
 from scirep_core.training.objective import Batch, balanced, encoded, gather, known_of, loss_of, losses_of, outputs_of
 from scirep_core.training.optimisation import drawn, make_heads, make_optimizer, only_trained, start_drawing
-from scirep_core.training.processes import (
-    add_gradients,
-    added,
-    processes,
-    same_everywhere,
-    threads_restored,
-)
+from scirep_core.training.processes import add_gradients, added, processes, same_everywhere
 
 Ints = NDArray[np.int64]
 TELL = 10
@@ -118,7 +112,7 @@ def train(
     device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
     steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
     own = torch.random.fork_rng([device] if device.type == "cuda" else [])
-    with only_trained(model) as trained, own, threads_restored(), products_in(config.precision):
+    with only_trained(model) as trained, own, at_threads(), products_in(config.precision):
         start_drawing(drawn(config.seed, "heads"), device)
         heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
         optimizer = make_optimizer(model, trained, heads, config)

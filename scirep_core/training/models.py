@@ -24,7 +24,8 @@ from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.sets import Base, examples, hash_of, spread
+from scirep_core.training.data import hash_of
+from scirep_core.training.sets import Base, examples, spread
 from scirep_core.training.variants import (
     AGAIN,
     DATA_SOURCES,
@@ -344,7 +345,6 @@ def untrained(
 def train_into(
     folder: Path, model: Conditioned, tasks: Sequence[TrainTask], settings: TrainConfig, tokens: Tokens, start: Base,
     recipe: Mapping[str, Any], max_length: int, looked: Sequence[TrainTask] = (), watch: Watch | None = None,
-    normalised: bool | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Train a model and save it with what it is made of, the one way to a folder that `load_encoder` reads; return what it tells.
 
@@ -353,7 +353,6 @@ def train_into(
     Args:
         recipe: what is written with the model beside what its training tells, for who makes it again.
         looked: what the loss is looked at on, beside.
-        normalised: whether vectors are; as the base where None.
     """
     from scirep_core.encoders.models.model_store import finished, save_model, working
     from scirep_core.training.loop import train
@@ -365,15 +364,7 @@ def train_into(
     summary |= {"documents_per_second": round(trained.documents_per_second, 1), "mfu": round(trained.mfu, 4)}
     if rank == 0:
         made = {**recipe, "training": summary}
-        save_model(
-            model,
-            tokens,
-            folder,
-            start.recipe,
-            max_length,
-            made,
-            start.normalised if normalised is None else normalised,
-        )
+        save_model(model, tokens, folder, start.recipe, max_length, made, start.normalised)
         finished(folder)
     wait(world)
     return summary

@@ -13,8 +13,7 @@ has none in any process, such as another task's head, stays without, as alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,17 +40,6 @@ def local_device() -> str:
     if not torch.cuda.is_available():
         return "cpu"
     return f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
-
-
-@contextmanager
-def threads_restored() -> Iterator[None]:
-    """Leave torch with the number of threads it came with; inside, a training may set its own."""
-    before = torch.get_num_threads()
-    try:
-        yield
-    finally:
-        if torch.get_num_threads() != before:
-            torch.set_num_threads(before)
 
 
 def added(values: A, world: int) -> A:

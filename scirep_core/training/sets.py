@@ -5,7 +5,9 @@
     open                        the open literature's eight, or its four of pairs
     tasks_config                what a published tasks_config.json names, from any of them
 
-Texts are tokenised once for all trainings and processes that read the same (`training/data/mapped.py`), in SCIREP_HOME/tokens.
+Texts are tokenised once, by one process, for all trainings and processes that read the same, in SCIREP_HOME/tokens. Arrays are
+mapped: memory holds what is looked at, its pages are the system's to drop, and processes share them. While texts are tokenised it
+holds some 200 bytes a distinct text, and 24 bytes a triplet.
 """
 
 from __future__ import annotations
@@ -20,17 +22,19 @@ import numpy as np
 
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.text import Recipe
-from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.store import home, sha256_array, stable_hash
+from scirep_core.kit.claims import held
+from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.records import read_json
+from scirep_core.kit.store import atomic_folder, home, stable_hash, write_json
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
-from scirep_core.training.data import Reading
+from scirep_core.training.data import Documents, Reading, TrainTask, build, stream
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
 from scirep_core.training.variants import DATA_SOURCES, Budget, Variant
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
-    from scirep_core.training.data import TrainTask
+    from scirep_core.training.data import Stream
 
 CODE = (
     "training/sets.py", "training/batching.py", "training/data", "encoders/trunk/tokens.py", "data/*.py", "data/readers",
@@ -39,7 +43,7 @@ CODE = (
 """What makes token ids of files: tokens that are kept are of this code."""
 ROOM = 4
 """Tokens a conditioning adds at most."""
-Make = Callable[[Path], list["TrainTask"]]
+Make = Callable[[Path], list[TrainTask]]
 
 
 class Base(NamedTuple):
@@ -67,8 +71,7 @@ def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> 
     Raises ConfigError for an unknown source or set, sets of two papers, a dev part where there is none.
     """
     from scirep_core.encoders.trunk.tokens import read_tokens
-    from scirep_core.training.data.mapped import mapped
-    from scirep_core.training.data.samples import TRAINED, sample_tasks
+    from scirep_core.training.data.real import TRAINED, sample_streams
 
     if data.source not in DATA_SOURCES and not Path(data.source).expanduser().is_dir():
         raise ConfigError(
@@ -81,7 +84,7 @@ def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> 
     if data.source == "samples" and not data.tasks_config:
         if split != "train":
             raise ConfigError("the real samples have no part to validate on. Set train.validate_every = 0")
-        return tokens, sample_tasks(tokens, data.tasks or TRAINED, reading, cap=data.cap or None)
+        return tokens, build(sample_streams(data.tasks or TRAINED, data.cap or None), tokens, reading)
     stamp, make = _source(data, tokens, split, reading)
     code = code_of(CODE)
     key = stable_hash([stamp, of.fingerprint, list(of.recipe), data.cap, reading.max_length, data.seed, data.titles_only,
@@ -98,9 +101,8 @@ def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> t
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
     from scirep_core.data.sources import root_of
-    from scirep_core.training.data import train_tasks
-    from scirep_core.training.data.opened import open_tasks
-    from scirep_core.training.data.published import published_tasks, read_tasks_config
+    from scirep_core.training.data.published import published_streams, read_tasks_config
+    from scirep_core.training.data.real import open_stream
 
     def root(name: str) -> Path:
         if not _collections(data):
@@ -109,19 +111,20 @@ def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> t
             )
         return root_of(name, data.source, data.papers, data.seed)
 
-    how: dict[str, Any] = {"reading": reading, "split": split, "cap": data.cap or None}
+    def built(streams: Callable[[], list[Stream]]) -> Make:
+        return lambda file: build(streams(), tokens, reading.of(split), file)
+
+    most = data.cap or None
     if data.tasks_config:
         path = Path(data.tasks_config).expanduser()
         named = read_tasks_config(path)
         folders = {root(task.set) / "scirepeval" for task in named if task.set}
         files = [file for task in named for file in (*task.files.values(), task.labels) if file]
-        return [_stamp(path, *files, *sorted(folders))], lambda file: published_tasks(
-            path, tokens, root, file=file, **how
-        )
+        return [_stamp(path, *files, *sorted(folders))], built(lambda: published_streams(path, root, split, most))
     if data.source == "open":
         names = [name if "/" in name else f"open/{name}" for name in data.tasks] or list(TRAINED)
         known = [load_task(name).data_hash for name in names]
-        return known, lambda file: open_tasks(tokens, names, file=file, **how)
+        return known, built(lambda: [open_stream(name, split, most) for name in names])
     names = [name if "/" in name else f"scirepeval/{name}" for name in data.tasks] or list(TRAINING)
     if pairs := [name for name in names if name in SOURCES]:
         if others := [name for name in names if name not in SOURCES]:
@@ -130,10 +133,10 @@ def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> t
             )
         where = root(names[0])
         return _stamp(where / "scimult" / "pretraining"), lambda file: pair_tasks(
-            names, where, tokens, file=file, **how
+            names, where, tokens, reading, split=split, cap=most, file=file
         )
     where = root(TRAINING[0])
-    return _stamp(where / "scirepeval"), lambda file: train_tasks(names, where, tokens, file=file, **how)
+    return _stamp(where / "scirepeval"), built(lambda: [stream(name, where, split, most) for name in names])
 
 
 def _stamp(*places: Path) -> str:
@@ -201,10 +204,52 @@ def spread(tasks: Sequence[TrainTask], most: int) -> list[TrainTask]:
     return found
 
 
-def hash_of(tasks: Sequence[TrainTask]) -> str:
-    """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
-    contents: list[Any] = [[sha256_array(part) for part in task.documents] for task in tasks[:1]]
-    for task in tasks:
-        arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
-        contents.append([task.name, task.format, task.query_format, task.kind, [sha256_array(a) for a in arrays]])
-    return stable_hash(contents)[:16]
+# ---- on the disk -----------------------------------------------------------------------------------------------------
+
+IDS, STARTS, TASKS = "ids.int32", "starts.npy", "tasks.json"
+"""Token ids of all documents, one after another, and where each begins; names, routes, kinds and classes of the tasks. Beside
+them lie <i>.rows.npy and <i>.targets.npy of task i. tasks.json is the last to be written; of what is there."""
+
+
+def mapped(folder: Path, make: Callable[[Path], Sequence[TrainTask]]) -> list[TrainTask]:
+    """Return the tasks of a folder, which is written first where it is not there; who comes second waits.
+
+    Args:
+        make: gives the tasks, their token ids written to the file it is given (see `Shelf`).
+
+    Raises CacheError for a folder that is damaged, and whatever `make` raises.
+    """
+    with held(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / TASKS).is_file():
+            with atomic_folder(folder) as part:
+                _write(part, make(part / IDS))
+    return _read(folder)
+
+
+def _write(folder: Path, tasks: Sequence[TrainTask]) -> None:
+    np.save(folder / STARTS, tasks[0].documents.starts)
+    for i, task in enumerate(tasks):
+        for name, array in (("rows", task.rows), ("targets", task.targets)):
+            if array is not None:
+                np.save(folder / f"{i}.{name}.npy", array)
+    write_json(
+        folder / TASKS, [[task.name, task.format, task.query_format, task.kind, list(task.classes)] for task in tasks]
+    )
+
+
+def _read(folder: Path) -> list[TrainTask]:
+    def array(name: str) -> Any:
+        path = folder / name
+        return np.load(path, mmap_mode="r", allow_pickle=False) if path.is_file() else None
+
+    try:
+        starts = array(STARTS)
+        documents = Documents(np.memmap(folder / IDS, np.int32, "r", shape=(int(starts[-1]),)), starts)
+        return [
+            TrainTask(
+                name, format, query, kind, documents, array(f"{i}.rows.npy"), array(f"{i}.targets.npy"), tuple(classes)
+            )
+            for i, (name, format, query, kind, classes) in enumerate(read_json(folder / TASKS))
+        ]
+    except (OSError, ValueError, TypeError) as error:
+        raise CacheError(f"{folder}: is damaged ({error})", f"Delete {folder}, and texts are tokenised again") from None

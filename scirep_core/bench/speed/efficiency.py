@@ -85,7 +85,7 @@ def measure(
 
     Raises ConfigError for fewer than one of papers, steps and rounds, or a variant of other than one training or a mean.
     """
-    from scirep_core.encoders.trunk.speed import at_threads
+    from scirep_core.encoders.trunk.number_types import at_threads
 
     if min(papers, steps, rounds) < 1:
         raise ConfigError(f"papers = {papers}, steps = {steps}, rounds = {rounds}: give one or more of each")

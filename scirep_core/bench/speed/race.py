@@ -243,8 +243,7 @@ def race(
     import torch
 
     from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.number_types import available
-    from scirep_core.encoders.trunk.speed import at_threads
+    from scirep_core.encoders.trunk.number_types import at_threads, available
 
     where = pick_device(device)
     emulated = available("bfloat16", where) != "bfloat16"

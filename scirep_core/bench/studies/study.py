@@ -27,7 +27,7 @@ from scirep_core.data.task import capped
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
-from scirep_core.training.data.samples import TRAINED, held_out
+from scirep_core.training.data.real import TRAINED, held_out
 from scirep_core.training.models import Made, Say, Tried, Watch, base, documents_of, obtain, silent
 from scirep_core.training.variants import BUDGETS, DATA_SOURCES, Budget, asked, variant
 

@@ -10,7 +10,8 @@ Where the base is a BERT the trunk computes this; for other models and other kin
     loading    an adapter's configuration names this width, this kind of model, and no other format; every tensor of its
                file, and nothing else, is in the model; on a probe text it changes the base model's vector, and no two
                formats give the same one
-    running    while it runs every layer's adapter of this format is called, and none of another format (counted by hooks)
+    running    a document is told its route among the trunk's adapters; of the library's, every layer's adapter of this format
+               is called while it runs, and none of another format (counted by hooks)
 
 A folder of one's own is what the library itself writes (`model.save_pretrained(FOLDER)`, `model.save_all_adapters(FOLDER)`):
 the base model, and a subfolder per format (adapter_folder.py says how it is named). Formats without one are refused when
@@ -21,11 +22,9 @@ SCIREP_ALLOW_BIN=1.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,16 +45,17 @@ from scirep_core.encoders.conditioning.adapter_folder import (
     weights_of,
 )
 from scirep_core.encoders.hub import TransformersEncoder, quiet_transformers
-from scirep_core.encoders.models.model_folder import allow_bin, find, reading
-from scirep_core.encoders.models.screening import library_config, no_code, screen
+from scirep_core.encoders.models.model_folder import allow_bin, find
+from scirep_core.encoders.models.screening import no_code, screen
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
-from scirep_core.kit.store import sha256_file, stable_hash
+from scirep_core.kit.store import sha256_array, sha256_file, stable_hash
 
 if TYPE_CHECKING:
-    from scirep_core.encoders.trunk_encoder import Loaded
+    from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
 
 PROBE = "Do adapters change what a model says of a paper?"
+Vectors = Callable[[list[str]], NDArray[np.float32]]
 
 
 class AdaptedEncoder:
@@ -118,11 +118,35 @@ class AdaptedEncoder:
         return Conditioned(trunk, load_adapters(trunk, self.folders), self.base.pooling), tokens
 
     @cached_property
-    def _loaded(self) -> OnTrunk | ByLibrary:
+    def _loaded(self) -> TrunkEncoder | ByLibrary:
         _ = self.fingerprint, self.device  # refuses wrong or pickled weights, and a missing device, before any work
-        made = OnTrunk(self) if self.on_trunk else ByLibrary(self.base, self.folders)
-        _probe(made, self.folders)
+        made: TrunkEncoder | ByLibrary
+        if self.on_trunk:
+            made, bare = self._on_trunk()
+        else:
+            made = ByLibrary(self.base, self.folders)
+            bare = made.bare
+        seen = {"the base model": bare([PROBE])}
+        for format, folder in self.folders.items():
+            vector = made.encode([PROBE], format)
+            same = next((name for name, other in seen.items() if np.allclose(vector, other, 0, 1e-7)), None)
+            if same is not None:
+                raise ConfigError(f"{folder}: with adapter {format} the model says what {same} says")
+            seen[format] = vector
         return made
+
+    def _on_trunk(self) -> tuple[TrunkEncoder, Vectors]:
+        """Return the trunk with adapters, and what gives the vectors of the same trunk without."""
+        from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+        from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
+
+        base = self.base
+        about = About(self.fingerprint, self.dim, self.recipe, base.length, self.formats, base.normalised)
+        made = TrunkEncoder(self.name, self.read, about, base.settings)
+        model, tokens = made.loaded  # the weights of both, laid out once
+        plain = Conditioned(model.trunk, Conditioning(model.trunk), base.pooling)
+        bare = TrunkEncoder(self.name, lambda: (plain, tokens), about, base.settings)
+        return made, lambda texts: bare.encode(texts, self.formats[0])
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors by the adapter of `format`.
@@ -149,78 +173,6 @@ class AdaptedEncoder:
             raise ConfigError(f"{self.name} has no adapter for {format}; it has {', '.join(self.formats)}")
 
 
-class Calls:
-    """The adapters of a model that ran: (format, layer) -> calls, counted by hooks."""
-
-    def __init__(self, adapters: Iterable[tuple[str, Any, Any]]) -> None:
-        """Count the calls of (format, layer, module)."""
-        self.ran: Counter[tuple[str, Any]] = Counter()
-        self.layers: dict[str, set[Any]] = {}
-        for format, layer, module in adapters:
-            self.layers.setdefault(format, set()).add(layer)
-            module.register_forward_hook(partial(self._count, (format, layer)))
-
-    def _count(self, adapter: tuple[str, Any], *_: Any) -> None:
-        self.ran[adapter] += 1
-
-    @contextmanager
-    def only(self, format: Format, documents: int = 1, once: bool = False) -> Iterator[None]:
-        """Raise ConfigError unless every layer's adapter of a format runs meanwhile, equally often, and none of another.
-
-        Of no documents none may run; `once`: and each a single time.
-        """
-        self.ran.clear()
-        yield
-        layers, times = self.layers.get(format, set()), set(self.ran.values())
-        wanted = {(format, layer) for layer in layers} if documents else set()
-        if set(self.ran) != wanted or len(times) > 1 or (once and times - {1}):
-            ran = dict(Counter(named for named, _ in self.ran))
-            raise ConfigError(f"adapter {format} should have run in {len(layers)} layers; ran: {ran}")
-
-
-class OnTrunk:
-    """The trunk with adapters."""
-
-    def __init__(self, adapted: AdaptedEncoder) -> None:
-        """Load base and adapters. Raises ConfigError for an adapter that does not fit the base."""
-        from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-        from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
-
-        base, (self.model, tokens) = adapted.base, adapted.read()
-        trunk, formats = self.model.trunk, adapted.formats
-        about = About(adapted.fingerprint, base.dim, base.recipe, base.length, formats, base.normalised)
-        self.encoder = TrunkEncoder(base.name, lambda: (self.model, tokens), about, base.settings)
-        self.bare_encoder = TrunkEncoder(
-            base.name, lambda: (Conditioned(trunk, Conditioning(trunk), base.pooling), tokens), about, base.settings
-        )
-        self.calls = Calls(
-            (format, i, adapter)
-            for i, own in enumerate(self.adapters)
-            if len(own)
-            for format, adapter in zip(formats, own, strict=True)
-        )
-
-    @property
-    def adapters(self) -> Any:
-        """`adapters[layer][number of the format]`; none in a layer that is left out."""
-        return self.model.conditioning.adapters
-
-    def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
-        """Return (n, dim) vectors by the adapter of `format`."""
-        with self.calls.only(format, len(texts)):
-            return self.encoder.encode(texts, format)
-
-    def hidden(self, input_ids: Any, attention_mask: Any, format: Format) -> Any:
-        """Return (n, length, dim) float32 last hidden states of padded token ids."""
-        with self.calls.only(format):
-            return self.encoder.hidden(input_ids, attention_mask, format)
-
-    def bare(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return (n, dim) vectors of the base model without adapters."""
-        _ = self.encoder.loaded  # the same weights, laid out by one encoder alone
-        return self.bare_encoder.encode(texts, self.encoder.formats[0])
-
-
 class ByLibrary:
     """The `adapters` library's model: for base models other than BERT, and other bottlenecks than seq_bn.
 
@@ -237,18 +189,16 @@ class ByLibrary:
         from scirep_core.encoders.trunk.number_types import number_type
 
         logging.getLogger("adapters").setLevel(logging.ERROR)  # it warns of what is checked here
-
-        safe = any(base.folder.glob("*.safetensors"))
-        auto: Any = adapters.AutoAdapterModel
-        with reading(base.folder, "weights"):
-            self.model: Any = auto.from_pretrained(
-                base.folder, config=library_config(base.folder), use_safetensors=safe, trust_remote_code=False,
-                dtype=number_type(base.settings.dtype),
-            )  # fmt: skip
+        self.model: Any = base.by_library(adapters.AutoAdapterModel)
         for format, folder in folders.items():
             _load(self.model, format, folder)
-        named = ((path.rpartition(".adapters.")[2], path, module) for path, module in self.model.named_modules())
-        self.calls = Calls(one for one in named if one[0] in folders)
+        self.layers: dict[str, set[str]] = {format: set() for format in folders}
+        self.ran: Counter[tuple[str, str]] = Counter()
+        for path, module in self.model.named_modules():
+            format = path.rpartition(".adapters.")[2]
+            if format in folders:
+                self.layers[format].add(path)
+                module.register_forward_hook(partial(self._count, (format, path)))
         self.model.to(device=base.device, dtype=number_type(base.settings.dtype)).eval()
         self.base = base
 
@@ -260,10 +210,17 @@ class ByLibrary:
             active = self.model.active_adapters
             if active is None or active.flatten() != {format}:
                 raise ConfigError(f"adapter {format} is not the active one: {active}")
-            with self.calls.only(format, once=True):
-                return self.model(**inputs)
+            self.ran.clear()
+            states = self.model(**inputs)
+            if self.ran != Counter((format, path) for path in self.layers[format]):
+                ran = dict(Counter(named for named, _ in self.ran))
+                raise ConfigError(f"adapter {format} should have run in {len(self.layers[format])} layers; ran: {ran}")
+            return states
 
         return run
+
+    def _count(self, adapter: tuple[str, str], *_: Any) -> None:
+        self.ran[adapter] += 1
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) vectors by the adapter of `format`."""
@@ -277,17 +234,6 @@ class ByLibrary:
         """Return (n, dim) vectors of the base model, no adapter active."""
         self.model.set_active_adapters(None)
         return self.base.run(self.model, texts)
-
-
-def _probe(made: OnTrunk | ByLibrary, folders: Mapping[Format, Path]) -> None:
-    """Raise ConfigError for an adapter that changes nothing, or two that do the same."""
-    seen = {"the base model": made.bare([PROBE])}
-    for format, folder in folders.items():
-        vector = made.encode([PROBE], format)
-        same = next((name for name, other in seen.items() if np.allclose(vector, other, 0, 1e-7)), None)
-        if same is not None:
-            raise ConfigError(f"{folder}: with adapter {format} the model says what {same} says")
-        seen[format] = vector
 
 
 def _load(model: Any, format: Format, folder: Path) -> None:
@@ -308,6 +254,5 @@ def _load(model: Any, format: Format, folder: Path) -> None:
         )
 
 
-def _digest(tensor: Any) -> str:
-    values = tensor.detach().float().contiguous().cpu().numpy()
-    return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()
+def _digest(tensor: Any) -> tuple[tuple[int, ...], str]:
+    return tuple(tensor.shape), sha256_array(tensor.detach().float().cpu().numpy())

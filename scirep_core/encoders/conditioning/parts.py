@@ -16,6 +16,7 @@ import torch
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning, conditioning
 from scirep_core.encoders.conditioning.prefix import instructions
 from scirep_core.encoders.trunk.bert import Shape, Trunk
+from scirep_core.encoders.trunk.counting import parameters
 
 BERT = Shape(30_522, 768, 12, 12, 3072)
 """PubMedBERT's size."""
@@ -58,10 +59,8 @@ def walk(kind: str, tasks: Sequence[str], ids: Ids) -> Walked:
         for i in range(len(trunk.layers))
         for part, names in PARTS.items()
     }
-    trunk_size, added = (sum(p.numel() for p in module.parameters()) for module in (trunk, made))
-    trained = sum(p.numel() for p in made.trained(trunk))
-    held = trained if own else trunk_size + added  # what experts stand in for is used by nobody
-    return Walked(copies, held, trained, trunk_size if own else held)
+    counts = parameters(Conditioned(trunk, made))
+    return Walked(copies, counts.total, counts.trained, counts.shared + max(counts.per_route.values()))
 
 
 def _made(kind: str, tasks: Sequence[str], ids: Ids, shape: Shape) -> tuple[Trunk, Conditioning]:

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from scirep_core.encoders.trunk.number_types import machine
+from scirep_core.encoders.trunk.number_types import at_threads, machine
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.store import atomic, home, stable_hash
 
@@ -192,21 +192,16 @@ def _measured(dtype: torch.dtype) -> dict[str, Any]:
     """
     draw = torch.Generator().manual_seed(0)
     given = [[_drawn(*trial, draw).to(dtype) for _ in range(3)] for trial in TRIALS]
-    best = {name: [math.inf] * len(given) for name in WAYS}
-    threads, began = torch.get_num_threads(), time.thread_time()
-    torch.set_num_threads(1)
-    try:
-        with torch.inference_mode():
-            for number in range(50):
-                for i, qkv in enumerate(given):
-                    for name, way in WAYS.items():
-                        start = time.thread_time()
-                        way(*qkv)
-                        best[name][i] = min(best[name][i], time.thread_time() - start)
-                if time.thread_time() - began > LONGEST and (number > 1 or not 0.25 < _share(best) < 4):
-                    break
-    finally:
-        torch.set_num_threads(threads)
+    best, began = {name: [math.inf] * len(given) for name in WAYS}, time.thread_time()
+    with at_threads(1), torch.inference_mode():
+        for number in range(50):
+            for i, qkv in enumerate(given):
+                for name, way in WAYS.items():
+                    start = time.thread_time()
+                    way(*qkv)
+                    best[name][i] = min(best[name][i], time.thread_time() - start)
+            if time.thread_time() - began > LONGEST and (number > 1 or not 0.25 < _share(best) < 4):
+                break
     return {"chosen": "fused" if _share(best) < AHEAD else "exp2", "seconds": best}
 
 

@@ -119,13 +119,6 @@ class Trunk(nn.Module):
         """
         return self.dropout(self.norm(words + self.places(positions) + self.types.weight[0]))  # type: ignore[no-any-return]
 
-    def forward(self, batch: Packed, read: bool = False) -> Tensor:
-        """Return (tokens, dim) last hidden states; with `read` (docs, dim), of the read tokens alone; in packed order."""
-        x = self.embed(self.words(batch.ids), batch.positions)
-        for i, layer in enumerate(self.layers):
-            x = layer(x, batch, read and i == len(self.layers) - 1)
-        return x
-
 
 def initialise(module: nn.Module) -> None:
     """Set a module's own weights as BERT does: N(0, 0.02), no bias, norms at one."""

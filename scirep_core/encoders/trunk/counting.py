@@ -14,7 +14,8 @@ A parameter no document's vector depends on (what experts stand in for, BERT's s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -82,19 +83,11 @@ def used_by(model: Conditioned, route: int) -> dict[int, nn.Parameter]:
     The document has three tokens and goes through without gradients being computed: only the graph is walked. Nothing random
     is drawn.
     """
-    needed = {p: p.requires_grad for p in model.parameters()}
-    modes = {module: module.training for module in model.modules()}
-    try:
+    with _left_as_it_was(model), torch.enable_grad():
         model.requires_grad_(True).eval()
-        with torch.enable_grad():
-            ids = model.conditioning.tokens([0, 0, 0], route)
-            device = str(model.trunk.words.weight.device)
-            vectors = model(pack([ids], [route], device, model.conditioning.read_at))
-    finally:
-        for p, before in needed.items():
-            p.requires_grad_(before)
-        for module, training in modes.items():
-            module.training = training
+        ids = model.conditioning.tokens([0, 0, 0], route)
+        device = str(model.trunk.words.weight.device)
+        vectors = model(pack([ids], [route], device, model.conditioning.read_at))
     found: dict[int, nn.Parameter] = {}
     seen, ahead = set(), [vectors.grad_fn]
     while ahead:
@@ -106,6 +99,23 @@ def used_by(model: Conditioned, route: int) -> dict[int, nn.Parameter]:
         if hasattr(node, "variable"):
             found[id(node.variable)] = node.variable
     return found
+
+
+@contextmanager
+def _left_as_it_was(model: Conditioned) -> Iterator[None]:
+    """Let what is in training, needs gradients and drops attention be changed while inside."""
+    needed = {p: p.requires_grad for p in model.parameters()}
+    modes = {module: module.training for module in model.modules()}
+    rates = {layer: layer.drop_attention for layer in model.trunk.layers}
+    try:
+        yield
+    finally:
+        for p, before in needed.items():
+            p.requires_grad_(before)
+        for module, training in modes.items():
+            module.training = training
+        for layer, rate in rates.items():
+            layer.drop_attention = rate
 
 
 class Step(NamedTuple):
@@ -138,22 +148,14 @@ def step(model: Conditioned, batch: Packed) -> Step:
             held[storage._cdata] = storage
         return x
 
-    rates = [(layer, layer.drop_attention) for layer in model.trunk.layers]
-    modes = {module: module.training for module in model.modules()}
-    model.train()
-    for layer, _ in rates:
-        layer.drop_attention = 0.0  # type: ignore[assignment]
-    try:
-        with FlopCounterMode(display=False) as counter:
-            with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-                vectors = functional_call(model, shapes, (_without_data(batch),))
-            memory = sum(storage.nbytes() for storage in held.values())
-            vectors.sum().backward()
-    finally:
-        for layer, rate in rates:
-            layer.drop_attention = rate
-        for module, mode in modes.items():
-            module.training = mode
+    with _left_as_it_was(model), FlopCounterMode(display=False) as counter:
+        model.train()
+        for layer in model.trunk.layers:
+            layer.drop_attention = 0.0  # type: ignore[assignment]
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+            vectors = functional_call(model, shapes, (_without_data(batch),))
+        memory = sum(storage.nbytes() for storage in held.values())
+        vectors.sum().backward()
     return Step(int(counter.get_total_flops()), memory)
 
 

@@ -1,4 +1,4 @@
-"""What a device computes in: its name, and number types by name, of what a model holds and of its matrix products.
+"""What a device computes in: its name, its threads, and number types by name, of what a model holds and of its matrix products.
 
     tf32    float32, but a GPU rounds what its matrix products take to TF32: 10 bits of fraction instead of 23, and faster
 
@@ -52,6 +52,19 @@ def machine(device: str = "cpu") -> str:
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+@contextmanager
+def at_threads(number: int | None = None) -> Iterator[None]:
+    """Have torch use so many threads of the CPU, while inside; None: those it has, and what is set inside ends here."""
+    before = torch.get_num_threads()
+    try:
+        if number is not None:
+            torch.set_num_threads(number)
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
 
 
 @contextmanager

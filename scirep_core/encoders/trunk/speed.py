@@ -11,8 +11,7 @@ faster; it is measured when it is asked for, once per process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -84,17 +83,6 @@ def now(device: str) -> float:
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)
     return time.perf_counter()
-
-
-@contextmanager
-def at_threads(number: int) -> Iterator[None]:
-    """Have torch use so many threads of the CPU, while inside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def flops(shape: Shape, lengths: Sequence[int], read: bool = True) -> float:

@@ -7,8 +7,8 @@ All tasks share one collection of documents, so that a paper that occurs in seve
 encoded, once. A document is [CLS] ... [SEP]: what tells the format is the conditioning's to add.
 
 A training set is a stream of rows (`Stream`): read one at a time, capped, made triplets, written as text by the encoder's
-own recipe, tokenised in batches. `train_tasks` reads SciRepEval's eight sets, embedded or real; samples.py the small
-real samples, published.py what a published tasks_config.json names.
+own recipe, tokenised in batches; `build` makes tasks of them. `stream` gives one of SciRepEval's eight sets, embedded or real;
+real.py real papers, published.py what a published tasks_config.json names.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
+from scirep_core.kit.store import sha256_array, stable_hash
 from scirep_core.training.batching import titled, triplets_of
 
 if TYPE_CHECKING:  # a machine that only trains has no datasets' libraries
@@ -117,6 +118,15 @@ class TrainTask:
         ]
 
 
+def hash_of(tasks: Sequence[TrainTask]) -> str:
+    """Return a content hash of training tasks: names, routes, tokens, rows and targets."""
+    contents: list[Any] = [[sha256_array(part) for part in task.documents] for task in tasks[:1]]
+    for task in tasks:
+        arrays = [task.rows] if task.targets is None else [task.rows, task.targets]
+        contents.append([task.name, task.format, task.query_format, task.kind, [sha256_array(a) for a in arrays]])
+    return stable_hash(contents)[:16]
+
+
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +140,9 @@ class Stream:
         text_query: whether queries are bare queries, and candidates papers that are to be found.
         classes: names of the classes in the order of their numbers.
         mean, spread: of a regression's target in the training rows.
+        most: examples that are taken; of triplets and numbers the first ones, of classes drawn in proportion. None is all; the
+            paper has 600,000.
+        respect_grades: whether a triplet may hold two relevant papers of different grade (the paper) or not (its code).
     """
 
     name: str
@@ -143,6 +156,7 @@ class Stream:
     mean: float = 0.0
     spread: float = 1.0
     most: int | None = None
+    respect_grades: bool = True
 
 
 @dataclass(frozen=True)
@@ -153,14 +167,12 @@ class Reading:
         recipe: the encoder's own: separator, prefixes.
         max_length: token ids kept of a document, [CLS] and [SEP] included; leave room for what a conditioning adds.
         titles_only: share of papers of which the title alone is read (SciRepEval, Limitations: 5 %); of training rows alone.
-        respect_grades: whether a triplet may hold two relevant papers of different grade (the paper) or not (its code).
         seed: of all that is drawn.
     """
 
     recipe: Recipe = PLAIN
     max_length: int = 512
     titles_only: float = 0.05
-    respect_grades: bool = True
     seed: int = 0
 
     def of(self, split: str) -> Reading:
@@ -172,10 +184,13 @@ READING = Reading()
 """As SciRepEval reads."""
 
 
-def build(streams: Sequence[Stream], tokens: Tokens, reading: Reading, file: Path | None = None) -> list[TrainTask]:
-    """Return the tasks of streams, over one collection of documents.
+def build(
+    streams: Sequence[Stream], tokens: Tokens, reading: Reading = READING, file: Path | None = None
+) -> list[TrainTask]:
+    """Return the tasks of streams, in their order, over one collection of documents.
 
     Args:
+        tokens: the encoder's tokenizer.
         file: where token ids go, see `Shelf`.
 
     Raises ConfigError for no streams, a stream without rows, a class that is none of its classes.
@@ -236,7 +251,7 @@ def _threes(stream: Stream, reading: Reading) -> Iterator[Sequence[Paper]]:
             yield row
             continue
         ranked: RankedQuery = row  # type: ignore[assignment]
-        for pair in triplets_of(ranked, respect_grades=reading.respect_grades, seed=reading.seed):
+        for pair in triplets_of(ranked, respect_grades=stream.respect_grades, seed=reading.seed):
             yield ranked.query, ranked.candidates[pair.positive], ranked.candidates[pair.negative]
 
 
@@ -279,36 +294,17 @@ def in_proportion(groups: Sequence[str], most: int, seed: int) -> frozenset[int]
 # --- SciRepEval's eight sets ------------------------------------------------------------------------------------------
 
 
-def train_tasks(
-    names: Sequence[str],
-    root: Path,
-    tokens: Tokens,
-    reading: Reading = READING,
-    *,
-    split: str = "train",
-    cap: int | None = None,
-    file: Path | None = None,
-) -> list[TrainTask]:
-    """Return training sets of SciRepEval, embedded or real, in the order named.
-
-    Args:
-        names: of `datasets.TRAINING`, such as scirepeval/fos.
-        root: folder that holds `scirepeval/`; `datasets.locate` gives that of the embedded literature.
-        tokens: the encoder's tokenizer.
-        split: train or validation; the latter is read whole, not by titles, and its targets are scaled as in training.
-        cap: most examples of each task; of triplets and numbers the first ones, of classes drawn in proportion. The paper has
-            600,000.
-        file: where token ids go, see `Shelf`.
-
-    Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
-    """
-    return build([stream(name, root, split, cap) for name in names], tokens, reading.of(split), file)
-
-
 def stream(name: str, root: Path, split: str = "train", most: int | None = None) -> Stream:
     """Return one of SciRepEval's training sets as a stream: its target's column is looked through at once.
 
     The classes are those of train and validation, and a number's mean and spread those of train, whatever the split.
+
+    Args:
+        name: of `datasets.TRAINING`, such as scirepeval/fos.
+        root: folder that holds `scirepeval/`; `datasets.locate` gives that of the embedded literature.
+        split: train or validation.
+
+    Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
     from scirep_core.data.inventory import TASKS, TRAINING
     from scirep_core.data.readers.scirepeval import training

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING
@@ -29,10 +29,7 @@ from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.records import field, read_json
-from scirep_core.training.data import READING, Kind, Reading, Stream, TrainTask, build, moments, stream
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.tokens import Tokens
+from scirep_core.training.data import Kind, Stream, moments, stream
 
 HUB = "allenai/scirepeval"
 TYPES = ("classification", "regression", "ir", "triplet")
@@ -89,31 +86,23 @@ def read_tasks_config(path: Path) -> list[PublishedTask]:
     return found
 
 
-def published_tasks(
-    path: Path,
-    tokens: Tokens,
-    root_of: Callable[[str], Path],
-    reading: Reading = READING,
-    *,
-    split: str = "train",
-    cap: int | None = None,
-    file: Path | None = None,
-) -> list[TrainTask]:
-    """Return the tasks of a tasks_config.json as tasks to train on, under its own names; triplets are its code's.
+def published_streams(
+    path: Path, root_of: Callable[[str], Path], split: str = "train", most: int | None = None
+) -> list[Stream]:
+    """Return the tasks of a tasks_config.json as training sets, under its own names; triplets are its code's.
 
     Args:
         root_of: training set -> the folder that holds `scirepeval/`; `datasets.locate` with a source. Not called for files.
         split: train or validation (which the configuration calls dev).
-        cap: most examples of a task, where its own sample_size is larger or not there.
-        file: where token ids go, see `Shelf`.
+        most: examples of a task, where its own sample_size is larger or not there.
 
     Raises DataError for what is malformed or not there.
     """
     streams = []
     for task in read_tasks_config(path):
-        sizes = [size for size in (task.sample_size.get(split), cap) if size]
-        streams.append(replace(_stream(task, root_of, split), name=task.name, most=min(sizes, default=None)))
-    return build(streams, tokens, replace(reading.of(split), respect_grades=False), file)
+        own = min((size for size in (task.sample_size.get(split), most) if size), default=None)
+        streams.append(replace(_stream(task, root_of, split), name=task.name, most=own, respect_grades=False))
+    return streams
 
 
 # --- reading an entry -------------------------------------------------------------------------------------------------
