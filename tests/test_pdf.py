@@ -64,7 +64,7 @@ def test_the_contents_are_the_sites_own(small):
 def test_articles_stand_in_order_and_ids_and_links_follow(small):
     page = print_page(small).html
     assert re.findall(r"<h1[^>]*>(.*?)</h1>", page) == [
-        "A small book", "Contents", "Intro", "A &lt;tag&gt; &#8212; caf\u00e9", "B"
+        "A small book", "Contents", "Intro", "A &lt;tag&gt; — caf\u00e9", "B"
     ]  # fmt: skip
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert [name for name, n in Counter(ids).items() if n > 1] == []
@@ -76,11 +76,9 @@ def test_articles_stand_in_order_and_ids_and_links_follow(small):
                   'href="https://example.org/x?a=1&amp;b=2"', f'src="{(small / "pic.svg").as_uri()}"',
                   f'href="{(small / "_static" / "a.css").as_uri()}"'):  # fmt: skip
         assert piece in page, piece
-    assert "url(&#x27;#p2-c&#x27;)" in page
-    assert re.search(
-        r'<a class="scirep-number"\s+title="a &quot;quote&quot;">43.19</a>', page
-    )  # its origin is left out
-    assert re.search(r"<a\s*>rows</a>", page)
+    assert "url('#p2-c')" in page
+    assert """<a class="scirep-number" title='a "quote"'>43.19</a>""" in page  # its origin is left out
+    assert "<a>rows</a>" in page
 
 
 def test_the_reference_of_functions_is_printed_when_asked_for(small):
@@ -99,7 +97,7 @@ def test_what_only_a_screen_can_use_is_left_out(small):
     page = print_page(small).html
     for gone in ("press", "deep code", "kept away", "no();", ">#</a>", "no footer", "widget-view", "caption-text"):
         assert gone not in page, gone
-    assert '<details open class="scirep-params">' in page
+    assert '<details class="scirep-params" open="">' in page
     assert "an explorer stands here" in page
 
 
