@@ -41,7 +41,7 @@ def places(tmp_path: Path) -> Places:
         "scirep_core/__init__.py": "",
         "scirep_core/kit/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
         "scirep_core/results/statistics.py": "from .. import maths\nVALUE = 1\n",
-        "scirep_core/maths.py": "def lazy():\n    import scirep_core.deep\n",
+        "scirep_core/maths.py": "def lazy():\n    from scirep_core import deep\n",
         "scirep_core/deep.py": "",
         "scirep_core/unused.py": "",
         "data_manifests/csfcube.yaml": "name: csfcube\n",
@@ -234,7 +234,7 @@ def change_default(places: Places) -> None:
     notebook(
         places,
         "csfcube/a",
-        "import scirep_core.results.statistics",
+        "from scirep_core.results import statistics",
         ROWS,
         parameters=PARAMETERS.replace("20", "10"),
         **ABOUT,
@@ -261,7 +261,7 @@ REASONS: list[tuple[str, Callable[[Places], object]]] = [
 
 
 def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
-    notebook(places, "csfcube/a", "import scirep_core.results.statistics", ROWS, **ABOUT)
+    notebook(places, "csfcube/a", "from scirep_core.results import statistics", ROWS, **ABOUT)
 
     def reason() -> str:
         path = places.notebooks / "csfcube" / "a.ipynb"

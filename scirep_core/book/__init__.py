@@ -28,9 +28,10 @@ import yaml
 from scirep_core.book import coverage, reference
 from scirep_core.book.frontpage import PANEL, anatomy, report_card, with_panel
 from scirep_core.book.kernelwork import EPOCH, plain
+from scirep_core.book.reference import cite
 from scirep_core.book.sitecheck import check as check
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
-from scirep_core.kit.store import sha256_file, stable_hash, write_json, write_text
+from scirep_core.kit.store import atomic_folder, settle, sha256_file, stable_hash, write_json, write_text
 from scirep_core.page.parameters import read_notebook
 from scirep_core.results import ROOT
 
@@ -259,8 +260,8 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         for cell in (cell for cell in chapter.notebook["cells"] if cell["cell_type"] == "markdown"):
             cell["source"] = _linked("".join(cell["source"]), pages)
         papers = dict.fromkeys(row.paper for row in rows if row.id in chapter.exhibits)
-        cited = reference.cited(chapter.notebook, chapter.page, chapter.title, chapter.section, papers)
-        write_json(workdir / f"{chapter.page}.ipynb", cited)
+        foot = cite.cell(chapter.page, chapter.title, chapter.section, papers, ROOT)
+        write_json(workdir / f"{chapter.page}.ipynb", {**chapter.notebook, "cells": [*chapter.notebook["cells"], foot]})
     reference.write(workdir)
     for path in workdir.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
@@ -291,9 +292,7 @@ def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Call
     """
     output = output.resolve()
     output.parent.mkdir(parents=True, exist_ok=True)
-    previous = output.with_name(f".{output.name}.previous")
-    if previous.exists():  # a run was killed between the two renames
-        previous.rename(output) if not output.exists() else shutil.rmtree(previous)
+    settle(output.parent, output.name)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as work:
         source, config = Path(work) / "source", ROOT / "_config.yml"
         found = assemble(executed, source)
@@ -308,10 +307,8 @@ def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Call
         for fault in check(site):
             progress(f"book: {fault}")
         write_json(site / STAMP, {"source": key, "site": _listing(site)})
-        if output.exists():
-            output.rename(previous)
-        site.rename(output)
-        shutil.rmtree(previous, ignore_errors=True)
+        with atomic_folder(output) as whole:
+            site.replace(whole)
     progress(f"book: {output / 'index.html'}")
     return output / "index.html"
 

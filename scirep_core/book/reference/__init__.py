@@ -13,11 +13,11 @@ Hand-written pages in `book/reference/` hold the prose; a line `% reference: NAM
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scirep_core.book.reference import api, cite, collections, commands, schema, settings
+from scirep_core.book.reference import api, collections, commands, schema, settings
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.results import ROOT
 
@@ -50,11 +50,6 @@ def contents() -> dict[str, Any]:
     python, *others = ({"file": page} for page in (*PAGES, "glossary"))
     rooms = [{"file": f"reference/{slug}"} for slug in api.ROOMS]
     return {"caption": "Reference", "chapters": [{**python, "sections": rooms}, *others]}
-
-
-def cited(notebook: dict[str, Any], page: str, title: str, section: str, papers: Iterable[str]) -> dict[str, Any]:
-    """Return a chapter's notebook with "Cite this page" at its foot; `papers` are those of its exhibits."""
-    return {**notebook, "cells": [*notebook["cells"], cite.cell(page, title, section, papers, ROOT)]}
 
 
 def write(workdir: Path) -> None:
