@@ -26,7 +26,7 @@ import scirep_core
 from scirep_core import cli
 from scirep_core.bench.suites import SUITES
 from scirep_core.book import reference
-from scirep_core.book.reference import api, cite, commands, docstrings, prose, schema, settings
+from scirep_core.book.reference import api, cite, commands, prose, schema, settings
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.folder import write_folder
 from scirep_core.data.manifests import list_manifests, load_manifest
@@ -101,7 +101,7 @@ def test_the_librarys_pages_build_without_a_warning(tmp_path: Path) -> None:
     }
     held |= {"nitpicky": True, "suppress_warnings": config["suppress_warnings"], "html_theme": "basic"}
     held["extensions"] = ["myst_parser", *(name for name in config["extensions"] if "autodoc" in name or "napoleon" in name),
-                          "scirep_core.book.reference.docstrings"]  # fmt: skip
+                          "scirep_core.book.reference.prose"]  # fmt: skip
     said = io.StringIO()
     Sphinx(source, None, out, tmp_path / "trees", "html", held, status=None, warning=said).build()
     assert said.getvalue() == ""
@@ -123,7 +123,7 @@ def test_the_librarys_pages_build_without_a_warning(tmp_path: Path) -> None:
 
 def test_markup_of_docstrings_stays_text() -> None:
     doc = "a*b & `c < d` s_\n- one `x`s\n  two\n\n    x   *y\n\n    z\n\nArgs:\n    a, b: two *\n        lines.\n>>> 1 * 1\n1"
-    assert docstrings.as_rst(doc.splitlines()) == [
+    assert prose.as_rst(doc.splitlines()) == [
         r"a\*b & \ ``c < d``\  s\_", "", r"- one \ ``x``\ s", "  two", "", "", "::", "", "    x   *y", "", "    z", "",
         "", "Args:", r"    a, b: two \*", "        lines.", "", ">>> 1 * 1", "1",
     ]  # fmt: skip
