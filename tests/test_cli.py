@@ -75,8 +75,6 @@ def test_dropped_rows_are_reported_for_every_task_they_touch(scirep, tiny_folder
 
 
 def test_rows_are_written_to_a_device_not_over_it(tmp_path):
-    import os
-
     from scirep_core.kit.store import write_text
 
     fifo = tmp_path / "pipe"

@@ -6,14 +6,12 @@ import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import chromium
 import pdf_text
 import pytest
 from test_site import demonstration
 
-from scirep_core import cli
 from scirep_core.book import pdf
 from scirep_core.book.printing import contents, print_page
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError
@@ -115,33 +113,26 @@ def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
         print_page(small)
 
 
-def scirep(capsys, *words: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
-
-
-def test_without_a_chromium_one_line_says_what_to_install(capsys, monkeypatch, small, tmp_path):
+def test_without_a_chromium_one_line_says_what_to_install(scirep, monkeypatch, small, tmp_path):
     monkeypatch.delenv("SCIREP_CHROMIUM", raising=False)
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    code, out, err = scirep(capsys, "pdf", "--site", small, "--out", tmp_path / "book.pdf")
+    code, out, err = scirep("pdf", "--site", small, "--out", tmp_path / "book.pdf")
     assert (code, out) == (2, "")
     assert "no Chromium on this machine to print with. Install one (Debian: apt-get install chromium)" in err
     assert len(err.strip().splitlines()) == 1
     monkeypatch.setenv("SCIREP_CHROMIUM", "/no/such/program")
-    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep(capsys, "pdf", "--site", small)[2]
+    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep("pdf", "--site", small)[2]
     assert not (tmp_path / "book.pdf").exists()
 
 
-def test_bad_words_and_missing_books_end_with_one_line(capsys, tmp_path):
+def test_bad_words_and_missing_books_end_with_one_line(scirep, tmp_path):
     chromium.needed()
     for words, message in (
         (("pdf", "--site", tmp_path), "no built book here"),
         (("pdf", "--out", tmp_path), "is a folder"),
         (("check", tmp_path), "no built book here"),
     ):
-        code, out, err = scirep(capsys, *words)
+        code, out, err = scirep(*words)
         assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
         assert message in err
 
@@ -236,8 +227,8 @@ def test_a_page_that_wants_something_from_outside_is_not_printed(small, tmp_path
 
 
 @pytest.mark.site
-def test_check_tells_faults_with_exit_code_1(capsys, site):
-    code, out, err = scirep(capsys, "check", site)
+def test_check_tells_faults_with_exit_code_1(scirep, site):
+    code, out, err = scirep("check", site)
     assert (code, out) == (0, "")
     assert "no faults" in err
     page = site / "cite.html"
@@ -246,15 +237,8 @@ def test_check_tells_faults_with_exit_code_1(capsys, site):
         page.write_text(
             before.replace("</article>", '<img src="gone.png" alt="a gone one"></article>'), encoding="utf-8"
         )
-        code, out, err = scirep(capsys, "check", site)
+        code, out, err = scirep("check", site)
         assert code == 1
         assert "gone.png, which is not in the site" in out
     finally:
         page.write_text(before, encoding="utf-8")
-
-
-def test_help_pages_have_an_example(capsys):
-    for name in ("pdf", "check", "edition"):
-        code, out, _ = scirep(capsys, name, "--help")
-        assert code == 0
-        assert "Example" in out, name
