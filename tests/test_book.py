@@ -314,7 +314,7 @@ def test_missing_page_is_noticed(built: Path, tmp_path: Path) -> None:
 
 
 def test_book_lost_between_two_renames_comes_back(built: Path, executed: Path, tmp_path: Path) -> None:
-    shutil.copytree(built, tmp_path / ".html.previous")
+    shutil.copytree(built, tmp_path / ".html.0123abcd.old")
     said: list[str] = []
     book.build(executed, tmp_path / "html", said.append)
     assert said == ["book: nothing changed, 2 chapters"] and contents(tmp_path / "html") == contents(built)

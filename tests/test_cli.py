@@ -75,8 +75,6 @@ def test_dropped_rows_are_reported_for_every_task_they_touch(scirep, tiny_folder
 
 
 def test_rows_are_written_to_a_device_not_over_it(tmp_path):
-    import os
-
     from scirep_core.kit.store import write_text
 
     fifo = tmp_path / "pipe"
@@ -129,7 +127,8 @@ def test_bad_input_is_one_line_and_exit_code_2(scirep, words, message):
 def test_every_help_page_has_an_example(scirep, words):
     code, out, _ = scirep(*words.split(), "--help")
     assert code == 0
-    assert f"scirep {words}" in " ".join(out.split()).rpartition("Example")[2]
+    _, found, examples = " ".join(out.split()).rpartition("Example")
+    assert found and f"scirep {words}" in examples
 
 
 def test_published_number_is_explained(scirep):

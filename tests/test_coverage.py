@@ -62,12 +62,9 @@ def test_ids_stand_by_their_paper():
     assert [row.paper for row in ROWS] == sorted((row.paper for row in ROWS), key=list(coverage.PAPERS).index)
 
 
-def test_what_is_only_quoted_says_why_and_every_number_of_it_is_kept_or_told():
-    quoted = [row for row in ROWS if row.state == "quoted"]
-    assert quoted and all(len(row.note) > 20 for row in quoted)
-    assert {row.id for row in ROWS if row.offline == "none"} - {row.id for row in quoted} == {
-        "TN-T6"
-    }  # an analogue is computed
+def test_what_cannot_be_computed_at_all_is_only_quoted():
+    out_of_reach = {row.id for row in ROWS if row.offline == "none"}
+    assert out_of_reach - {row.id for row in ROWS if row.state == "quoted"} == {"TN-T6"}  # an analogue is computed
 
 
 PLANTED: dict[str, Callable[[dict[str, str]], object]] = {
@@ -461,11 +458,3 @@ def test_without_scripts_every_row_is_there_and_no_dead_form(standing: str):
         tab.page.goto(standing)
         assert tab.page.locator(".scirep-coverage tbody tr:visible").count() == len(ROWS)
         assert not tab.page.locator("form.scirep-filter").is_visible()
-
-
-@pytest.mark.site
-def test_rows_fit_a_phone(standing: str):
-    with chromium.browser() as started, chromium.tab(started, standing, viewport={"width": 390, "height": 844}) as tab:
-        tab.open("")
-        wide = "() => [...document.querySelectorAll('.scirep-coverage *')].filter((e) => e.getBoundingClientRect().right > 391)"
-        assert tab.page.evaluate(f"({wide})().length") == 0

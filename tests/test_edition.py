@@ -9,9 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
+import scirep_core
 from scirep_core.book import edition
+from scirep_core.book.reference import cite
 from scirep_core.results import ROOT
 
 
@@ -32,12 +33,18 @@ def test_the_committed_manifest_is_right() -> None:
     assert edition.faults() == []
 
 
-def test_one_version_for_project_citation_and_changelog() -> None:
+def test_one_version_and_one_author_for_project_citation_and_changelog() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    about = cite.citation(ROOT)
+    assert version == scirep_core.__version__ == about["version"]
     editions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert next(name for name in editions if name != "Unreleased") == version
-    assert f"Version {version}." in (ROOT / "book" / "cite.md").read_text()
+    page = (ROOT / "book" / "cite.md").read_text(encoding="utf-8")
+    assert f"Version {version}." in page and f"{{{{{about['authors'][0]['name']}}}}}" in page
+    title = page.partition("title  = {")[2].partition("},")[0]
+    assert title.replace("{", "").replace("}", "") == about["title"]
+    entries = cite.bib_entries(ROOT / "book" / "references.bib")
+    assert all(entries[key] in page for key in cite.KEYS.values())  # the page shows the same entries
     assert edition.manifest().version == version
     assert {one["edition"] for one in edition.manifest().files.values()} <= {name.lower() for name in editions}
 

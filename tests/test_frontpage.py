@@ -27,6 +27,7 @@ from scirep_core.results import Result, anchor, recorded
 from scirep_core.results.published import lookup
 
 PAGE = "# A title\n\nBefore.\n\n% scirep: panel beyond/own\n\n## After\n"
+OURS = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
 
 
 @pytest.fixture
@@ -60,8 +61,7 @@ def test_a_page_without_that_chapter_stays_a_page_without_the_line(notebook):
 
 def chapter_run(folder: Path, shown: str = "") -> Path:
     """An executed CSFCube chapter with live rows of the system, its floor and its ceiling, and what its page shows."""
-    row = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
-    live = replace(row, kind="live", value=33.25, low=30.0, high=37.0, source="embedded")
+    live = replace(OURS, kind="live", value=33.25, low=30.0, high=37.0, source="embedded")
     rows: list[Result] = [live, replace(live, encoder="random", value=12.5, low=None, high=None),
                           replace(live, encoder="oracle", value=91.0), replace(live, protocol="sound", value=1.0)]  # fmt: skip
     path = folder / f"{CHAPTER}.data" / "rows.jsonl"
@@ -75,23 +75,21 @@ def test_the_number_taken_apart_is_the_published_the_recorded_and_the_live_one(t
     made = anatomy(chapter_run(tmp_path))
     text = re.sub(r"<[^>]+>", " ", made)
     printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"].value
-    ours = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
     assert re.search(rf"published\s+{printed}\s", text) and re.search(
-        rf"recorded\s+{ours.value:.2f}\s+40\.9 to 51\.3", text
+        rf"recorded\s+{OURS.value:.2f}\s+40\.9 to 51\.3", text
     )
     assert re.search(r"live\s+33\.25\s+30\.0 to 37\.0\s+50\s+the embedded literature\s+12\.5\s+91\.0", text)
     assert all(
-        re.search(rf"{part}\s+{re.escape(word)}\s", text) for part, word in zip(PARTS, ours.id.split(":"), strict=True)
+        re.search(rf"{part}\s+{re.escape(word)}\s", text) for part, word in zip(PARTS, OURS.id.split(":"), strict=True)
     )
-    assert find(ours.id)[0].text().splitlines()[1] in text  # what scirep explain prints
+    assert find(OURS.id)[0].text().splitlines()[1] in text  # what scirep explain prints
     title = re.search(r"<title[^>]*>([^<]*)", made)
     assert title and "live 33.2 on simulated data, floor 12.5, ceiling 91.0" in title[1]
 
 
 def test_numbers_link_to_their_origin_only_where_the_chapter_shows_it(tmp_path):
-    ours = next(r for r in recorded(CHAPTER) if r.id.endswith("csfcube/all:fabs_bm25:ndcg%20:test:paper"))
-    made = anatomy(chapter_run(tmp_path, f'<th id="{anchor(ours.id)}">'))
-    assert re.findall(r'href="([^"]+)"', made) == [f"{CHAPTER}.html#{anchor(ours.id)}"]
+    made = anatomy(chapter_run(tmp_path, f'<th id="{anchor(OURS.id)}">'))
+    assert re.findall(r'href="([^"]+)"', made) == [f"{CHAPTER}.html#{anchor(OURS.id)}"]
 
 
 def test_without_the_chapter_there_is_no_live_line(tmp_path):

@@ -19,9 +19,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
 import pytest
-from toy_notebooks import PARAMETERS, ROWS, write
+from toy_notebooks import PARAMETERS, ROWS, alive, write
 
 from scirep_core.book.runner import Places, run_all
 
@@ -59,18 +58,6 @@ def digest(runs: Path) -> dict[str, str]:
 def start(root: Path, runs: Path) -> subprocess.Popen[bytes]:
     call = [sys.executable, "-c", DRIVER, str(root), str(runs)]
     return subprocess.Popen(call, start_new_session=True, stderr=subprocess.DEVNULL)
-
-
-def alive(runs: Path) -> list[int]:
-    """Workers and kernels whose Jupyter settings lie under `runs`."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("IPYTHONDIR", "").startswith(f"{runs}/") and process.status() != "zombie":
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
 
 
 @pytest.mark.parametrize("trials", [6, pytest.param(30, marks=pytest.mark.faults)])

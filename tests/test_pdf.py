@@ -6,14 +6,12 @@ import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import chromium
 import pdf_text
 import pytest
 from test_site import demonstration
 
-from scirep_core import cli
 from scirep_core.book import pdf
 from scirep_core.book.printing import contents, print_page
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError
@@ -64,7 +62,7 @@ def test_the_contents_are_the_sites_own(small):
 def test_articles_stand_in_order_and_ids_and_links_follow(small):
     page = print_page(small).html
     assert re.findall(r"<h1[^>]*>(.*?)</h1>", page) == [
-        "A small book", "Contents", "Intro", "A &lt;tag&gt; &#8212; caf\u00e9", "B"
+        "A small book", "Contents", "Intro", "A &lt;tag&gt; — caf\u00e9", "B"
     ]  # fmt: skip
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert [name for name, n in Counter(ids).items() if n > 1] == []
@@ -76,11 +74,9 @@ def test_articles_stand_in_order_and_ids_and_links_follow(small):
                   'href="https://example.org/x?a=1&amp;b=2"', f'src="{(small / "pic.svg").as_uri()}"',
                   f'href="{(small / "_static" / "a.css").as_uri()}"'):  # fmt: skip
         assert piece in page, piece
-    assert "url(&#x27;#p2-c&#x27;)" in page
-    assert re.search(
-        r'<a class="scirep-number"\s+title="a &quot;quote&quot;">43.19</a>', page
-    )  # its origin is left out
-    assert re.search(r"<a\s*>rows</a>", page)
+    assert "url('#p2-c')" in page
+    assert """<a class="scirep-number" title='a "quote"'>43.19</a>""" in page  # its origin is left out
+    assert "<a>rows</a>" in page
 
 
 def test_the_reference_of_functions_is_printed_when_asked_for(small):
@@ -99,7 +95,7 @@ def test_what_only_a_screen_can_use_is_left_out(small):
     page = print_page(small).html
     for gone in ("press", "deep code", "kept away", "no();", ">#</a>", "no footer", "widget-view", "caption-text"):
         assert gone not in page, gone
-    assert '<details open class="scirep-params">' in page
+    assert '<details class="scirep-params" open="">' in page
     assert "an explorer stands here" in page
 
 
@@ -117,33 +113,26 @@ def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
         print_page(small)
 
 
-def scirep(capsys, *words: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return int(left.value.code or 0), captured.out, captured.err
-
-
-def test_without_a_chromium_one_line_says_what_to_install(capsys, monkeypatch, small, tmp_path):
+def test_without_a_chromium_one_line_says_what_to_install(scirep, monkeypatch, small, tmp_path):
     monkeypatch.delenv("SCIREP_CHROMIUM", raising=False)
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    code, out, err = scirep(capsys, "pdf", "--site", small, "--out", tmp_path / "book.pdf")
+    code, out, err = scirep("pdf", "--site", small, "--out", tmp_path / "book.pdf")
     assert (code, out) == (2, "")
     assert "no Chromium on this machine to print with. Install one (Debian: apt-get install chromium)" in err
     assert len(err.strip().splitlines()) == 1
     monkeypatch.setenv("SCIREP_CHROMIUM", "/no/such/program")
-    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep(capsys, "pdf", "--site", small)[2]
+    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep("pdf", "--site", small)[2]
     assert not (tmp_path / "book.pdf").exists()
 
 
-def test_bad_words_and_missing_books_end_with_one_line(capsys, tmp_path):
+def test_bad_words_and_missing_books_end_with_one_line(scirep, tmp_path):
     chromium.needed()
     for words, message in (
         (("pdf", "--site", tmp_path), "no built book here"),
         (("pdf", "--out", tmp_path), "is a folder"),
         (("check", tmp_path), "no built book here"),
     ):
-        code, out, err = scirep(capsys, *words)
+        code, out, err = scirep(*words)
         assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
         assert message in err
 
@@ -238,8 +227,8 @@ def test_a_page_that_wants_something_from_outside_is_not_printed(small, tmp_path
 
 
 @pytest.mark.site
-def test_check_tells_faults_with_exit_code_1(capsys, site):
-    code, out, err = scirep(capsys, "check", site)
+def test_check_tells_faults_with_exit_code_1(scirep, site):
+    code, out, err = scirep("check", site)
     assert (code, out) == (0, "")
     assert "no faults" in err
     page = site / "cite.html"
@@ -248,15 +237,8 @@ def test_check_tells_faults_with_exit_code_1(capsys, site):
         page.write_text(
             before.replace("</article>", '<img src="gone.png" alt="a gone one"></article>'), encoding="utf-8"
         )
-        code, out, err = scirep(capsys, "check", site)
+        code, out, err = scirep("check", site)
         assert code == 1
         assert "gone.png, which is not in the site" in out
     finally:
         page.write_text(before, encoding="utf-8")
-
-
-def test_help_pages_have_an_example(capsys):
-    for name in ("pdf", "check", "edition"):
-        code, out, _ = scirep(capsys, name, "--help")
-        assert code == 0
-        assert "Example" in out, name

@@ -13,7 +13,7 @@ import pkgutil
 import re
 import shlex
 import shutil
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,9 @@ import small_tasks
 import yaml
 
 import scirep_core
-from scirep_core import cli
 from scirep_core.bench.suites import SUITES
 from scirep_core.book import reference
-from scirep_core.book.reference import api, cite, commands, docstrings, prose, schema, settings
+from scirep_core.book.reference import api, cite, commands, prose, schema, settings
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.folder import write_folder
 from scirep_core.data.manifests import list_manifests, load_manifest
@@ -37,6 +36,7 @@ from scirep_core.results import Result
 from scirep_core.results.metrics import ACCEPTED, METRICS
 from scirep_core.training.config import DataConfig, ModelConfig, TrainConfig, TrainFile
 
+Scirep = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
 BOOK, PACKAGE = ROOT / "book", ROOT / "scirep_core"
 NOTEBOOKS = [
@@ -101,7 +101,7 @@ def test_the_librarys_pages_build_without_a_warning(tmp_path: Path) -> None:
     }
     held |= {"nitpicky": True, "suppress_warnings": config["suppress_warnings"], "html_theme": "basic"}
     held["extensions"] = ["myst_parser", *(name for name in config["extensions"] if "autodoc" in name or "napoleon" in name),
-                          "scirep_core.book.reference.docstrings"]  # fmt: skip
+                          "scirep_core.book.reference.prose"]  # fmt: skip
     said = io.StringIO()
     Sphinx(source, None, out, tmp_path / "trees", "html", held, status=None, warning=said).build()
     assert said.getvalue() == ""
@@ -123,7 +123,7 @@ def test_the_librarys_pages_build_without_a_warning(tmp_path: Path) -> None:
 
 def test_markup_of_docstrings_stays_text() -> None:
     doc = "a*b & `c < d` s_\n- one `x`s\n  two\n\n    x   *y\n\n    z\n\nArgs:\n    a, b: two *\n        lines.\n>>> 1 * 1\n1"
-    assert docstrings.as_rst(doc.splitlines()) == [
+    assert prose.as_rst(doc.splitlines()) == [
         r"a\*b & \ ``c < d``\  s\_", "", r"- one \ ``x``\ s", "  two", "", "", "::", "", "    x   *y", "", "    z", "",
         "", "Args:", r"    a, b: two \*", "        lines.", "", ">>> 1 * 1", "1",
     ]  # fmt: skip
@@ -183,24 +183,18 @@ def test_an_edit_of_what_is_described_is_an_edit_of_the_book(tmp_path: Path, mon
 # ---- the command line -----------------------------------------------------------------------------------------------
 
 
-def scirep(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main(list(words))
-    return int(left.value.code or 0), capsys.readouterr().out
-
-
-def test_every_command_has_its_help_on_the_page(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_its_help_on_the_page(written: Path, scirep: Scirep) -> None:
     text = page(written, "reference/command-line")
     sections = dict(re.findall(r"^## scirep (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    code, told = scirep(capsys, "--help")
+    code, told, _ = scirep("--help")
     names = re.findall(r"^  (\w+)  ", told.partition("Commands:")[2], re.MULTILINE)
-    inner = re.findall(r"^  (\w+)  ", scirep(capsys, "data", "--help")[1].partition("Commands:")[2], re.MULTILINE)
+    inner = re.findall(r"^  (\w+)  ", scirep("data", "--help")[1].partition("Commands:")[2], re.MULTILINE)
     assert code == 0
     assert set(sections) == {*names, *(f"data {name}" for name in inner)} - {"data"}
     shown: set[str] = set()
     for words, section in sections.items():
         section = section.replace("\\", "")
-        told = " ".join(scirep(capsys, *words.split(), "--help")[1].split())
+        told = " ".join(scirep(*words.split(), "--help")[1].split())
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", told.partition("Options:")[2].partition("Example")[0]):
             assert option == "--help" or option in section, (words, option)
         assert "```bash" in section, f"scirep {words} has no example"
@@ -214,7 +208,7 @@ def test_every_command_has_its_help_on_the_page(written: Path, capsys: pytest.Ca
     assert set(commands.JSON) == {words for words, section in sections.items() if "| `--json` |" in section}
 
 
-def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_is_what_the_page_says(scirep: Scirep, tmp_path: Path) -> None:
     folder = tmp_path / "task"
     write_folder(small_tasks.all_tasks()["proximity"], folder)
     ids = np.array(list(small_tasks.vectors()))
@@ -236,7 +230,7 @@ def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path
         "explain": ("recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper",),
     }  # fmt: skip
     for words, given in calls.items():
-        code, out = scirep(capsys, *words.split(), *given, "--json")
+        code, out, _ = scirep(*words.split(), *given, "--json")
         told, printed = json.loads(out), commands.JSON[words]
         assert code == {"check": 1, "submit": 2}.get(words, 0) or words == "edition"  # of a checkout at work
         assert isinstance(told, list if printed.shape == "array" else dict), words
@@ -249,14 +243,6 @@ def test_json_is_what_the_page_says(capsys: pytest.CaptureFixture[str], tmp_path
             assert set(printed.keys) <= set(first)
         else:
             assert set(printed.keys) - {"shards"} == set(first), words
-
-
-def test_exit_codes_are_those_of_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for value, name in ((1.0, "a"), (2.0, "b")):
-        row = Result("t", "test", "map", "paper", value, 2).to_json()
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
-    a, b = str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")
-    assert [scirep(capsys, "diff", a, other)[0] for other in (a, b, f"{b}x")] == [0, 1, 2]
 
 
 # ---- the data schema ------------------------------------------------------------------------------------------------
@@ -430,22 +416,6 @@ def test_terms_are_in_order_said_once_and_lead_on() -> None:
         assert len(text.split()) > 4, term
 
 
-def test_what_pages_refer_to_exists() -> None:
-    glossary = set(
-        re.findall(r"^(\S.*)$", (BOOK / "glossary.md").read_text().partition("{glossary}\n")[2], re.MULTILINE)
-    )
-    keys = set(cite.bib_entries(BOOK / "references.bib"))
-    pages = {f"/{path.parent.name}/{path.stem}" for path in NOTEBOOKS} | {"/coverage"}
-    pages |= {f"/{p.relative_to(BOOK).with_suffix('').as_posix()}" for p in BOOK.rglob("*.md")}
-    for where, text in sources().items():
-        for term, target in re.findall(r"\{term\}`([^`<]+?)(?: <([^`>]+)>)?`", text):
-            assert (target or term) in glossary, (where, target or term)
-        for several in re.findall(r"\{cite:\w+\}`([^`]+)`", text):
-            assert set(several.split(",")) <= keys, (where, several)
-        for target in re.findall(r"\{doc\}`(?:[^`<]*<)?(/[^`>]+)>?`", text):
-            assert target in pages, (where, target)
-
-
 NAMED = {
     "fox1983": "Fox, CACM and CISI", "synergy2023": "De Bruin, Ma", "goldreviewers2023": "Gold Standard Dataset",
     "vispubdata2017": "vispubdata.org", "pubmedqa2019": "PubMedQA",
@@ -547,18 +517,6 @@ def test_a_page_is_cited_with_the_papers_it_reproduces() -> None:
 def test_a_chapter_without_exhibits_cites_its_parts_paper_and_one_beyond_none() -> None:
     assert "@inproceedings{scimult2023" in cite.cell("scimult/x", "X", "", [], ROOT)["source"]
     assert cite.cell("beyond/x", "X", "", [], ROOT)["source"].count("\n@") == 1
-
-
-def test_one_version_and_one_author_everywhere() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    about = cite.citation(ROOT)
-    assert version == scirep_core.__version__ == about["version"]
-    page = (BOOK / "cite.md").read_text(encoding="utf-8")
-    title = page.partition("title  = {")[2].partition("},")[0]
-    assert title.replace("{", "").replace("}", "") == about["title"]
-    assert f"Version {version}." in page and f"{{{{{about['authors'][0]['name']}}}}}" in page
-    for key in cite.KEYS.values():  # the page shows the same entries
-        assert cite.bib_entries(BOOK / "references.bib")[key] in page
 
 
 def test_the_reference_is_a_part_of_its_own() -> None:

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from toy_notebooks import PARAMETERS, ROWS, write
+from toy_notebooks import PARAMETERS, ROWS, alive, write
 
 from scirep_core.book import runcache, runner
 from scirep_core.book.runner import Places, RunResult, run, run_all
@@ -41,7 +40,7 @@ def places(tmp_path: Path) -> Places:
         "scirep_core/__init__.py": "",
         "scirep_core/kit/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
         "scirep_core/results/statistics.py": "from .. import maths\nVALUE = 1\n",
-        "scirep_core/maths.py": "def lazy():\n    import scirep_core.deep\n",
+        "scirep_core/maths.py": "def lazy():\n    from scirep_core import deep\n",
         "scirep_core/deep.py": "",
         "scirep_core/unused.py": "",
         "data_manifests/csfcube.yaml": "name: csfcube\n",
@@ -130,19 +129,6 @@ def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(
 
 def _no_connection(*_: object, **__: object) -> None:
     raise ConfigError("no connection")
-
-
-def test_plain_papermill_runs_the_same_notebook(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import papermill
-
-    monkeypatch.setenv("SCIREP_CHAPTER_DIR", str(tmp_path))
-    path = notebook(places, "csfcube/a", ROWS)
-    papermill.execute_notebook(
-        str(path).replace("{x}", "{{x}}"), str(tmp_path / "o.ipynb"), {"seed": 3}, progress_bar=False
-    )
-    assert json.loads((tmp_path / "rows.jsonl").read_text()) == {"seed": 3, "data": "embedded", "cut": 20}
 
 
 def test_a_hostile_string_reaches_the_notebook_as_a_string(places: Places, tmp_path: Path) -> None:
@@ -234,7 +220,7 @@ def change_default(places: Places) -> None:
     notebook(
         places,
         "csfcube/a",
-        "import scirep_core.results.statistics",
+        "from scirep_core.results import statistics",
         ROWS,
         parameters=PARAMETERS.replace("20", "10"),
         **ABOUT,
@@ -261,7 +247,7 @@ REASONS: list[tuple[str, Callable[[Places], object]]] = [
 
 
 def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
-    notebook(places, "csfcube/a", "import scirep_core.results.statistics", ROWS, **ABOUT)
+    notebook(places, "csfcube/a", "from scirep_core.results import statistics", ROWS, **ABOUT)
 
     def reason() -> str:
         path = places.notebooks / "csfcube" / "a.ipynb"
@@ -394,19 +380,6 @@ def test_what_a_chapter_says_of_its_long_steps_is_passed_on_once(tmp_path: Path)
 # ---- interruptions --------------------------------------------------------------------------------------------------
 
 
-def kernels_of(folder: Path) -> list[psutil.Process]:
-    """Living processes whose Jupyter settings lie under `folder`."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            mine = process.environ().get("IPYTHONDIR", "").startswith(str(folder))
-            if mine and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
 def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
     notebook(places, "csfcube/slow", ROWS, "import time\ntime.sleep(60)")
     driver = (
@@ -417,12 +390,12 @@ def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
         [sys.executable, "-c", driver, str(places.root)], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     until(lambda: any(places.runs.glob(".staging/*/*/data/rows.jsonl")))
-    assert kernels_of(places.runs)
+    assert alive(places.runs)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, said = process.communicate()
     assert process.returncode == 130 and said.splitlines()[-1].startswith("stopped: kernels ended")
     assert "Traceback" not in said
-    until(lambda: not kernels_of(places.runs))
+    until(lambda: not alive(places.runs))
     assert not leftovers(places) and not (places.runs / "embedded" / "csfcube").exists()
     assert not (places.runs / "failed").exists()
 

@@ -138,17 +138,11 @@ def test_only_the_job_that_publishes_may_write_and_there_is_no_secret() -> None:
     assert "secrets." not in WORKFLOW.read_text(encoding="utf-8")
 
 
-def test_actions_are_githubs_own_at_a_major_version() -> None:
+def test_actions_are_githubs_own_and_python_and_the_index_of_packages_are_the_projects() -> None:
     used = [step["uses"] for step in steps() if "uses" in step]
     assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", name)] == []
     assert used.count("actions/checkout@v4") == 2  # what only publishes needs no checkout
-
-
-def test_the_index_of_packages_is_a_variable_of_the_repository() -> None:
-    assert read()["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
-    assert not re.search(r"https?://", WORKFLOW.read_text(encoding="utf-8"))
-
-
-def test_python_is_the_one_of_the_lock() -> None:
     versions = [step["with"]["python-version"] for step in steps() if "setup-python" in step.get("uses", "")]
     assert versions == ["3.11", "3.11"]
+    assert read()["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
+    assert not re.search(r"https?://", WORKFLOW.read_text(encoding="utf-8"))

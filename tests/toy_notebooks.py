@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 PARAMETERS = 'data: str = "embedded"  # where from\nseed: int = 0  # of everything\nndcg_percent: int = 20  # cut\n'
 ROWS = (
     "import json, os\nfrom pathlib import Path\n"
@@ -33,3 +35,15 @@ def write(path: Path, *cells: str, parameters: str = PARAMETERS, **about: Any) -
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
+
+
+def alive(runs: Path) -> list[int]:
+    """Workers and kernels whose Jupyter settings lie under `runs`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("IPYTHONDIR", "").startswith(f"{runs}/") and process.status() != "zombie":
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +28,10 @@ import yaml
 from scirep_core.book import coverage, reference
 from scirep_core.book.frontpage import PANEL, anatomy, report_card, with_panel
 from scirep_core.book.kernelwork import EPOCH, plain
+from scirep_core.book.reference import cite
 from scirep_core.book.sitecheck import check as check
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError, nearest
-from scirep_core.kit.store import sha256_file, stable_hash, write_json, write_text
+from scirep_core.kit.store import atomic_folder, settle, sha256_file, stable_hash, write_json, write_text
 from scirep_core.page.parameters import read_notebook
 from scirep_core.results import ROOT
 
@@ -53,6 +53,10 @@ CODES = (
 )
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 NOT_CHAPTERS = ("failed", "own")  # the runner's folders whose runs are not for the book
+TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
+UNREAD = re.compile(rf"<(script|style|svg)\b{TAG}.*?</\1>|<a class=\"headerlink\"{TAG}.*?</a>", re.DOTALL)
+"""What of a page is no text of it."""
+NO_SECTION = re.compile(rf"<(?!/?section\b){TAG}", re.DOTALL)
 MAX_STATE = 1_500_000
 """Bytes of widget state a page may carry: above this it opens slowly on a phone."""
 
@@ -256,8 +260,8 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         for cell in (cell for cell in chapter.notebook["cells"] if cell["cell_type"] == "markdown"):
             cell["source"] = _linked("".join(cell["source"]), pages)
         papers = dict.fromkeys(row.paper for row in rows if row.id in chapter.exhibits)
-        cited = reference.cited(chapter.notebook, chapter.page, chapter.title, chapter.section, papers)
-        write_json(workdir / f"{chapter.page}.ipynb", cited)
+        foot = cite.cell(chapter.page, chapter.title, chapter.section, papers, ROOT)
+        write_json(workdir / f"{chapter.page}.ipynb", {**chapter.notebook, "cells": [*chapter.notebook["cells"], foot]})
     reference.write(workdir)
     for path in workdir.rglob("*.md"):
         text = path.read_text(encoding="utf-8")
@@ -288,9 +292,7 @@ def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Call
     """
     output = output.resolve()
     output.parent.mkdir(parents=True, exist_ok=True)
-    previous = output.with_name(f".{output.name}.previous")
-    if previous.exists():  # a run was killed between the two renames
-        previous.rename(output) if not output.exists() else shutil.rmtree(previous)
+    settle(output.parent, output.name)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as work:
         source, config = Path(work) / "source", ROOT / "_config.yml"
         found = assemble(executed, source)
@@ -305,10 +307,8 @@ def build(executed: Path, output: Path = ROOT / "build" / "html", progress: Call
         for fault in check(site):
             progress(f"book: {fault}")
         write_json(site / STAMP, {"source": key, "site": _listing(site)})
-        if output.exists():
-            output.rename(previous)
-        site.rename(output)
-        shutil.rmtree(previous, ignore_errors=True)
+        with atomic_folder(output) as whole:
+            site.replace(whole)
     progress(f"book: {output / 'index.html'}")
     return output / "index.html"
 
@@ -345,48 +345,14 @@ def downloads(site: Path) -> None:
         write_text(path.with_name(f"{path.name}.js"), f"scirepSource({text}, {json.dumps(path.name)});\n")
 
 
-class _Words(HTMLParser):
-    """The words of a page's article, in its sections."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.out: list[str] = []
-        self._in, self._skip, self._depth = False, "", 0
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        a = dict(attrs)
-        if not self._in:
-            self._in = tag == "article"
-        elif self._skip:
-            self._depth += tag == self._skip
-        elif tag in ("script", "style", "svg") or "headerlink" in (a.get("class") or ""):
-            self._skip, self._depth = tag, 1
-        elif tag == "section":
-            self.out.append(f'<section id="{html.escape(a.get("id") or "")}">')
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._skip:
-            self._depth -= tag == self._skip
-            self._skip = self._skip if self._depth else ""
-        elif self._in and tag in ("article", "section"):
-            self._in = tag != "article"
-            self.out += ["</section>"] if self._in else []
-        elif self._in and tag in ("td", "th", "li", "p", "dt", "dd"):
-            self.out.append(" ")  # cells and paragraphs are no one word
-
-    def handle_data(self, data: str) -> None:
-        if self._in and not self._skip:
-            self.out.append(html.escape(data, quote=False))
-
-
 def excerpts(site: Path) -> None:
     """Write the words of each page as a script: the search of a book opened from disk may not read the page itself."""
     for path in sorted(site.rglob("*.html")):
         page = path.relative_to(site).with_suffix("").as_posix()
-        words = re.sub(r"\s+", " ", "".join(_Words(path.read_text(encoding="utf-8")).out)).strip()
-        if words:
+        article = path.read_text(encoding="utf-8").partition("<article")[2].partition(">")[2].partition("</article>")[0]
+        # cells and paragraphs are no one word; of tags only sections stay, for their ids
+        spaced = re.sub(r"</(?:td|th|li|p|dt|dd)>", " ", UNREAD.sub("", article))
+        if words := " ".join(NO_SECTION.sub("", spaced).split()):
             text = json.dumps(f'<div role="main">{words}</div>')
             (place := site / "_texts" / f"{page}.js").parent.mkdir(parents=True, exist_ok=True)
             write_text(place, f"scirepText({json.dumps(page)}, {text});\n")

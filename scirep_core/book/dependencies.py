@@ -6,8 +6,8 @@ module (`"scirep_core.encoders.hub"` in a registry) counts as an import of it. F
 JavaScript, published tables, word lists) count with the package in whose folder they lie.
 
 The package's own `__init__` is run by every import, so it is read name by name: `from scirep_core import load_task`
-follows only what `load_task` needs. Where reading cannot decide (a star import, `getattr` on the package, a cell that
-is not Python) the whole library is taken: a needless rerun is cheap, a stale chapter is not.
+follows only what `load_task` needs. Where reading cannot decide (a star import, the package by its name as in
+`import scirep_core`, a cell that is not Python) the whole library is taken: a needless rerun is cheap, a stale chapter is not.
 
 Not grimp: its graph holds a package's `__init__` as one module, knows neither registry texts nor data files, and stops at
 a file that does not parse.
@@ -92,9 +92,8 @@ class _Library:
         for node in nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    found.add((alias.name, None))
-                    if alias.name.partition(".")[0] == self.name and (alias.name == self.name or not alias.asname):
-                        found |= self._attributes(nodes, alias.asname or self.name)
+                    bound = alias.name if alias.asname else alias.name.partition(".")[0]
+                    found |= {(alias.name, None), (bound, "*" if bound == self.name else None)}
             elif isinstance(node, ast.ImportFrom):
                 base = self._absolute("." * node.level + (node.module or ""), module)
                 for alias in node.names:
@@ -103,42 +102,19 @@ class _Library:
                 found |= {(name, None) for name in self._named(node.value, module, bare=dynamic)}
         return found
 
-    def _attributes(self, nodes: list[ast.AST], alias: str) -> set[Reference]:
-        """`alias` is bound to the package: each attribute is a request; used in any other way it may be anything."""
-        owners = [n for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
-        names = [n.attr for n in owners if isinstance(n.value, ast.Name) and n.value.id == alias]
-        uses = sum(isinstance(n, ast.Name) and n.id == alias for n in nodes)
-        if uses != len(names):
-            return {(self.name, "*")}
-        return {(self.name, name) for name in names} | {(f"{self.name}.{name}", None) for name in names}
-
     def _of_init(self, tree: ast.Module, name: str | None) -> set[Reference]:
         """References of the package's `__init__`: what always runs, and what the one wanted name needs."""
-        functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
-        eager = ast.Module([n for n in tree.body if n not in functions.values()], [])
+        eager = ast.Module([n for n in tree.body if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)], [])
         found = self.references(eager, self.name, strings=False)
         if name is None or f"{self.name}.{name}" in self.modules:
             return found
-        if name == "*":
-            return found | self.references(tree, self.name, strings=True)
-        queue, done, table = [name], set(), set()
-        while queue:
-            wanted = queue.pop()
-            done.add(wanted)
-            if wanted in functions:
-                found |= self.references(functions[wanted], self.name, strings=True)
-                inner = {n.id for n in ast.walk(functions[wanted]) if isinstance(n, ast.Name)}
-                queue += (inner & functions.keys()) - done
-        for node in ast.walk(eager):  # a table of lazy names, either way round
-            if isinstance(node, ast.Dict):
-                for key, value in zip(node.keys, node.values, strict=True):
-                    left, right = _texts(key), _texts(value)
-                    pairs = right if name in left else left if name in right else set()
-                    table |= {(m, None) for text in pairs for m in self._named(text, self.name, bare=True)}
-        bound = {n.id for n in ast.walk(eager) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        bound |= {a.asname or a.name for n in ast.walk(eager) if isinstance(n, ast.ImportFrom) for a in n.names}
-        if table or name in functions or name in bound:
-            return found | table
+        nodes = list(ast.walk(eager))
+        entries = [pair for n in nodes if isinstance(n, ast.Dict) for pair in zip(n.keys, n.values, strict=True)]
+        homes = [text for key, value in entries if name in _texts(key) for text in _texts(value)]
+        bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {a.asname or a.name for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+        if homes or name in bound:
+            return found | {(module, None) for text in homes for module in self._named(text, self.name, bare=True)}
         return found | self.references(tree, self.name, strings=True)  # made some other way: take all it mentions
 
     def _absolute(self, dotted: str, module: str) -> str:

@@ -14,6 +14,7 @@ Not a merge of pandas, which would pair every row of an id with every other, and
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -200,13 +201,7 @@ def _by(a: Any, b: Any) -> float | None:
 
 def _short(field: str) -> str:
     """`provenance['versions']['numpy']` as `versions.numpy`."""
-    return (
-        field.replace("']['", ".")
-        .replace("['", ".")
-        .removesuffix("']")
-        .removeprefix("provenance.")
-        .removeprefix("parameters.")
-    )
+    return ".".join(re.findall(r"\['(.*?)'\]", field)) or field
 
 
 def _by_id(rows: Sequence[Held]) -> dict[str, list[Held]]:
@@ -270,13 +265,10 @@ def _files(folder: Path) -> dict[str, Path]:
 def _matched(a: Path, b: Path) -> tuple[dict[str, list[Held]], dict[str, list[Held]]]:
     """Read both sides, files by a name that they share."""
     left, right = ({path.name: path} if path.is_file() else _files(path) for path in (a, b))
-    if a.is_file() != b.is_file():
-        alone, many, folder = (left, right, b) if a.is_file() else (right, left, a)
-        name = _within(next(iter(alone.values())), many, folder)
-        left, right = (
-            {name: next(iter(left.values())) if a.is_file() else left[name]},
-            {name: next(iter(right.values())) if b.is_file() else right[name]},
-        )
+    if a.is_file() and b.is_dir():
+        right = {a.name: right[_within(a, right, b)]}
+    elif b.is_file() and a.is_dir():
+        left = {b.name: left[_within(b, left, a)]}
     elif len(left) == len(right) == 1:
         right = dict(zip(left, right.values(), strict=True))
     if not set(left) & set(right):

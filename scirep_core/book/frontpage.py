@@ -91,13 +91,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     Args:
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
-    from scirep_core.page.blocks import (  # they draw, by libraries that the commands do without
-        ANSWER,
-        PAPER,
-        VERDICTS,
-        fold,
-    )
-    from scirep_core.page.say import listed
+    # they draw, by libraries that the commands do without
+    from scirep_core.page.blocks import ANSWER, PAPER, VERDICTS, fold
+    from scirep_core.page.report import table
 
     roles = {"paper": "by the paper’s own numbers", "real": "on real papers"}
     judged: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
@@ -126,27 +122,31 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
 
     def report(title: str, pages: Container[str]) -> str:
         body = [
-            f'<tr><th scope="row"><a href="{page}.html">{html.escape(name)}</a></th>'
-            + "".join(
-                f'<td class="text">{worded(*found[role]) if role in found else "not judged"}</td>' for role in roles
-            )
-            + "</tr>"
+            [
+                f'<a href="{page}.html">{html.escape(name)}</a>',
+                *(worded(*found[role]) if role in found else "not judged" for role in roles),
+            ]
             for (_, page, name), found in judged.items()
             if page in pages
         ]
-        rows = _table(title, ("chapter", *roles.values()), "".join(body), texts=True)
+        rows = table(["chapter", *roles.values()], body, title, [["", "text", "text"]] * len(body))
         return f'<div class="scirep-report">{rows}</div>' if body else ""
 
-    strip = ""
-    for part in dict.fromkeys(part for part, _, _ in judged):
-        cells = (
-            "".join(mark(page, name, *found.get(role, ())) for (of, page, name), found in judged.items() if of == part)
-            for role in roles
-        )
-        strip += f'<tr><th scope="row">{html.escape(part)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    by_part = {part: {key: found for key, found in judged.items() if key[0] == part} for part, _, _ in judged}
+    strip = [
+        [
+            html.escape(part),
+            *(
+                "".join(mark(page, name, *found.get(role, ())) for (_, page, name), found in of.items())
+                for role in roles
+            ),
+        ]
+        for part, of in by_part.items()
+    ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in roles}
     own, real = (
-        ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way]) for role in roles
+        ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
+        for role in roles
     )
     caption = f"One claim of each chapter: on real papers {real}"
     finding = f"We checked one claim of each chapter. By the papers’ own numbers {own}." if own else ""
@@ -157,7 +157,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
             finding += "is open." if not verdict else f"{VERDICTS[verdict]}."
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
-        + f'<div class="scirep-report">{_table(caption, ("", *roles.values()), strip, texts=True)}</div>'
+        + f'<div class="scirep-report">{table(["", *roles.values()], strip, caption)}</div>'
         + "<p>Each mark is one claim that we chose from a chapter, at the same place on both sides; a gap means that nothing was "
         "judged there. ✓: it holds; ✗: it does not; ?: it is open (inconclusive, confounded, or not run). “By the paper’s own "
         "numbers” is arithmetic on its printed tables, or counts its released files. The papers’ own models are not part of the "
@@ -172,6 +172,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
 
 def anatomy(executed: Path) -> str:
     """Return the example as HTML: drawn, as a table, its name part by part, and what `scirep explain` says of it."""
+    from scirep_core.page.report import table
+
     printed = next(p for p in everything() if (p.paper, p.exhibit, p.row, p.column) ==
                    ("csfcube", "CS-T4", SYSTEM, f"{TASK.partition('/')[2]}/{METRIC}"))  # fmt: skip
     ours = next(row for row in recorded(CHAPTER) if _is(row, SYSTEM))
@@ -189,29 +191,25 @@ def anatomy(executed: Path) -> str:
             f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if f'\\"{place}\\"' in source else text
         )
 
-    lines: list[tuple[str, ...]] = [
-        ("published", link(printed, printed.value), "not printed", "50", "the published test collection", "", "")
-    ]
+    lines = [["published", link(printed, printed.value), "not printed", "50", "the published test collection", "", ""]]
     lines += [_line("recorded", ours, link, "the same files, by checksum", None, None)]
     if live:
         lines += [_line("live", live, link, "the embedded literature", floor, ceiling)]
     head = ("kind", "value", "95 % interval", "queries", "data", "floor", "ceiling")
-    table = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in lines
-    )
-    names = zip(PARTS, ours.id.split(":"), PARTS.values(), strict=True)
-    parts = "".join(
-        f'<tr><th scope="row">{part}</th><td class="text"><code>{html.escape(word)}</code></td><td class="text">{says}</td></tr>'
-        for part, word, says in names
-    )
+    parts = [
+        [part, f"<code>{html.escape(word)}</code>", says]
+        for part, word, says in zip(PARTS, ours.id.split(":"), PARTS.values(), strict=True)
+    ]
+    name = f"The recorded number's name, <code>{html.escape(ours.id)}</code>"
+    named = [f'<span class="text">{head}</span>' for head in ("part", "here", "says")]
     where = ROOT / "results" / "real" / f"{CHAPTER}.jsonl"
     explanation = html.escape(Origin(ours, where).text())
     return "\n".join((
         f'<figure class="scirep-figure">{_drawn(float(printed.value), ours, live, floor, ceiling)}',
         "<figcaption>NDCG%20 of BM25 on CSFCube, all facets, 50 queries, protocol <code>paper</code>; bars are 95 % intervals."
         "</figcaption></figure>",
-        _table("The same number three times", head, table),
-        _table(f"The recorded number's name, <code>{html.escape(ours.id)}</code>", ("part", "here", "says"), parts, texts=True),
+        table(head, lines, "The same number three times"),
+        table(named, parts, name, [["", "text", "text"]] * len(parts)),
         '<details class="scirep-made"><summary>What <code>scirep explain</code> prints for it</summary>'
         f'<div class="scirep-scroll"><pre>{explanation}</pre></div></details>',
     ))  # fmt: skip
@@ -223,19 +221,10 @@ def _is(row: Result, system: str) -> bool:
 
 def _line(
     kind: str, row: Result, link: Callable[[Result, str], str], data: str, floor: Result | None, ceiling: Result | None
-) -> tuple[str, ...]:
+) -> list[str]:
     bounds = "" if row.low is None or row.high is None else f"{row.low:.1f} to {row.high:.1f}"
     ends = ("" if end is None else f"{end.value:.1f}" for end in (floor, ceiling))
-    return (kind, link(row, f"{row.value:.2f}"), bounds, str(row.n), data, *ends)
-
-
-def _table(caption: str, head: Iterable[str], body: str, texts: bool = False) -> str:
-    left = ' style="text-align: left"' if texts else ""
-    cells = "".join(f'<th scope="col"{left}>{name}</th>' for name in head)
-    return (
-        f'<div class="scirep-scroll"><table class="scirep-table"><caption>{caption}</caption><thead><tr>{cells}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return [kind, link(row, f"{row.value:.2f}"), bounds, str(row.n), data, *ends]
 
 
 def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | None, ceiling: Result | None) -> str:

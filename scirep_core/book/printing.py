@@ -15,26 +15,25 @@ import html
 import importlib.metadata
 import posixpath
 import re
-from collections.abc import Callable, Iterator
-from html.parser import HTMLParser
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from scirep_core.book.sitecheck import VOID
+from bs4 import BeautifulSoup, Tag
+
 from scirep_core.kit.errors import ConfigError, DataError
 
-LEFT_OUT = ("hide", "scirep-made", "scirep-origins", "headerlink", "toctree-wrapper")
-"""Classes of elements that are not printed."""
+LEFT_OUT = "script, button, dialog, noscript, .hide, .scirep-made, .scirep-origins, .headerlink, .toctree-wrapper"
+"""Elements that are not printed."""
 API = "reference/api-"
 """Pages that describe the library function by function: hundreds on paper, and printed only when asked for."""
-GONE = ("script", "button", "dialog", "noscript")
-WIDGET = "application/vnd.jupyter.widget-view+json"
-INSTEAD = '<p class="scirep-print-note">On the page an explorer stands here; on paper, its plain tables.</p>'
+WIDGET = 'script[type="application/vnd.jupyter.widget-view+json"]'
+INSTEAD = "On the page an explorer stands here; on paper, its plain tables."
 STYLE = (Path(__file__).parent / "print.css").read_text(encoding="utf-8")
 IDS = ("id", "for", "aria-labelledby", "aria-describedby", "aria-controls", "headers")
+ADDRESSES = ("src", "href", "xlink:href", "poster")
 LOCAL = re.compile(r"url\(\s*(['\"]?)#")
-ATTRIBUTE = re.compile(r"([^\s=/<>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s>]+)")
 
 
 class Entry(NamedTuple):
@@ -53,147 +52,32 @@ class Printed(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-class _Contents(HTMLParser):
-    """The site's own table of contents, from the side bar of one of its pages; and the files its head names."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.entries: list[Entry] = []
-        self.styles: list[str] = []
-        self.scripts: list[str] = []
-        self.title = ""
-        self._part, self._link, self._words = "", "", list[str]()
-        self._in = self._caption = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        a = {key: value or "" for key, value in attrs}
-        kind = a.get("class", "").split()
-        if tag == "nav":
-            self._in = "bd-links" in kind
-        if tag == "link" and a.get("rel") == "stylesheet":
-            self.styles.append(a["href"])
-        if tag == "script" and "mathjax" in a.get("src", "").lower():
-            self.scripts.append(a["src"])
-        if (self._in and tag == "a") or "caption-text" in kind or "logo__title" in kind:
-            self._words = []
-            self._link, self._caption = a.get("href", ""), "caption-text" in kind
-
-    def handle_data(self, data: str) -> None:
-        self._words.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        words = " ".join("".join(self._words).split())
-        if tag == "a" and self._in and self._link:
-            self.entries.append(Entry(urlsplit(self._link).path, words, self._part))
-        elif tag == "span" and self._caption:
-            self._part, self._caption = words, False
-        elif tag == "p" and not self.title and not self._in:
-            self.title = words
-        elif tag == "nav":
-            self._in = False
-        self._link = "" if tag == "a" else self._link
+def _parsed(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser", multi_valued_attributes=None)
 
 
-class _Article(HTMLParser):
-    """The article of one page, rewritten to stand among the others."""
-
-    def __init__(
-        self, text: str, number: int, linked: Callable[[str], str | None], placed: Callable[[str], str]
-    ) -> None:
-        super().__init__(convert_charrefs=False)
-        self.prefix, self.linked, self.placed = f"p{number}", linked, placed
-        self.ids: set[str] = set()
-        self.out: list[str] = []
-        self._in, self._skip, self._depth = False, "", 0
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]], closed: bool = False) -> None:
-        a = {key: value or "" for key, value in attrs}
-        kind = a.get("class", "").split()
-        if not self._in:
-            self._in = tag == "article" and "bd-article" in kind
-            return
-        if self._skip:
-            self._depth += tag == self._skip and not closed
-            return
-        if tag in GONE or set(kind) & set(LEFT_OUT):
-            if a.get("type") == WIDGET:
-                self.out.append(INSTEAD)
-            if tag not in VOID and not closed:
-                self._skip, self._depth = tag, 1
-            return
-        self.out.append(self._rewritten(tag, self.get_starttag_text() or ""))
-
-    def _rewritten(self, tag: str, text: str) -> str:
-        def change(match: re.Match[str]) -> str:
-            name, value = match[1].lower(), html.unescape(match[2].strip("\"'"))
-            if name in IDS:
-                names = [f"{self.prefix}-{one}" for one in value.split()]
-                self.ids.update(names if name == "id" else ())
-                return f'{match[1]}="{html.escape(" ".join(names))}"'
-            if name in ("href", "xlink:href") and tag in ("a", "area"):
-                target = self.linked(value)
-                return "" if target is None else f'href="{html.escape(target)}"'
-            if name in ("href", "xlink:href", "src") and value.startswith("#"):
-                return f'{match[1]}="#{self.prefix}-{html.escape(value[1:])}"'
-            if name in ("src", "href", "xlink:href", "poster") and not urlsplit(value).scheme:
-                return f'{match[1]}="{html.escape(self.placed(value))}"'
-            if LOCAL.search(value):
-                own = LOCAL.sub(lambda found: f"{found[0]}{self.prefix}-", value)
-                return f'{match[1]}="{html.escape(own)}"'
-            return match[0]
-
-        end = "<details open" if tag == "details" and not re.search(r"\sopen\b", text) else f"<{tag}"
-        return end + ATTRIBUTE.sub(change, text[len(tag) + 1 :])
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs, closed=True)
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._skip:
-            self._depth -= tag == self._skip
-            if not self._depth:
-                self._skip = ""
-        elif self._in and tag == "article":
-            self._in = False
-        elif self._in:
-            self.out.append(f"</{tag}>")
-
-    def _append(self, text: str) -> None:
-        if self._in and not self._skip:
-            self.out.append(text)
-
-    def handle_data(self, data: str) -> None:
-        self._append(data)
-
-    def handle_entityref(self, name: str) -> None:
-        self._append(f"&{name};")
-
-    def handle_charref(self, name: str) -> None:
-        self._append(f"&#{name};")
-
-
-def contents(site: Path) -> tuple[str, list[Entry], _Contents, Path]:
-    """Return the book's title, its pages in reading order, the parsed opening page and its path."""
+def contents(site: Path) -> tuple[str, list[Entry], BeautifulSoup, Path]:
+    """Return the book's title, its pages in reading order by the side bar, the parsed opening page and its path."""
     opening = site / "index.html"
     if not opening.is_file():
         raise ConfigError(f"{site}: no built book here. Make it with `scirep book`, or name its folder")
-    text = opening.read_text(encoding="utf-8")
-    moved = re.search(r"url=([^\"']+\.html)", text) if "http-equiv" in text else None
-    if moved:
-        opening = site / moved[1]
-        text = opening.read_text(encoding="utf-8")
-    found = _Contents(text)
-    first = Entry(opening.relative_to(site).as_posix(), "About this book", "")
-    entries = [first, *(entry for entry in found.entries if entry.page and entry.page != first.page)]
+    found = _parsed(opening)
+    if moved := found.select_one("meta[http-equiv=refresh i]"):
+        opening = site / str(moved["content"]).partition("url=")[2]
+        found = _parsed(opening)
+    title = found.select_one(".logo__title")
+    entries, part = [Entry(opening.relative_to(site).as_posix(), "About this book", "")], ""
+    for one in found.select("nav.bd-links .caption-text, nav.bd-links a[href]"):
+        words, page = " ".join(one.get_text().split()), urlsplit(str(one.get("href", ""))).path
+        if one.name != "a":
+            part = words
+        elif page not in ("", entries[0].page):
+            entries.append(Entry(page, words, part))
     if len(entries) < 2:
         raise DataError(
             opening, None, "no table of contents in its side bar", "Build the book again with `scirep book`"
         )
-    return found.title or "The book", entries, found, opening
+    return " ".join(title.get_text().split()) if title else "The book", entries, found, opening
 
 
 def print_page(site: Path, api: bool = False) -> Printed:
@@ -205,21 +89,26 @@ def print_page(site: Path, api: bool = False) -> Printed:
     title, every, head, opening = contents(site)
     entries = [entry for entry in every if api or not entry.page.startswith(API)]
     number = {entry.page: n for n, entry in enumerate(entries, start=1)}
-    articles = [_article(site, entry.page, number) for entry in entries]
-    known = {f"p{n}" for n in number.values()}.union(*(article.ids for article in articles))
-    body = "\n".join(
-        f'<article class="bd-article" id="p{n}">{_without_dead_links("".join(article.out), known)}</article>'
-        for n, article in enumerate(articles, start=1)
+    texts, known = list[str](), {f"p{n}" for n in number.values()}
+    for page in number:
+        article = _article(site, page, number)
+        known |= {str(one["id"]) for one in article.find_all(id=True)}
+        texts.append(str(article))
+    # links to what is left out, such as a number's origin, lose their target
+    body = re.sub(r' href="#([^"]*)"', lambda at: at[0] * (html.unescape(at[1]) in known), "\n".join(texts))
+    styles, scripts = (
+        [_address(opening.parent, str(one[name])) for one in head.select(files)]
+        for name, files in (("href", "link[rel=stylesheet]"), ("src", "script[src*=mathjax i]"))
     )
-    styles = "\n".join(f'<link rel="stylesheet" href="{_address(opening.parent, name)}">' for name in head.styles)
-    scripts = "\n".join(f'<script src="{_address(opening.parent, name)}"></script>' for name in head.scripts)
+    linked = "\n".join(f'<link rel="stylesheet" href="{name}">' for name in styles)
+    loaded = "\n".join(f'<script src="{name}"></script>' for name in scripts)
     maths = '<script>window.MathJax = {options: {processHtmlClass: "math", ignoreHtmlClass: "scirep-print"}}</script>'
-    page = f"""<!DOCTYPE html>
+    whole = f"""<!DOCTYPE html>
 <html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8"><title>{html.escape(title)}</title>
-{styles}
+{linked}
 <style>{STYLE}</style>
 {maths}
-{scripts}
+{loaded}
 </head><body class="scirep-print">
 {_cover(title, entries)}
 {_listing(entries, number)}
@@ -227,44 +116,54 @@ def print_page(site: Path, api: bool = False) -> Printed:
 {body}
 </div></div></main></body></html>
 """
-    return Printed(title, page, tuple(entries))
+    return Printed(title, whole, tuple(entries))
 
 
-def _article(site: Path, page: str, number: dict[str, int]) -> _Article:
+def _article(site: Path, page: str, number: dict[str, int]) -> Tag:
+    """Return the article of one page as it stands among the others: what is printed of it, under ids of its own."""
     path = site / page
     if not path.is_file():
         raise DataError(path, None, "the contents name this page, and it is not there", "Build the book again")
-    here = PurePosixPath(page).parent
-
-    def linked(url: str) -> str | None:
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https", "mailto"):
-            return url
-        if parts.scheme or parts.netloc:
-            return None  # data: a file that a page carries within it
-        to = posixpath.normpath(here / unquote(parts.path)) if parts.path else page
-        if to not in number:
-            return None
-        return f"#p{number[to]}" + (f"-{unquote(parts.fragment)}" if parts.fragment else "")
-
-    article = _Article(path.read_text(encoding="utf-8"), number[page], linked, lambda url: _address(path.parent, url))
-    if not article.out:
+    article, prefix = _parsed(path).select_one("article.bd-article"), f"p{number[page]}"
+    if article is None:
         raise DataError(path, None, "holds no article", "Build the book again with `scirep book`")
+    for widget in article.select(WIDGET):
+        widget.insert_before(note := Tag(name="p", attrs={"class": "scirep-print-note"}))
+        note.string = INSTEAD
+    for one in article.select(LEFT_OUT):
+        one.decompose()
+    for one in article.find_all("details"):
+        one["open"] = ""
+    for one in article.find_all(True):
+        for name, value in [(name, str(value)) for name, value in one.attrs.items()]:
+            if name in IDS:
+                one[name] = " ".join(f"{prefix}-{word}" for word in value.split())
+            elif name in ADDRESSES and one.name in ("a", "area"):
+                one[name] = _linked(value, page, number)
+            elif name in ADDRESSES and value.startswith("#"):
+                one[name] = f"#{prefix}-{value[1:]}"
+            elif name in ADDRESSES and not urlsplit(value).scheme:
+                one[name] = _address(path.parent, value)
+            else:
+                one[name] = LOCAL.sub(rf"\g<0>{prefix}-", value)
+    article["id"] = prefix
     return article
+
+
+def _linked(url: str, page: str, number: dict[str, int]) -> str:
+    """Return where a link of `page` leads in print; # and nothing where what it leads to is not there."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https", "mailto"):
+        return url
+    to = posixpath.normpath(PurePosixPath(page).parent / unquote(parts.path)) if parts.path else page
+    if parts.scheme or parts.netloc or to not in number:  # data: a file that a page carries within it
+        return "#"
+    return f"#p{number[to]}" + (f"-{unquote(parts.fragment)}" if parts.fragment else "")
 
 
 def _address(folder: Path, url: str) -> str:
     """Return the address on this machine of what a page in `folder` calls `url`."""
     return (folder / unquote(urlsplit(url).path)).resolve().as_uri()
-
-
-def _without_dead_links(text: str, known: set[str]) -> str:
-    """Take the target from links to what is left out, such as a number's origin."""
-
-    def keep(match: re.Match[str]) -> str:
-        return match[0] if html.unescape(match[1]) in known else ""
-
-    return re.sub(r'(?<=\s)href="#([^"]*)"', keep, text)
 
 
 def _cover(title: str, entries: list[Entry]) -> str:

@@ -33,7 +33,7 @@ from scirep_core.data.perturbations.linguistics import at_hand
 from scirep_core.kit.claims import held, living
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.records import read_json
-from scirep_core.kit.store import sha256_file, stable_hash, write_json
+from scirep_core.kit.store import beside, sha256_file, stable_hash, write_json
 from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -281,32 +281,22 @@ def deliver(ready: Path, out: Path) -> Path:
     if data.exists() and not sidecar_of(base).exists():
         raise ConfigError(f"{data}: exists and is not the output of a run. Choose another name for {out.name}")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CacheError(f"{out.parent}: cannot be made ({error.strerror}). Choose another place") from None
-    fresh, old = (base.parent / f".{base.name}.{kind}.part" for kind in ("data", "old"))
-    notebook, sidecar = (path.with_name(f".{path.name}.part") for path in (out, sidecar_of(base)))
-    try:
-        for path in (fresh, old):
-            shutil.rmtree(path, ignore_errors=True)
-        # all copies first, so that a full disk leaves what was there; then only renames
-        shutil.copytree(ready / "data", fresh)
-        shutil.copyfile(ready / "notebook.ipynb", notebook)
-        shutil.copyfile(ready / "run.json", sidecar)
-        sidecar.replace(sidecar_of(base))
-        if data.exists():
-            data.rename(old)
-        fresh.rename(data)
-        notebook.replace(out)
+        with beside(data, folder=True) as fresh, beside(sidecar_of(base)) as sidecar, beside(out) as notebook:
+            # all copies first, so that a full disk leaves what was there; then only renames
+            shutil.copytree(ready / "data", fresh, dirs_exist_ok=True)
+            shutil.copyfile(ready / "notebook.ipynb", notebook)
+            shutil.copyfile(ready / "run.json", sidecar)
+            sidecar.replace(sidecar_of(base))
+            old = fresh.with_suffix(".old")
+            if data.exists():
+                data.rename(old)
+            fresh.rename(data)
+            notebook.replace(out)
+            shutil.rmtree(old, ignore_errors=True)
     except (OSError, shutil.Error) as error:
         raise CacheError(
             f"{out}: cannot write ({getattr(error, 'strerror', None) or error}). Free space or choose another place"
         ) from None
-    finally:
-        for path in (fresh, old):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in (notebook, sidecar):
-            path.unlink(missing_ok=True)
     return base
 
 

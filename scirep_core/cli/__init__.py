@@ -18,21 +18,20 @@ import typer
 from scirep_core import __version__
 from scirep_core.cli import (
     bench,
+    data,
     diff,
     edition,
     encode,
     export,
     listing,
-    overlap,
-    pairs,
     perturb,
     score,
     study,
     submit,
     train,
 )
-from scirep_core.kit.errors import ConfigError, ScirepError, legible, nearest
-from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, table, warn
+from scirep_core.kit.errors import ConfigError, ScirepError, legible
+from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, warn
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -41,8 +40,6 @@ app = typer.Typer(
     help="Representing scientific documents: rerun the book, fetch its data, score your own vectors.",
     epilog="Example: scirep score csfcube --vectors my.npz --source real",
 )
-data_app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
-app.add_typer(data_app, name="data")
 
 
 def _version(asked: bool) -> None:
@@ -64,127 +61,7 @@ def scirep(
         context.with_resource(hushed())
 
 
-# ----------------------------------------------------------------------------------------------------------- data
-
-
-@data_app.command("list", epilog="Example: scirep data list --json")
-def data_list(as_json: Json = False) -> None:
-    """List the collections, their licences, and what is here."""
-    from scirep_core.data.manifests import catalogue
-
-    rows = catalogue()
-    if as_json:
-        print_json(rows)
-        return
-    columns = ["name", "state", "verified", "files", "bytes", "licence", "title"]
-    shown = [row | {"bytes": row["bytes"] or "unknown"} for row in rows]
-    table("Collections", columns, [[str(row[c]) for c in columns] for row in shown])
-
-
-@data_app.command(
-    "get",
-    epilog="Examples: scirep data get csfcube;  scirep data get scirepeval/fos scirepeval/search;  "
-    "scirep data get embedded --papers 3000 --seed 0 --out tasks;  scirep data get open",
-)
-def data_get(
-    names: Annotated[
-        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), `open`, or `embedded`.")
-    ],
-    papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 3000,
-    seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
-    out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
-) -> None:
-    """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder.
-
-    `open` stands for the nine collections of open papers, open_..., which are made from public files where no mirror has them.
-    """
-    from scirep_core.data import TASKS
-    from scirep_core.data.manifests import fetch, list_manifests, local_folder
-    from scirep_core.data.open import PREFIX, folder
-    from scirep_core.data.sources import real_parts
-
-    collections, names = list_manifests(), _each(names)
-    known = [*collections, "embedded", "open", *TASKS]
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
-        if out and name != "embedded":
-            place = local_folder(name if name in collections else TASKS[name].manifest)
-            raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")
-    for name in names:
-        if name == "embedded":
-            print(_write_embedded(papers, seed, out))
-            continue
-        if name in collections and name.startswith(PREFIX):
-            print(folder(name.removeprefix(PREFIX), say))
-            continue
-        whole: dict[str, tuple[str, ...]] = {name: ()}
-        for collection, parts in (whole if name in collections else real_parts(TASKS[name])).items():
-            print(fetch(collection, say, parts=parts))
-
-
-def _each(names: list[str]) -> list[str]:
-    """Return names with the nine of the open literature in place of `open`."""
-    from scirep_core.data.open import PREFIX, SOURCES
-
-    return [one for name in names for one in ([PREFIX + source for source in SOURCES] if name == "open" else [name])]
-
-
-def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
-    from scirep_core.data import write_embedded
-    from scirep_core.kit.store import home
-
-    folder = out or home() / "embedded" / f"tasks-{papers}-{seed}"
-    write_embedded(folder, papers, seed, say)
-    return folder
-
-
-@data_app.command("verify", epilog="Examples: scirep data verify csfcube;  scirep data verify MY_TASK_FOLDER")
-def data_verify(
-    names: Annotated[list[str], typer.Argument(help="Collections, `open`, tasks, or task folders.")],
-    source: Annotated[str, typer.Option(help="Of tasks: embedded, real, or a folder.")] = "embedded",
-    as_json: Json = False,
-) -> None:
-    """Check collections byte for byte, tasks and task folders for what they say they are; exit code 2 if one is not.
-
-    Of a task: every id has a text, splits are disjoint, no test text nearly repeats a training text, every query has
-    something relevant, counts are those printed. Malformed files are named with their line.
-    """
-    from scirep_core.data.manifests import list_manifests, verify
-
-    found: list[tuple[str, str, str]] = []
-    names = _each(names)
-    for name in names:
-        checked = verify(name) if name in list_manifests() else _task_findings(name, source)
-        found += [(name, what, state) for what, state in checked]
-    bad = [row for row in found if row[2] != "ok"]
-    if as_json:
-        print_json([{"collection": n, "path": p, "state": s} for n, p, s in found])
-    else:
-        for name, path, state in bad:
-            print(f"{name}: {path}: {state}")
-        print(f"{len(found) - len(bad)} of {len(found)} files and checks are right")
-    if bad:
-        fetched = " ".join(name for name in names if name in list_manifests())
-        remedy = f". Run `scirep data get {fetched}`" if fetched else "; they are listed above"
-        raise ConfigError(f"{len(bad)} of {len(found)} files or checks are not as they should be{remedy}")
-
-
-def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
-    """Return (check, ok or what is wrong) of a task; reading it refuses what is malformed."""
-    from scirep_core.data import load_task
-    from scirep_core.data.task import Task
-    from scirep_core.data.validate import CHECKS, validate
-
-    task = load_task(name, source)
-    findings = validate(task) if isinstance(task, Task) else []
-    wrong = {check: "; ".join(f.reason for f in findings if f.check == check) for check in CHECKS}
-    return [("format", "ok"), *((check, wrong[check] or "ok") for check in CHECKS)]
-
-
-data_app.command("overlap", epilog=overlap.EXAMPLES)(overlap.overlap)
-data_app.command("pairs", epilog=pairs.EXAMPLES)(pairs.pairs)
-
+app.add_typer(data.app, name="data")
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command("list", epilog=listing.EXAMPLES)(listing.listing)
 app.command(epilog=encode.EXAMPLES)(encode.encode)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from scirep_core.cli.progress import showing
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.terminal import Json, bar, print_json, say
+from scirep_core.kit.terminal import Json, print_json, say
 
 EXAMPLES = (
     "Examples: scirep encode --encoder minilm --format PRX --papers papers.jsonl --out vectors.npz;  "
@@ -126,8 +125,10 @@ def _file(papers: Path, out: Path, model: Any, format: Any, reading: Any) -> dic
 
     scan(papers, model.recipe, reading)  # every line is right, no id is there twice
     found = list(records(papers, model.recipe, reading))
-    with _bar(len(found)) as progress:
-        vectors = embed(model, [record.text for record in found], format, progress)
+    with showing() as show:
+        vectors = embed(
+            model, [record.text for record in found], format, lambda done, total: show("encoding", done, total, "texts")
+        )
     with atomic(out) as stream:
         np.savez(stream, ids=np.array([record.paper_id for record in found]), vectors=vectors)
     return {"papers": len(found), "dim": int(vectors.shape[1])}
@@ -144,22 +145,13 @@ def _folder(
         scale.import_ray()  # before anything is read
     named, model = encoder
     plan = encoding.plan(papers, out, model, format, reading, shard)
-    with _bar(plan.papers) as progress:
+    with showing() as show:
+
+        def progress(done: int, total: int) -> None:
+            show("encoding", done, total, "texts")
+
         if on_ray:
             scale.encode_on_ray(papers, out, plan, named, format, progress)
         else:
             vector_folder.encode_folder(papers, out, plan, model, format, progress)
     return {"papers": plan.papers, "dim": vector_folder.read_manifest(out)["dim"], "shards": len(plan.parts)}
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Any]:
-    """Show a progress bar on standard error; the function given takes (done, total)."""
-    with bar(total=total, unit=" texts", dynamic_ncols=True) as shown:
-
-        def progress(done: int, total: int) -> None:
-            shown.total = total
-            shown.n = done
-            shown.refresh()
-
-        yield progress

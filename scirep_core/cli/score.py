@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scirep_core.cli.progress import of_scoring, showing
 from scirep_core.kit.errors import ConfigError, ScirepError, nearest
-from scirep_core.kit.terminal import Json, bar, print_json, say, table, warn
+from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from scirep_core.bench.given import Given
-    from scirep_core.bench.scoring import Outcome, Progress
+    from scirep_core.bench.scoring import Outcome
     from scirep_core.bench.systems import System
     from scirep_core.results import Result
 
@@ -163,9 +163,9 @@ def _one(
     else:
         if vectors == "oracle" and task.oracle is None:
             scoring.named_vectors(task, vectors, question.seed)  # says why not
-        with _bar() as progress:
+        with showing() as show:
             outcome = scoring.attempt([task], system, source=task.source, papers=papers, data_seed=data_seed,
-                                        question=question, again=again, progress=progress)  # fmt: skip
+                                        question=question, again=again, progress=of_scoring(show))  # fmt: skip
         for error in outcome.failed.values():
             raise error
         rows = outcome.rows
@@ -318,9 +318,9 @@ def _suite(
     if isinstance(system, Given) and tasks:
         tasks, unreadable = _covered(system, tasks, source, question.on_missing == "drop", partial)
         unread |= unreadable
-    with _bar() as progress:
+    with showing() as show:
         outcome = scoring.attempt(tasks, system, source=source, papers=papers, data_seed=data_seed,
-                                    question=question, again=again, progress=progress)  # fmt: skip
+                                    question=question, again=again, progress=of_scoring(show))  # fmt: skip
     outcome = outcome._replace(failed=unread | outcome.failed)
     _warn(outcome.rows)
     averages, lacking = _averages(name, outcome.rows, partial)
@@ -428,23 +428,3 @@ def _beside(average: str, source: str) -> str:
     entries = [f"{model} {' / '.join(p.value for (row, _), p in printed.items() if row == model)}" for model in models]
     columns = " / ".join(dict.fromkeys(column for _, column in printed))
     return f"Published on the full data ({exhibit}; {columns}): {'; '.join(entries)}"
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """Show what is being encoded, then which task is being scored; nothing where nobody watches."""
-    bars: dict[str, Any] = {}
-
-    def report(what: str, done: int, total: int) -> None:
-        kind = "texts" if what == "texts" else "tasks"
-        if kind not in bars:
-            bars[kind] = bar(total=total, unit=f" {kind}", leave=False)
-        bars[kind].total = total
-        bars[kind].set_description(what, refresh=False)
-        bars[kind].update(done - bars[kind].n)
-
-    try:
-        yield report
-    finally:
-        for shown in bars.values():
-            shown.close()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scirep_core.cli.progress import of_scoring, showing
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.terminal import Json, bar, print_json, say, table
+from scirep_core.kit.terminal import Json, print_json, say, table
 
 if TYPE_CHECKING:
     from scirep_core.results import Result
@@ -96,10 +96,14 @@ def study(
     else:
         given = _budget(budget or of.budget, set_ or [])
         given = given if source == "embedded" else replace(given, source=source)
-        with _bars() as (watch, progress):
+        with showing() as bar:
+
+            def watch(state: Status) -> None:
+                bar(f"training, {state.documents_per_second:.0f} documents/s", state.step, state.steps, "steps")
+
             rows = study_.run(name, given, chosen, changes=changes, only=only,  # type: ignore[arg-type]
                               protocol=protocol, workers=workers, keep_vectors=keep_vectors, again=again, out=out,
-                              say=say, watch=watch, progress=progress)  # fmt: skip
+                              say=say, watch=watch, progress=of_scoring(bar))  # fmt: skip
     if as_json:
         print_json([row.to_json() for row in rows])
     elif rows:
@@ -245,30 +249,3 @@ def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[
             cells.append(f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}")
         body.append([line.label, *cells])
     table(title, ["variant", *columns], body)
-
-
-@contextmanager
-def _bars() -> Iterator[tuple[Any, Any]]:
-    """Show how a training, and then a scoring, goes on; nothing where nobody watches."""
-    shown = bar(total=0, leave=False)
-
-    def show(what: str, done: int, total: int, unit: str) -> None:
-        if shown.disable:
-            return
-        if done < shown.n or (total, unit) != (shown.total, shown.unit):  # another thing: its rate begins anew
-            shown.unit = unit
-            shown.reset(total)
-        shown.n = done
-        shown.set_description(what)
-
-    def watch(state: Status) -> None:
-        show(f"training, {state.documents_per_second:.0f} documents/s", state.step, state.steps, " steps")
-
-    def progress(what: str, done: int, total: int) -> None:
-        texts = what == "texts"
-        show("encoding" if texts else "scoring", done, total, " texts" if texts else " tasks")
-
-    try:
-        yield watch, progress
-    finally:
-        shown.close()

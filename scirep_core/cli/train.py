@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scirep_core.cli.progress import showing
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.terminal import Json, is_hushed, print_json, say
+from scirep_core.kit.terminal import Json, print_json, say
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned
@@ -189,44 +190,18 @@ def _going_on(working: Path, rank: int) -> Iterator[None]:
 @contextmanager
 def _bar(shown: bool) -> Iterator[Callable[[Status], None]]:
     """Show steps, losses, documents/s and MFU on standard error; a pipe gets a line each tenth of the way."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    shown = shown and not is_hushed()
-    watched = shown and sys.stderr.isatty()
-    tenth = 0
-
-    def line(state: Status) -> str:
-        return f"loss {sum(state.losses.values()):.3f}, {state.documents_per_second:,.0f} documents/s, MFU {100 * state.mfu:.0f} %"
-
-    # steps of a large model take seconds: their rate is an average over minutes
-    with Progress(
-        *columns, console=Console(stderr=True), disable=not watched, transient=True, speed_estimate_period=600
-    ) as bar:
-        task = bar.add_task("", total=None)
+    before = tenth = 0
+    with showing() as show:
 
         def progress(state: Status) -> None:
-            nonlocal tenth
-            if state.step <= bar.tasks[0].completed:  # the base is trained, and the model begins
-                bar.reset(task)
-                tenth = 0
-            bar.update(task, total=state.steps, completed=state.step, description=line(state))
-            if shown and not watched and state.step * 10 // state.steps > tenth:
-                tenth = state.step * 10 // state.steps
-                say(f"step {state.step:,} of {state.steps:,}: {line(state)}")
+            nonlocal before, tenth
+            losses = f"loss {sum(state.losses.values()):.3f}"
+            line = f"{losses}, {state.documents_per_second:,.0f} documents/s, MFU {100 * state.mfu:.0f} %"
+            show(line, state.step, state.steps, "steps")
+            tenth *= state.step > before  # the base is trained, and the model begins
+            before, now = state.step, state.step * 10 // state.steps
+            if now > tenth and not sys.stderr.isatty():
+                say(f"step {state.step:,} of {state.steps:,}: {line}")
+            tenth = now
 
-        yield progress
+        yield progress if shown else lambda _: None

@@ -4,20 +4,19 @@ Hand-written pages in `book/reference/` hold the prose; a line `% reference: NAM
 `PARTS` makes. The library's own pages are Sphinx autodoc's (`api.py` says of what); any page names what stands there by
 `{py:obj}`, and one that is not there fails the build. Nothing here depends on the run, the machine or the clock.
 
-    api.py           the library's pages             docstrings.py     their docstrings for autodoc
-    schema.py        folders, rows, metrics, tasks   commands.py       the command line
-    settings.py      variables, files, parameters    collections.py    data and licences
-    prose.py         Markdown                        cite.py           how to cite a page
+    api.py        the library's pages                            commands.py   the command line
+    schema.py     folders, rows, metrics, tasks, collections     settings.py   variables, files, parameters
+    prose.py      Markdown, and docstrings for autodoc           cite.py       how to cite a page
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scirep_core.book.reference import api, cite, collections, commands, schema, settings
+from scirep_core.book.reference import api, commands, schema, settings
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.results import ROOT
 
@@ -36,7 +35,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "tasks": schema.tasks,
     "samples": schema.samples,
     "suites": schema.suites,
-    "collections": collections.listing,
+    "collections": schema.collections,
     "variables": settings.variables,
     "training": settings.training,
     "parameters": lambda: settings.parameters(ROOT / "notebooks"),
@@ -50,11 +49,6 @@ def contents() -> dict[str, Any]:
     python, *others = ({"file": page} for page in (*PAGES, "glossary"))
     rooms = [{"file": f"reference/{slug}"} for slug in api.ROOMS]
     return {"caption": "Reference", "chapters": [{**python, "sections": rooms}, *others]}
-
-
-def cited(notebook: dict[str, Any], page: str, title: str, section: str, papers: Iterable[str]) -> dict[str, Any]:
-    """Return a chapter's notebook with "Cite this page" at its foot; `papers` are those of its exhibits."""
-    return {**notebook, "cells": [*notebook["cells"], cite.cell(page, title, section, papers, ROOT)]}
 
 
 def write(workdir: Path) -> None:

@@ -1,4 +1,4 @@
-"""The data schema as tables: task folders, result rows, metrics and tasks, from the records and registries themselves.
+"""The data as tables: task folders, result rows, metrics, tasks, collections, from the records and registries themselves.
 
 What a field is called, which type it has and what holds without it are read from the code; what it means is said here,
 and a field without a meaning, or a meaning without a field, is an error of the build.
@@ -12,9 +12,10 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple
 
 from scirep_core.bench.suites import SUITES
-from scirep_core.book.reference.prose import cell, code, table
+from scirep_core.book.reference.prose import cell, code, escape, fence, table
 from scirep_core.data import task_json
 from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.manifests import Manifest, list_manifests, load_manifest
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import TASK_TYPES
 from scirep_core.kit.errors import DataError, nearest
@@ -300,3 +301,64 @@ def suites() -> str:
         [code(name), str(len(names)), cell(HELD[name]), ", ".join(map(code, names))] for name, names in SUITES.items()
     )
     return table(["suite", "tasks", "what it holds", "which"], rows)
+
+
+# ---- data and licences ----------------------------------------------------------------------------------------------
+
+
+SEEN = {
+    "full": "every file read by this project's readers",
+    "sample": "read in part",
+    "no": "never seen here: checked at first sight, and from then on",
+}
+
+
+def _size(manifest: Manifest) -> str:
+    if not manifest.bytes:
+        return "unknown"
+    return f"{manifest.bytes:,}" + (f" and {manifest.unseen} files of unknown size" if manifest.unseen else "")
+
+
+def collections() -> str:
+    """Return the table of all collections, and a section for each with its source and what needs it."""
+    found = [load_manifest(name) for name in list_manifests()]
+    rows = (
+        [
+            f'<a href="#data-{one.name}">{one.name}</a>',
+            cell(one.title),
+            _licence(one),
+            str(len(one.files)),
+            _size(one),
+            one.verified,
+        ]
+        for one in found
+    )
+    legend = "\n".join(f"- `{state}`: {meaning}." for state, meaning in SEEN.items())
+    header = ["collection", "what it is", "licence", "files", "bytes", "verified"]
+    return "\n\n".join([table(header, rows), legend, *(_section(one) for one in found)])
+
+
+def _licence(manifest: Manifest) -> str:
+    name = "its own terms" if manifest.licence.spdx == "NOASSERTION" else manifest.licence.spdx
+    return f"[{escape(name)}]({manifest.licence.url})"
+
+
+def _section(manifest: Manifest) -> str:
+    at = manifest.commit or manifest.revision
+    kind = "commit" if manifest.commit else "revision"
+    counts = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in manifest.counts.items())
+    needed = ", ".join(map(code, manifest.needed_for)) or "no task by itself: chapters and tests read it"
+    facts = {
+        "Paper": escape(manifest.paper),
+        "Source": f"<{manifest.repository}>" + (f", {kind} {code(at)}" if at else ""),
+        "Licence": f"{_licence(manifest)}. {escape(manifest.licence.notice)}",
+        "Needed by": needed,
+        "Counts": f"{escape(counts)} ({escape(manifest.counts_source)})" if counts else "",
+        "Files": f"{len(manifest.files)}" + (f", {_size(manifest)} bytes" if manifest.bytes else ", sizes unknown"),
+        "By hand": escape(manifest.gated),
+    }
+    lines = "\n".join(f"- **{name}**: {text}" for name, text in facts.items() if text)
+    return "\n\n".join([
+        f'<div id="data-{manifest.name}"></div>', f"## {manifest.name}", escape(manifest.title), lines,
+        fence(f"scirep data get {manifest.name}", "bash"),
+    ])  # fmt: skip
