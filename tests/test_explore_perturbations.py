@@ -33,10 +33,8 @@ from scirep_core.page.widgets.perturbations import (
     PerturbationExplorer,
     arranged,
     edits,
-    fallback,
     marked,
     perturbation_data,
-    resolve,
 )
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
@@ -249,19 +247,18 @@ def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]):
     ):
         with pytest.raises(ConfigError, match=text):
             own.selection = wrong
-    assert resolve(view, {}, {"paper": OWN}, own=True)["paper"] == OWN
 
 
 def test_the_plain_twin_says_the_same_and_holds_no_markup_of_the_data(view: dict[str, Any]):
     hostile = next(p["id"] for p in view["papers"] if "SCRIPT" in p["title"])
     for code in ("T_ARot", "T_ADelNN", "T_A_WS", "TNNU_A"):
-        text = fallback(view, {"paper": hostile, "code": code})
+        text = PerturbationExplorer(view, paper=hostile, code=code).static_fallback()
         assert "<img" not in text and "<b>bold" not in text and "&lt;" in text
         assert text.count('<tr><th scope="row">') == 32 + 2
     absent = next(
         (p, CODES[at]) for p in view["papers"] for at, entry in enumerate(p["codes"]) if isinstance(entry, str)
     )
-    text = fallback(view, {"paper": absent[0]["id"], "code": absent[1]})
+    text = PerturbationExplorer(view, paper=absent[0]["id"], code=absent[1]).static_fallback()
     assert "does not apply: " in text and text.count('<tr><th scope="row">') == 32
     chosen = PerturbationExplorer(view, code="T_ADelNN")
     entry = view["papers"][0]["codes"][PLACES["T_ADelNN"]]

@@ -37,7 +37,6 @@ from scirep_core.page.widgets.own_paper import (
     OwnPaperExplorer,
     nearest_places,
     own_paper_data,
-    resolve,
     whole_vectors,
 )
 from scirep_core.results import recorded
@@ -106,9 +105,8 @@ def test_whole_vectors_keep_cosines_and_order():
 
 
 def test_what_does_not_fit_is_refused(shown, widget):
-    view = json.loads(widget.data)
     with pytest.raises(ConfigError, match=r"unknown key 'paper'"):
-        resolve(view, {}, {"paper": "x"})
+        widget.selection = {"paper": "x"}
     with pytest.raises(ConfigError, match=r"code 'T_ADelNN'"):
         widget.selection = {"code": "T_ADelNN"}
     heads = exhibit.read(shown, 0).heads

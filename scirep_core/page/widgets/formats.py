@@ -106,11 +106,54 @@ class FormatExplorer(Explorer):
     _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+        The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
+        """
+        view = self._view
+        papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
+        start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
+        new = complete(start, before, wanted)
+        check_choice("colour", new["colour"], view["colours"])
+        check_choice("model", new["model"], models)
+        if new["paper"] == "":
+            order = models[new["model"]]["order"]
+            new["paper"] = view["papers"][order[len(order) // 2]][0]
+        if new["paper"] not in papers:
+            raise ConfigError(f"selection: no paper {new['paper']!r} among the {len(papers):,} shown")
+        return new
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
-        return fallback(self._view, self.selection)
+        view, selection = self._view, self.selection
+        model = next(model for model in view["models"] if model["key"] == selection["model"])
+        at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
+        formats, near = model["formats"], [rows[at] for rows in model["near"]]
+
+        def entry(i: int) -> str:
+            _, _, title, _, year, field, cited = view["papers"][i]
+            return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
+
+        k, n = view["k"], len(view["papers"])
+        lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
+        chance = view["chance"]
+        common = [
+            [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
+            for name, means in model["facts"].items()
+        ]
+        agree = []
+        for pair, mean in model["shared"].items():
+            a, b = (int(part) for part in pair.split("|"))
+            both = len(set(near[a]) & set(near[b]))
+            agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
+        summary = f"One paper under each format, as plain tables: {model['key']}"
+        return folded("sfx", view["key"], summary, [
+            f"<p><strong>{entry(at)}</strong></p>",
+            table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
+            table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
+            table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
+                  ("", *formats, f"any {k} papers"), common),
+        ])  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ measures
@@ -251,57 +294,7 @@ def edges(values: Sequence[int]) -> list[int]:
     return sorted({int(cut) for cut in cuts if cut > min(values)})
 
 
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-    The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
-    """
-    papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
-    start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
-    new = complete(start, before, wanted)
-    check_choice("colour", new["colour"], view["colours"])
-    check_choice("model", new["model"], models)
-    if new["paper"] == "":
-        order = models[new["model"]]["order"]
-        new["paper"] = view["papers"][order[len(order) // 2]][0]
-    if new["paper"] not in papers:
-        raise ConfigError(f"selection: no paper {new['paper']!r} among the {len(papers):,} shown")
-    return new
-
-
 # ---------------------------------------------------------------------------------------------------------------- plain
-
-
-def fallback(view: View, selection: Mapping[str, Any]) -> str:
-    """Return one selection as HTML without script; the widget folds it away when it starts."""
-    model = next(model for model in view["models"] if model["key"] == selection["model"])
-    at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
-    formats, near = model["formats"], [rows[at] for rows in model["near"]]
-
-    def entry(i: int) -> str:
-        _, _, title, _, year, field, cited = view["papers"][i]
-        return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
-
-    k, n = view["k"], len(view["papers"])
-    lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
-    chance = view["chance"]
-    common = [
-        [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
-        for name, means in model["facts"].items()
-    ]
-    agree = []
-    for pair, mean in model["shared"].items():
-        a, b = (int(part) for part in pair.split("|"))
-        both = len(set(near[a]) & set(near[b]))
-        agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
-    summary = f"One paper under each format, as plain tables: {model['key']}"
-    return folded("sfx", view["key"], summary, [
-        f"<p><strong>{entry(at)}</strong></p>",
-        table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
-        table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
-        table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
-              ("", *formats, f"any {k} papers"), common),
-    ])  # fmt: skip
 
 
 def shown(name: str, value: float) -> str:

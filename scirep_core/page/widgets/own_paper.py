@@ -95,11 +95,25 @@ class OwnPaperExplorer(Explorer):
     brief = traitlets.Bool(False).tag(sync=True)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
+        known = {"example": [example[0] for example in self._view["examples"]], "code": [AS_TYPED, *CODES]}
+        new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
+        for key, value in new.items():
+            check_choice(key, value, known[key])
+        return new
 
     def static_fallback(self) -> str:
         """Return how the examples are read as HTML tables that need no script."""
-        return fallback(self._view)
+        view = self._view
+        parts = []
+        for key, title, _ in view["examples"]:
+            heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
+            ranks = zip(*view["read"][key].values(), strict=True)
+            rows = [
+                [str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)
+            ]
+            parts.append(table(title, heads, rows))
+        return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
 def whole_vectors(vectors: Floats) -> NDArray[np.int8]:
@@ -165,26 +179,6 @@ def own_paper_data(
 def _says(code: str) -> str:
     own = PERTURBATIONS[code]
     return own.abstract if own.title == "kept" else f"{own.title}, in both fields"
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
-    known = {"example": [example[0] for example in view["examples"]], "code": [AS_TYPED, *CODES]}
-    new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
-    for key, value in new.items():
-        check_choice(key, value, known[key])
-    return new
-
-
-def fallback(view: View) -> str:
-    """Return the examples and their nearest papers as HTML without script; the widget folds it away when it starts."""
-    parts = []
-    for key, title, _ in view["examples"]:
-        heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
-        ranks = zip(*view["read"][key].values(), strict=True)
-        rows = [[str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
-        parts.append(table(title, heads, rows))
-    return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
 def _entry(view: View, place: int) -> str:

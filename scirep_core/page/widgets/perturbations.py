@@ -123,7 +123,12 @@ class PerturbationExplorer(Explorer):
         super().__init__(view, **kwargs)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted, self._own)
+        """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError."""
+        known = {"paper": [paper["id"] for paper in self._view["papers"]] + [OWN] * self._own, "code": list(CODES)}
+        new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
+        for key, value in new.items():
+            check_choice(key, value, known[key])
+        return new
 
     @traitlets.observe("asked")
     def _answer(self, change: Any) -> None:
@@ -147,7 +152,46 @@ class PerturbationExplorer(Explorer):
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
-        return fallback(self._view, self.selection)
+        view, selection = self._view, self.selection
+        shown = selection["paper"] if selection["paper"] != OWN else view["papers"][0]["id"]
+        paper = next(paper for paper in view["papers"] if paper["id"] == shown)
+        at = CODES.index(selection["code"])
+        called = {name: escape(words) for name, words in view["called"].items()}
+        code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
+        change = paper["codes"][at]
+        applies = not isinstance(change, str)
+        fields = (
+            [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])]
+            if applies
+            else []
+        )
+        outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
+        names = [encoder["name"] for encoder in view["encoders"]]
+
+        def titles(places: Sequence[int], others: Sequence[int]) -> str:
+            found = [escape(view["titles"][str(i)]) for i in places]
+            return "; ".join(
+                f"<strong>{text}</strong>" if i in others else text for i, text in zip(places, found, strict=True)
+            )
+
+        rows = [
+            [escape(name), f"{c[2]:.3f}", f"{c[3]:,}", titles(before, c[4]), titles(c[4], before)]
+            for name, c, before in zip(names, change[3] if applies else (), paper["near"], strict=False)
+        ]
+        every = [
+            [called.get(code_, code_), *([escape(one)] + [""] * len(names) if isinstance(one, str) else
+                      [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
+            for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
+        ]  # fmt: skip
+        heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
+        stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
+        return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
+            f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
+            *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
+            *([table(stay, heads, rows)] if applies else []),
+            table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
+                  ("change", "words kept", *names), every),
+        ])  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ changes
@@ -272,19 +316,6 @@ def _all_placed(paper: Shown) -> list[Placed]:
     return [*paper.placed, *(one for change in paper.changed for one in change.placed)]
 
 
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any], own: bool = False) -> dict[str, Any]:
-    """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError.
-
-    Args:
-        own: whether a typed text may be chosen.
-    """
-    known = {"paper": [paper["id"] for paper in view["papers"]] + [OWN] * own, "code": list(CODES)}
-    new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
-    for key, value in new.items():
-        check_choice(key, value, known[key])
-    return new
-
-
 # -------------------------------------------------------------------------------------------------------------- plain
 
 
@@ -321,44 +352,3 @@ def _replaced(old: str, new: str) -> str:
         if old.lower() == escape(new).lower()
         else f"<del>{old}</del> <ins>{escape(new)}</ins>"
     )
-
-
-def fallback(view: View, selection: Mapping[str, Any]) -> str:
-    """Return one selection as HTML without script; the widget folds it away when it starts."""
-    shown = selection["paper"] if selection["paper"] != OWN else view["papers"][0]["id"]
-    paper = next(paper for paper in view["papers"] if paper["id"] == shown)
-    at = CODES.index(selection["code"])
-    called = {name: escape(words) for name, words in view["called"].items()}
-    code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
-    change = paper["codes"][at]
-    applies = not isinstance(change, str)
-    fields = (
-        [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])] if applies else []
-    )
-    outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
-    names = [encoder["name"] for encoder in view["encoders"]]
-
-    def titles(places: Sequence[int], others: Sequence[int]) -> str:
-        found = [escape(view["titles"][str(i)]) for i in places]
-        return "; ".join(
-            f"<strong>{text}</strong>" if i in others else text for i, text in zip(places, found, strict=True)
-        )
-
-    rows = [
-        [escape(name), f"{c[2]:.3f}", f"{c[3]:,}", titles(before, c[4]), titles(c[4], before)]
-        for name, c, before in zip(names, change[3] if applies else (), paper["near"], strict=False)
-    ]
-    every = [
-        [called.get(code_, code_), *([escape(one)] + [""] * len(names) if isinstance(one, str) else
-                  [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
-        for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
-    ]  # fmt: skip
-    heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
-    stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
-    return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
-        f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
-        *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
-        *([table(stay, heads, rows)] if applies else []),
-        table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
-              ("change", "words kept", *names), every),
-    ])  # fmt: skip
