@@ -87,14 +87,13 @@ def view(widget: PerturbationExplorer) -> dict[str, Any]:
     return json.loads(widget.data)
 
 
-def test_it_opens_where_an_original_is_farthest_from_its_changed_text(widget, subject):
+def test_it_opens_where_an_original_is_farthest_from_its_changed_text(widget, view):
     opened = exploring.farthest(widget)
-    spaces = exploring.spaces(subject, ENCODERS)
     ranks = {
-        (key, change.code): max(placed.rank for placed in change.placed)
-        for key in exploring.chosen(subject)
-        for change in exploring.shown(subject, key, spaces).changed
-        if not change.reason
+        (paper["id"], code): max(rank for *_, rank, _ in change[3])
+        for paper in view["papers"]
+        for code, change in zip(CODES, paper["codes"], strict=True)
+        if not isinstance(change, str)
     }
     assert ranks[opened["paper"], opened["code"]] == max(ranks.values()) > 1
 
@@ -208,30 +207,23 @@ def test_changes_and_reasons_are_those_of_the_papers(view: dict[str, Any], subje
                     assert before == after
 
 
-def test_the_data_are_small_and_a_size_over_the_cap_is_named(widget: PerturbationExplorer, subject: Subject):
+def test_the_data_are_small_and_what_a_page_cannot_hold_is_named(widget, view, monkeypatch):
     assert len(json.dumps(widget.data)) < 100_000 and "<" not in widget.data
-    spaces = exploring.spaces(subject, ENCODERS)
-    shown = [exploring.shown(subject, "p01", spaces)]
-    maps: list[Any] = [exploring.Map("m", "M", [(0, 0, 0)], 0.5)] * 2
-    titles = dict.fromkeys(range(len(PAPERS)), "t")
+
+    def given(*names: str) -> dict[str, Any]:
+        return perturbation_data(
+            [view["papers"][0] | {"id": name} for name in names], view["encoders"], {}, 30, 5, "", "", {}
+        )
+
+    for names, text in ((("p", "p"), "'p' is given twice"), ((), "papers: none given"), ((OWN,), "called 'own'"),
+                        (("<b>",), "without '<'")):  # fmt: skip
+        with pytest.raises(ConfigError, match=text):
+            given(*names)
+    monkeypatch.setattr("scirep_core.page.widgets.perturbations.CAP", 500)
     with pytest.raises(
         ConfigError, match=r"over the cap of 500 bytes .* fewer papers \(now 1\) or fewer encoders \(now 2\)"
     ):
-        perturbation_data(shown, maps, titles, total=30, cap=500)
-    for text, call in (
-        ("'p01' is given twice", lambda: perturbation_data(shown * 2, maps, titles, total=30)),
-        ("papers: none given", lambda: perturbation_data([], maps, titles, total=30)),
-        ("called 'own'", lambda: perturbation_data([shown[0]._replace(paper_id=OWN)], maps, titles, total=30)),
-        ("without '<'", lambda: perturbation_data([shown[0]._replace(paper_id="<b>")], maps, titles, total=30)),
-        ("2 places under 1 encoders", lambda: perturbation_data(shown, maps[:1], titles, total=30)),
-        ("titles: none for paper", lambda: perturbation_data(shown, maps, {}, total=30)),
-        (
-            "all 32 codes",
-            lambda: perturbation_data([shown[0]._replace(changed=shown[0].changed[1:])], maps, titles, total=30),
-        ),
-    ):
-        with pytest.raises(ConfigError, match=text):
-            call()
+        given("p")
 
 
 def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]):

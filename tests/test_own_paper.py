@@ -104,19 +104,18 @@ def test_whole_vectors_keep_cosines_and_order():
     assert nearest_places(tied[:1], tied, 3).tolist() == [[0, 1, 2]]
 
 
-def test_what_does_not_fit_is_refused(shown, widget):
-    with pytest.raises(ConfigError, match=r"unknown key 'paper'"):
-        widget.selection = {"paper": "x"}
-    with pytest.raises(ConfigError, match=r"code 'T_ADelNN'"):
-        widget.selection = {"code": "T_ADelNN"}
-    heads = exhibit.read(shown, 0).heads
-    for vectors, said in (({}, "vectors of CLF"), (shown.vectors, "over the cap of 1,000")):
+def test_what_does_not_fit_is_refused(shown, widget, monkeypatch):
+    for wanted, said in (({"paper": "x"}, "unknown key 'paper'"), ({"code": "T_ADelNN"}, "code 'T_ADelNN'")):
         with pytest.raises(ConfigError, match=said):
-            own_paper_data(shown.packed, shown.papers, vectors, heads, shown.examples, {}, cap=1000)
-    with pytest.raises(ConfigError, match="papers: none given"):
-        own_paper_data(shown.packed, [], shown.vectors, heads, shown.examples, {})
-    with pytest.raises(ConfigError, match="examples: none given"):
-        own_paper_data(shown.packed, shown.papers, shown.vectors, heads, [], {})
+            widget.selection = wanted
+    heads = exhibit.read(shown, 0).heads
+    monkeypatch.setattr("scirep_core.page.widgets.own_paper.CAP", 1000)
+    for papers, said in (
+        ([], "papers: none given"),
+        (shown.papers, r"over the cap of 1,000 .*fewer papers \(now 60\)"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            own_paper_data(shown.packed, papers, shown.vectors, heads, shown.examples, {}, "")
 
 
 def test_the_plain_twin_has_every_example_and_its_nearest(shown, widget):

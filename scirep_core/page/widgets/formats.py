@@ -204,10 +204,9 @@ def format_data(
         about: what the papers are, in a sentence.
         notebook, parameters: for the papermill command; values "{paper}" and "{colour}" follow the selection.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError for a model's name that cannot stand in an address, and when the data are over the cap.
     """
-    ids = [paper.paper_id for paper in papers]
-    _check(ids, models, links)
+    check_names("models", [model.key for model in models])
     fields = sorted({p.field for p in papers}, key=lambda f: (-sum(p.field == f for p in papers), f))
     k = models[0].spaces[0].near.shape[1]
     numbers = {"year": [p.year for p in papers], "citations": [p.citations for p in papers]}
@@ -233,29 +232,6 @@ def format_data(
     }  # fmt: skip
     remedy = f"show fewer papers (now {len(papers):,}) or fewer models (now {len(models)})"
     return within(CAP, view, "format explorer", remedy)
-
-
-def _check(ids: Sequence[str], models: Sequence[Model], links: Links) -> None:
-    check_names("papers", ids)
-    check_names("models", [model.key for model in models])
-    n = len(ids)
-    if len(links) != n:
-        raise ConfigError(f"links: of {len(links)} papers, where {n} are given")
-    shapes = {space.near.shape for model in models for space in model.spaces}
-    if len(shapes) != 1 or next(iter(shapes))[0] != n or next(iter(shapes))[1] < 1:
-        raise ConfigError(f"models: neighbours of shapes {sorted(shapes)}; every space needs ({n}, k) with one k")
-    for model in models:
-        formats = [space.format for space in model.spaces]
-        if len(formats) < 2 or len(set(formats)) != len(formats):
-            raise ConfigError(f"{model.key}: formats {formats}; a comparison needs two or more, each once")
-        for space in model.spaces:
-            where = f"{model.key}, {space.format}"
-            if space.near.min() < 0 or space.near.max() >= n or np.any(space.near == np.arange(n)[:, None]):
-                raise ConfigError(f"{where}: neighbours must be other papers, by their places 0 to {n - 1}")
-            if any(len(set(row)) != len(row) for row in space.near.tolist()):
-                raise ConfigError(f"{where}: a paper is a neighbour twice")
-            if space.places.shape != (n, 2) or not np.isfinite(space.places).all():
-                raise ConfigError(f"{where}: the map needs two finite numbers for each of {n} papers")
 
 
 def _model(model: Model, papers: Sequence[PaperView], links: Links) -> View:

@@ -23,7 +23,6 @@ import traitlets
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
-from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import Format
 from scirep_core.page.widgets.common import (
     Explorer,
@@ -135,7 +134,7 @@ def nearest_places(vectors: Floats, among: Floats, k: int) -> NDArray[np.int64]:
 
 def own_paper_data(
     encoder: View, papers: Sequence[Known], vectors: Mapping[Format, Floats], heads: Heads, examples: Sequence[Example],
-    read: Mapping[str, Mapping[Format, Sequence[int]]], *, about: str = "", k: int = NEAR, cap: int = CAP,
+    read: Mapping[str, Mapping[Format, Sequence[int]]], about: str,
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
@@ -144,23 +143,15 @@ def own_paper_data(
         vectors: format -> (papers, dim), of the packed encoder's formats.
         read: example -> format -> places of its nearest papers, for who reads without script.
         about: what the papers are, in a sentence.
-        cap: greatest size in bytes of the data in the page.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError without papers, and when the data are over the cap.
     """
     check_names("papers", [paper.paper_id for paper in papers])
-    formats, dim = encoder["shape"]["formats"], encoder["shape"]["dim"]
-    fields = sorted({paper.field for paper in papers})
-    for form in formats:
-        if form not in vectors or vectors[form].shape != (len(papers), dim):
-            raise ConfigError(f"vectors of {form}: {len(papers)} papers x {dim} numbers are needed")
-    if heads.field[0].shape != (len(fields), dim) or heads.year[0].shape != (dim,):
-        raise ConfigError(f"heads: {len(fields)} fields x {dim} numbers, and {dim} for the year, are needed")
-    check_names("examples", [example.key for example in examples])
+    formats, fields = encoder["shape"]["formats"], sorted({paper.field for paper in papers})
     packed = {form: base64.b64encode(whole_vectors(vectors[form]).tobytes()).decode() for form in formats}
     years = [paper.year for paper in papers]
     view: View = {
-        "encoder": encoder, "k": k, "about": about, "fields": fields, "years": [min(years), max(years)],
+        "encoder": encoder, "k": NEAR, "about": about, "fields": fields, "years": [min(years), max(years)],
         "formats": {form: NAMES.get(form, (form, "")) for form in formats},
         "papers": [[p.paper_id, clip(p.title, HEADING), p.year, fields.index(p.field)] for p in papers],
         "vectors": packed,
@@ -173,7 +164,7 @@ def own_paper_data(
         "examples": [list(example) for example in examples],
         "read": {key: {form: list(places) for form, places in of.items()} for key, of in read.items()},
     }  # fmt: skip
-    return within(cap, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
+    return within(CAP, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
 
 
 def _says(code: str) -> str:

@@ -22,12 +22,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import traitlets
 
 from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.data.perturbations.changes import Text
 from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.records import Paper
 from scirep_core.page.widgets.common import (
     Explorer,
     View,
@@ -57,50 +59,12 @@ LONGEST = 6_000
 CODES = tuple(PERTURBATIONS)
 
 Live = Callable[[str, str], View]
+Placed = Sequence[Any]
+"""A text under one encoder: [x, y, cosine to the original, the original's rank, the nearest papers]."""
+Change = str | tuple[Text, float, Sequence[Placed]]
+"""A code's neighbour of a paper, the share of words kept, and by encoder where it is put; or why it does not apply."""
 _UNIT = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _UNIT_OR_SPACE = re.compile(r"\s+|\w+(?:[-'’]\w+)*|[^\w\s]")
-
-
-class Placed(NamedTuple):
-    """A text under one encoder: its place on the map, its cosine to the original, the original's rank, the nearest papers."""
-
-    x: int
-    y: int
-    cosine: float
-    rank: int
-    near: tuple[int, ...]
-
-
-class Changed(NamedTuple):
-    """One code's neighbour of a paper; where it does not apply, `reason` says why and the rest is empty."""
-
-    code: str
-    title: str = ""
-    abstract: str = ""
-    share: float = 1.0
-    placed: tuple[Placed, ...] = ()
-    reason: str = ""
-
-
-class Shown(NamedTuple):
-    """One paper, its sentences, where each encoder puts it, and all 32 neighbours; `place` is its number among all papers."""
-
-    paper_id: str
-    place: int | None
-    title: str
-    abstract: str
-    sentences: Sequence[str]
-    placed: tuple[Placed, ...]
-    changed: Sequence[Changed]
-
-
-class Map(NamedTuple):
-    """One encoder: what it is called, places of papers on its map (number, x, y), share of variance two dimensions hold."""
-
-    key: str
-    name: str
-    points: Sequence[tuple[int, int, int]]
-    held: float
 
 
 class PerturbationExplorer(Explorer):
@@ -245,75 +209,66 @@ def _field(before: str, after: str, does: str, sentences: Sequence[str]) -> Any:
 # --------------------------------------------------------------------------------------------------------------- data
 
 
-def paper_data(paper: Shown) -> View:
-    """Return one paper as plain JSON values. Raises ConfigError unless it has all 32 codes, in their order."""
-    if tuple(one.code for one in paper.changed) != CODES:
-        raise ConfigError(f"{paper.paper_id}: neighbours must be of all {len(CODES)} codes, in their order")
+def paper_data(
+    paper: Paper, place: int | None, sentences: Sequence[str], own: Sequence[Placed], changes: Mapping[str, Change]
+) -> View:
+    """Return one paper as plain JSON values.
+
+    Args:
+        place: its number among all papers; None for a typed text.
+        sentences: of its abstract. own: by encoder where the text itself is put. changes: by code, all of them.
+    """
     spans, at = list[list[int]](), 0
-    for sentence in paper.sentences:
+    for sentence in sentences:
         start = paper.abstract.find(sentence, at)
         at = start + len(sentence)
         spans.append([start, at])
+
+    def entry(code: str, change: Change) -> Any:
+        """Return why a code does not apply, or [title, abstract, words kept in %, by encoder where it is put]."""
+        if isinstance(change, str):
+            return change
+        text, share, placed = change
+        does = PERTURBATIONS[code].does
+        pairs = ((paper.title, text.title), (paper.abstract, text.abstract))
+        return [*(_field(before, after, does, sentences) for before, after in pairs), round(100 * share), list(placed)]
+
     return {
-        "id": paper.paper_id, "place": paper.place, "title": paper.title, "abstract": paper.abstract, "sentences": spans,
-        "at": [[one.x, one.y] for one in paper.placed], "near": [list(one.near) for one in paper.placed],
-        "codes": [_changed(paper, one) for one in paper.changed],
+        "id": paper.paper_id, "place": place, "title": paper.title, "abstract": paper.abstract, "sentences": spans,
+        "at": [[x, y] for x, y, *_ in own], "near": [near for *_, near in own],
+        "codes": [entry(code, changes[code]) for code in CODES],
     }  # fmt: skip
 
 
-def _changed(paper: Shown, one: Changed) -> Any:
-    """Return why a code does not apply, or [title, abstract, words kept in %, by encoder [x, y, cosine, rank, nearest]]."""
-    if one.reason:
-        return one.reason
-    does = PERTURBATIONS[one.code].does
-    placed = [[p.x, p.y, round(p.cosine, 4), p.rank, list(p.near)] for p in one.placed]
-    fields = [
-        _field(before, after, does, paper.sentences)
-        for before, after in ((paper.title, one.title), (paper.abstract, one.abstract))
-    ]
-    return [*fields, round(100 * one.share), placed]
-
-
 def perturbation_data(
-    papers: Sequence[Shown], maps: Sequence[Map], titles: Mapping[int, str], *, total: int, k: int = 5, about: str = "",
-    opened: str = "", called: Mapping[str, str] | None = None, cap: int = CAP,
+    papers: Sequence[View], encoders: Sequence[View], titles: Mapping[int, str], total: int, k: int, about: str, opened: str,
+    called: Mapping[str, str],
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
     Args:
-        titles: of papers by number, at least of all that are near something shown.
+        papers: as `paper_data` returns them.
+        encoders: key, name, `points` (number, x, y) of papers on its map, and the share of variance `held` by two dimensions.
+        titles: of all papers that are near something shown, by number.
         total: papers compared with. k: nearest papers looked at. about: what the papers are, in a sentence.
         opened: the notebook to open where a kernel runs.
         called: codes and categories in words; a code without words goes by itself.
-        cap: greatest size in bytes of the data in the page.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError for a paper's name that cannot stand in an address, and when the data are over the cap.
     """
-    ids = [paper.paper_id for paper in papers]
+    ids = [paper["id"] for paper in papers]
     check_names("papers", ids)
     if OWN in ids:
         raise ConfigError(f"papers: none may be called {OWN!r}, which a typed text is")
-    for paper in papers:
-        for one in (Changed("", placed=paper.placed), *(change for change in paper.changed if not change.reason)):
-            if len(one.placed) != len(maps):
-                raise ConfigError(f"{paper.paper_id}: {len(one.placed)} places under {len(maps)} encoders")
-    near = {i for paper in papers for one in _all_placed(paper) for i in one.near}
-    if missing := sorted(near - set(titles)):
-        raise ConfigError(f"titles: none for paper {missing[0]}, which is near something shown")
     view: View = {
-        "k": k, "total": total, "about": about, "opened": opened, "categories": list(CATEGORIES),
-        "called": dict(called or {}),
+        "k": k, "total": total, "about": about, "opened": opened, "categories": list(CATEGORIES), "called": dict(called),
         "codes": [[code, p.category, p.title, p.abstract, p.does, p.random] for code, p in PERTURBATIONS.items()],
-        "encoders": [{"key": m.key, "name": m.name, "points": [list(p) for p in m.points], "held": round(m.held, 3)} for m in maps],
-        "titles": {str(i): clip(titles[i], HEADING) for i in sorted(near)},
-        "papers": [paper_data(paper) for paper in papers],
+        "encoders": list(encoders),
+        "titles": {str(i): clip(title, HEADING) for i, title in titles.items()},
+        "papers": list(papers),
     }  # fmt: skip
-    remedy = f"show fewer papers (now {len(papers)}) or fewer encoders (now {len(maps)})"
-    return within(cap, view, "perturbation explorer", remedy)
-
-
-def _all_placed(paper: Shown) -> list[Placed]:
-    return [*paper.placed, *(one for change in paper.changed for one in change.placed)]
+    remedy = f"show fewer papers (now {len(papers)}) or fewer encoders (now {len(encoders)})"
+    return within(CAP, view, "perturbation explorer", remedy)
 
 
 # -------------------------------------------------------------------------------------------------------------- plain
