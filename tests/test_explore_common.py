@@ -110,7 +110,8 @@ SAMPLES = {
         [("formats=p9,citations,TWO%20%26%20more", {"paper": "p9", "colour": "citations", "model": "TWO & more"}),
          ("formats=p4,nothing,nobody", {"paper": "p4", "colour": "citations", "model": "TWO & more"})],
         ["formats", "formats=%E0%A4%A", "formats=nobody,year,MIXED", "format=p1", "task=p1,1"], True,
-        lambda page: (page.locator(".sfx-legend button").nth(1).dispatch_event("click"), page.get_by_label("Find a paper").fill("for")),
+        lambda page: (page.locator(".sfx-legend button").nth(1).dispatch_event("click"),
+                      page.get_by_label("Find a paper").fill("for")),
     ),
     "tasks": Sample(
         tasks,
