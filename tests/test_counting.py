@@ -263,16 +263,3 @@ def test_real_samples_are_counted(real_folder, chapter):
     assert rows["sample/acl_anth", "papers"].value == 9_639
     assert rows["sample/iclr", "papers"].value == 3_519
     assert rows["sample/iclr", collection.SAME_TITLE].value == 0
-
-
-def test_figures_are_drawn_once_where_both_runs_are_of_the_same_data(monkeypatch):
-    live = [counting.row(RELISH, "queries", 2, 2)]
-    other = [counting.row(SEARCH, "queries", 1, 1)]
-    monkeypatch.setattr(counting, "recorded", lambda name: live)
-    assert counting.kinds("x/y", live) == [("live", live)]
-    assert counting.kinds("x/y", other) == [("recorded", live), ("live", other)]
-    assert counting.kinds("x/y", []) == [("recorded", live)]
-    monkeypatch.setattr(counting, "recorded", lambda name: [*live, *other])  # two runs, one of them made again
-    assert counting.kinds("x/y", live) == [("recorded", other), ("live", live)]
-    monkeypatch.setattr(counting, "recorded", lambda name: [])
-    assert counting.kinds("x/y", []) == []

@@ -1,24 +1,32 @@
-"""What all explorers share: one module and one style each, a selection that is checked, and two of them on one page."""
+"""What all explorers share: one battery over each on hand-made data, one module and one style each, two of them on one page."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import pkgutil
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel
 import pytest
+import test_explore_facets
+import test_explore_perturbations
+import test_explore_scores
+import test_explore_tasks
+import test_format_explorer
 import traitlets
 from panel import Browser
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.page import own_paper
 from scirep_core.page import widgets as explore
 from scirep_core.page.widgets.common import Explorer, check_names, encode, folded, table, within
-from scirep_core.page.widgets.scores import ScoreExplorer
+from scirep_core.page.widgets.formats import FormatExplorer
+from scirep_core.page.widgets.scores import ScoreExplorer, score_data
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
 
 MODULES = {
@@ -41,6 +49,212 @@ class Toy(Explorer):
 def called(module: Any) -> str:
     """Return the class that begins an explorer's class names."""
     return re.match(r'const NAME = "(\w+)";\n', module.ESM)[1]  # type: ignore[index]
+
+
+# ---- one battery over every explorer --------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """An explorer over hand-made data, hostile titles among them.
+
+    `states` are selections to look at, `wrong` ones that are refused and with what words, `addresses` what follows `#` and the
+    selection that it leads to, one after the other; what `strange` says leads nowhere.
+    """
+
+    widget: Callable[..., Explorer]
+    states: Sequence[dict[str, Any]]
+    wrong: Sequence[tuple[dict[str, Any], str]]
+    addresses: Sequence[tuple[str, dict[str, Any]]]
+    strange: Sequence[str]
+    twins: bool = True
+    """Whether the plain twin shows the hostile titles."""
+    touch: Callable[[Any], Any] = lambda page: None
+    """What a reader does before looking."""
+
+
+def tasks(**chosen: Any) -> TaskExplorer:
+    return TaskExplorer(task_data(test_explore_tasks.demo(), also=test_explore_tasks.TASKS), **chosen)
+
+
+def formats(**chosen: Any) -> FormatExplorer:
+    return FormatExplorer(test_format_explorer.made(), **chosen)
+
+
+def scores(**chosen: Any) -> ScoreExplorer:
+    return ScoreExplorer(score_data(test_explore_scores.runs(), test_explore_scores.LABELS), **chosen)
+
+
+def own_papers() -> Explorer:
+    shown = own_paper.look(own_paper.read_model(), 60, 0)
+    return own_paper.explorer(shown, own_paper.read(shown, 0))
+
+
+HOSTILE = test_explore_tasks.HOSTILE
+SAMPLES = {
+    "facets": Sample(
+        test_explore_facets.tiny_explorer,
+        [{}, {"query": "p1_method", "cutoff": 4, "candidate": "c1"}, {"facet": "method", "systems": ["mini, lm", "bm25"]}],
+        [({"query": "p1_metod"}, "did you mean 'p1_method'"), ({"systems": ["bm25", "spectre"]}, "did you mean 'specter'"),
+         ({"systems": ["bm25", "bm25"]}, "two different"), ({"cutoff": "120%"}, "over 100%"), ({"cutoff": 0}, "whole number"),
+         ({"candidate": "c99"}, "not among those shown")],
+        [("explorer=p2_method,mini%2C%20lm,bm25,30%25", {"query": "p2_method", "systems": ["mini, lm", "bm25"], "cutoff": "30%"}),
+         ("explorer=p1_method,bm25,specter,20%", {"query": "p1_method", "cutoff": "20%"})],
+        ["explorer", "explorer=%E0%A4%A,b", "explorer=nobody,bm25,specter,5", "somewher=p2_method,bm25,specter,5"],
+    ),
+    "formats": Sample(
+        formats,
+        [{"paper": f"p{at}", "colour": colour, "model": model} for at, colour, model in (
+            (5, "field", "MIXED"), (8, "year", "MIXED"), (0, "citations", "MIXED"), (41, "field", "TWO & more"))],
+        [({"colour": "yaer"}, "did you mean 'year'"), ({"model": "MIXD"}, "did you mean 'MIXED'"),
+         ({"paper": "p999"}, "no paper 'p999' among the 60")],
+        [("formats=p9,citations,TWO%20%26%20more", {"paper": "p9", "colour": "citations", "model": "TWO & more"}),
+         ("formats=p4,nothing,nobody", {"paper": "p4", "colour": "citations", "model": "TWO & more"})],
+        ["formats", "formats=%E0%A4%A", "formats=nobody,year,MIXED", "format=p1", "task=p1,1"], True,
+        lambda page: (page.locator(".sfx-legend button").nth(1).dispatch_event("click"),
+                      page.get_by_label("Find a paper").fill("for")),
+    ),
+    "tasks": Sample(
+        tasks,
+        [{"task": name, "example": 0} for name in (
+            "csfcube", "scirepeval/fos", "scirepeval/cite_count", "scirepeval/relish", "scirepeval/search", "scirepeval/mdcr",
+            "scirepeval/s2and", "scirepeval/paper_reviewer_matching", "scirepeval/cite_prediction", "scirepeval/feeds_1",
+            "scimult/cite", "scimult/geography", "scimult/pretrain_coarse", "neighbours/acl_anth", "mine")],
+        [({"task": "scirepeval/fso"}, "did you mean 'scirepeval/fos'"), ({"example": True}, "example True"),
+         ({"task": "csfcube", "example": 6}, "example 6 of csfcube; it has 0 to 2")],
+        [("task=csfcube,3", {"task": "csfcube", "example": 2}),
+         ("task=scirepeval%2Ffos,99", {"task": "scirepeval/fos", "example": 5})],  # past the last is the last
+        ["task", "task=%E0%A4%A,1", "task=nobody,1", "tasks=csfcube,1", "explorer=csfcube,a,b,5"], False,
+    ),
+    "scores": Sample(
+        scores,
+        [{}, {"first": "random", "second": HOSTILE}, {"run": "live", "first": "minilm", "second": "tfidf"}],
+        [({"first": "tfdif"}, "did you mean 'tfidf'"), ({"run": "recoded"}, "did you mean 'recorded'"),
+         ({"protocol": "papre"}, "did you mean 'paper'"), ({"order": "task "}, "did you mean 'task'")],
+        [("scores=tfidf,random,recorded,sound,-difference",
+          {"first": "tfidf", "second": "random", "run": "recorded", "protocol": "sound", "order": "-difference"}),
+         ("scores=tfidf,minilm,live,sound,task", {"run": "live", "protocol": "paper"})],  # one that is not there gives way
+        ["scores=", "scores=%E0%A4%A,1", "scores=nobody,tfidf,recorded,paper,task", "task=csfcube,1"],
+    ),
+    "perturbations": Sample(
+        test_explore_perturbations.explorer,
+        [{"paper": "p00", "code": code} for code in ("T_ADelNN", "T_ARot", "T_A_WS", "T_ARepADJ", "TDelNN")],
+        [({"code": "T_ARott"}, "did you mean 'T_ARot'"), ({"paper": "own"}, "paper 'own'")],
+        [("perturbation=p00,TDelNN", {"paper": "p00", "code": "TDelNN"}),
+         ("perturbation=p00,nothing", {"paper": "p00", "code": "TDelNN"})],  # an unknown change leaves the one there is
+        ["perturbation", "perturbation=%E0%A4%A", "perturbation=nobody,T_ARot", "formats=p1"], True,
+        lambda page: page.evaluate("fake.set('answer', JSON.stringify({ n: 1, by: 'x' }))"),  # somebody is there
+    ),
+    "own_paper": Sample(
+        own_papers, [{}, {"code": "T_ADelRand"}], [({"code": "T_ADelNN"}, "code 'T_ADelNN'")],
+        [("own-paper=this%20book,T_ADelQ1", {"example": "this book", "code": "T_ADelQ1"})],
+        ["own-paper=nobody,T_ARot", "own-paper=this%20book,T_ADelNN", "own-paper=%E0%A4%A", "own-paper=this%20book,toString",
+         "own-paper=,none,title", "own-paper=,T_ADelNN,title,text"], False,
+    ),
+}  # fmt: skip
+"""The leaderboard, whose page unpacks its rows first, has the same questions in its own tests."""
+sample = functools.cache(lambda name: SAMPLES[name].widget())
+each = pytest.mark.parametrize("name", SAMPLES)
+
+
+def test_every_explorer_is_in_the_battery() -> None:
+    assert EXPLORERS.keys() - SAMPLES.keys() == {"leaderboard"}
+
+
+@each
+def test_data_are_plain_and_neither_they_nor_the_twin_hold_markup(name: str) -> None:
+    widget = sample(name)
+    assert "<" not in widget.data and encode(json.loads(widget.data)) == widget.data
+    twins = ""
+    for state in SAMPLES[name].states:
+        widget.selection = state
+        twins += widget.static_fallback()
+    assert not re.search("<img|<b>bold|<i>", twins) and ("&lt;img" in twins) == SAMPLES[name].twins
+    assert f'class="{called(EXPLORERS[name])}-fallback" data-key="{json.loads(widget.data)["key"]}"' in twins
+
+
+@each
+def test_a_selection_is_kept_in_part_and_a_wrong_one_refused_with_the_nearest(name: str) -> None:
+    widget = sample(name)
+    for state in SAMPLES[name].states:
+        before = {**widget.selection}
+        widget.selection = state
+        kept = widget.selection
+        assert kept.keys() == before.keys() and state.items() <= kept.items()
+    typos = [({f"{key}x": 1}, f"unknown key '{key}x'; did you mean '{key}'") for key in kept]
+    for wrong, said in (*typos, *SAMPLES[name].wrong):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            widget.selection = wrong
+        assert widget.selection == kept
+
+
+def choose(page: Any, state: dict[str, Any]) -> None:
+    page.evaluate("s => fake.set('selection', { ...fake.get('selection'), ...s })", state)
+
+
+@each
+@pytest.mark.parametrize("width", [390, 700, 1200])
+def test_every_state_draws_text_no_width_scrolls_and_every_control_has_a_name(
+    browser: Browser, tmp_path: Path, name: str, width: int
+) -> None:
+    page = browser.open(panel.page(tmp_path, sample(name), width=1200), width=width)
+    own = called(EXPLORERS[name])
+    assert page.locator(f"details.{own}-fallback").get_attribute("open") is None, "the static twin folds away"
+    for state in SAMPLES[name].states:
+        choose(page, state)
+        SAMPLES[name].touch(page)
+        whole = page.locator(f".{own}").inner_text()
+        assert len(whole) > 100 and not re.search(r"undefined|\[object|NaN|\bnull\b", whole), state
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+    assert page.evaluate("window.pwned") is None and page.locator(f".{own} img").count() == 0
+    marked = page.locator(f".{own} b, .{own} i").all_inner_texts()
+    assert not {'bold & "quoted"', "first", "Biology"} & {*marked}, "markup of the data"
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
+    controls = {"combobox", "button", "listbox", "option", "slider", "spinbutton", "checkbox", "searchbox", "textbox",
+                "application", "image", "region", "table"}  # fmt: skip
+    assert [role for role, words in named if role in controls and not words.strip()] == []
+    assert sum(role in controls for role, _ in named) > 5
+
+
+@each
+def test_every_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, name: str) -> None:
+    page = browser.open(panel.page(tmp_path, sample(name)))
+    for state in SAMPLES[name].states:
+        page.emulate_media(media="screen")
+        choose(page, state)
+        SAMPLES[name].touch(page)
+        for mode, found in panel.modes(page, called(EXPLORERS[name])):
+            assert found["low"] == [] and found["seen"] > 25, (mode, state)
+
+
+@each
+def test_an_address_restores_a_view_and_other_anchors_are_left_alone(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    one, own = SAMPLES[name], called(EXPLORERS[name])
+    address, text = panel.page(tmp_path, sample(name)), f"document.querySelector('.{own}').innerText"
+
+    def goes(anchor: str) -> dict[str, Any]:
+        page.evaluate("hash => { location.hash = hash; }", anchor)
+        return panel.selection(page)
+
+    (first, wanted), *others = one.addresses
+    page = browser.open(f"{address}#{first}")
+    now = panel.selection(page)
+    assert wanted.items() <= now.items()
+    assert goes("next") == now and page.evaluate("location.hash") == "#next"
+    for anchor, wanted in others:
+        now = goes(anchor)
+        assert wanted.items() <= now.items(), anchor
+    for anchor in one.strange:
+        assert goes(anchor) == now, anchor
+    drawn = page.evaluate(text)
+    page.evaluate("cleanup()")
+    choose(page, one.states[0])
+    goes(first)
+    assert page.evaluate(text) == drawn, "a removed view is silent"
+    page = browser.open(f"{address}#next")
+    assert panel.selection(page) == sample(name).selection and page.evaluate("location.hash") == "#next"
 
 
 # ---- the texts -------------------------------------------------------------------------------------------------------
@@ -143,37 +357,20 @@ STYLES = """() => [...document.querySelectorAll("#widget *")].map((node) => {
 })"""
 
 
-def scores() -> ScoreExplorer:
-    numbers = {name: [float(40 + i), 35.0, 50.0] for i, name in enumerate(("bm25", "minilm", "tfidf"))}
-    line = {
-        "run": "r",
-        "protocol": PROTOCOLS[0],
-        "task": "t",
-        "title": "T",
-        "format": "CLF",
-        "split": "test",
-        "metric": "f1",
-        "n": 9,
-    }
-    view = {"systems": [[name, name] for name in numbers], "runs": [["r", "R", "About."]], "formats": {"CLF": "Classification"},
-            "rows": [{**line, "scores": numbers, "gaps": {"0|1": [-1.0, -2.0, 1.0]}}], "key": "k",
-            "opens": {"r": ["bm25", "minilm", PROTOCOLS[0]]}}  # fmt: skip
-    return ScoreExplorer(view)
-
-
 def test_two_explorers_on_one_page_neither_restyle_nor_move_each_other(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(panel.page(tmp_path, scores(), "dark"))
+    scores = SAMPLES["scores"].widget()
+    page = browser.open(panel.page(tmp_path, scores, "dark"))
     before = page.evaluate(STYLES)
     other = TaskExplorer(task_data([], also=["csfcube", "scirepeval/fos"]))
     tasks = EXPLORERS["tasks"]
     page.evaluate(SECOND, [tasks.ESM, tasks.CSS, {"data": other.data, "selection": other.selection}])
-    assert page.locator(".stx-title").is_visible() and page.locator(".sco tbody tr").count() == 1
+    assert page.locator(".stx-title").is_visible() and page.locator(".sco tbody tr").count() == 4
     assert page.evaluate(STYLES) == before
     assert panel.contrast(page, "stx")["low"] == [] and panel.contrast(page, "stx")["back"] == panel.BACKS["dark"]
     page.locator(".stx-option").last.click()
     chosen = panel.selection(page)
-    assert page.evaluate("location.hash") == "#task=csfcube,1" and chosen == scores().selection
-    page.locator(".sco select").nth(1).select_option("tfidf")
-    assert panel.selection(page)["second"] == "tfidf" and page.evaluate("other.get('selection').task") == "csfcube"
-    page.evaluate("location.hash = '#scores=minilm,tfidf,r,paper,task'")
+    assert page.evaluate("location.hash") == "#task=csfcube,1" and chosen == scores.selection
+    page.locator(".sco select").nth(1).select_option("random")
+    assert panel.selection(page)["second"] == "random" and page.evaluate("other.get('selection').task") == "csfcube"
+    page.evaluate("location.hash = '#scores=minilm,tfidf,recorded,paper,task'")
     assert panel.selection(page)["first"] == "minilm" and page.evaluate("other.get('selection').task") == "csfcube"

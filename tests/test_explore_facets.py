@@ -129,12 +129,6 @@ def test_state_over_the_cap_says_size_and_knobs(monkeypatch: pytest.MonkeyPatch)
         explore(**demo())
 
 
-def test_no_title_can_close_the_script_element_that_carries_the_state() -> None:
-    widget = tiny_explorer()
-    assert "<" not in widget.data
-    assert any(HOSTILE in paper for paper in json.loads(widget.data)["papers"] if len(paper) > 1)
-
-
 def test_facet_sentences_are_found_and_objective_counts_as_background() -> None:
     method, background, _ = json.loads(tiny_explorer().data)["queries"]
     assert (method["lit"], background["lit"]) == ([2, 3], [0, 1])
@@ -150,7 +144,7 @@ def test_metrics_worked_out_by_hand() -> None:
     assert metrics(ratings, "5%")[:3] == [None, None, None]
 
 
-def test_selection_follows_python_and_refuses_nonsense() -> None:
+def test_selection_follows_python() -> None:
     widget = tiny_explorer()
     assert widget.selection == {
         "query": "p1_method", "facet": "method", "systems": ["bm25", "specter"], "cutoff": "20%", "candidate": None,
@@ -163,18 +157,6 @@ def test_selection_follows_python_and_refuses_nonsense() -> None:
     widget.selection = {**widget.selection, "query": "p2_method"}
     assert widget.selection["facet"] == "method" and widget.selection["cutoff"] == 5
     assert len(seen) == 3
-    for wrong, text in [
-        ({"qeury": "p1_method"}, "did you mean 'query'"),
-        ({"query": "p1_metod"}, "did you mean 'p1_method'"),
-        ({"systems": ["bm25", "spectre"]}, "did you mean 'specter'"),
-        ({"systems": ["bm25", "bm25"]}, "two different"),
-        ({"cutoff": "120%"}, "over 100%"),
-        ({"cutoff": 0}, "whole number"),
-        ({"candidate": "c99"}, "not among those shown"),
-    ]:
-        with pytest.raises(ConfigError, match=text):
-            widget.selection = wrong
-    assert widget.selection["query"] == "p2_method"
     assert (parse_cutoff("07%"), parse_cutoff("12")) == ("7%", 12)
 
 
@@ -257,7 +239,6 @@ def titles(page: Any, side: int = 0) -> list[str]:
 
 def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: Path) -> None:
     page = browser.open(harness(tmp_path))
-    assert page.locator("details.scx-fallback").get_attribute("open") is None, "the static twin folds away"
     assert titles(page)[:2] == ["Candidate number 0", HOSTILE]
     # k = 2: one of two, one of three; DCG 2 over 5; against a perfect order
     assert numbers(page) == [
@@ -322,37 +303,18 @@ def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
     assert panel.selection(page)["candidate"] == "c3"
 
 
-def test_address_restores_a_view_and_leaves_other_anchors_alone(browser: Browser, tmp_path: Path) -> None:
-    address = harness(tmp_path)
-    page = browser.open(address + "#explorer=p2_method,mini%2C%20lm,bm25,30%25")
-    now = panel.selection(page)
-    assert (now["query"], now["systems"], now["cutoff"]) == ("p2_method", ["mini, lm", "bm25"], "30%")
-    assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
-    assert page.locator(".scx-command code").inner_text().endswith("-p encoders 'mini, lm,bm25'")
-    page.evaluate("location.hash = '#next'")
-    assert panel.selection(page) == now and page.evaluate("location.hash") == "#next"
-    page.evaluate("location.hash = '#explorer=p1_method,bm25,specter,20%'")
-    assert (panel.selection(page)["query"], panel.selection(page)["cutoff"]) == ("p1_method", "20%")
-    for other in ("", "=%E0%A4%A,b", "=nobody,bm25,specter,5", "#somewher=p2_method,bm25,specter,5"):
-        page.evaluate("hash => { location.hash = hash; }", other if other.startswith("#") else f"#explorer{other}")
-        page.wait_for_timeout(20)
-    assert panel.selection(page)["query"] == "p1_method"
-    page = browser.open(address + "#next")
-    assert panel.selection(page)["query"] == "p1_method" and page.evaluate("location.hash") == "#next"
-
-
-def test_python_moves_the_view_and_a_removed_view_is_silent(browser: Browser, tmp_path: Path) -> None:
+def test_python_moves_the_view(browser: Browser, tmp_path: Path) -> None:
     page = browser.open(harness(tmp_path))
     page.evaluate("fake.set('selection', {...fake.get('selection'), query: 'p2_method', cutoff: 3, candidate: 'c9'})")
     assert "Candidate number 9" in page.locator(".scx-detail").inner_text()
     assert page.get_by_label("Query paper").input_value() == "p2"
     assert page.evaluate("location.hash") == "#explorer=p2_method,bm25,specter,3" and page.evaluate("saved") == 0
-    page.evaluate("cleanup(); fake.set('selection', {...fake.get('selection'), query: 'p1_method', candidate: null})")
-    assert page.get_by_label("Query paper").input_value() == "p2"
 
 
 def test_the_command_can_be_copied(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
+    page = browser.open(f"{harness(tmp_path)}#explorer=p2_method,mini%2C%20lm,bm25,30%25")
+    assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
+    assert page.locator(".scx-command code").inner_text().endswith("-p encoders 'mini, lm,bm25'")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     page.evaluate("document.execCommand = (what) => { window.took = [what, document.activeElement.value]; return 1; }")
     page.get_by_role("button", name="Copy as papermill command").click()
@@ -371,25 +333,9 @@ def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path)
         assert values == pytest.approx(metrics(ratings, k), abs=1e-9)
 
 
-def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
-    page.locator(".scx-row").nth(1).click()
-    assert page.locator(".scx mark").count() and page.locator(".scx-tag").count()
-    for name, found in panel.modes(page, "scx"):
-        assert found["low"] == [] and found["seen"] > 150, name
-
-
-def test_every_control_has_a_name_and_a_narrow_page_does_not_scroll_sideways(browser: Browser, tmp_path: Path) -> None:
+def test_a_narrow_page_opens_a_paper_between_the_rankings(browser: Browser, tmp_path: Path) -> None:
     page = browser.open(harness(tmp_path), width=390)
     page.locator(".scx-row").nth(1).click()
-    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
-    controls = {"combobox", "slider", "spinbutton", "searchbox", "checkbox", "button", "listbox", "option"}
-    named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
-    named = [(role, name) for role, name in named if role in controls | {"image", "region", "table"}]
-    assert [role for role, name in named if not name.strip()] == []
-    assert controls <= {role for role, _ in named}
-    assert len([1 for role, name in named if role == "combobox"]) == 5
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     first, second = (page.locator(f".scx-side-{i}").bounding_box() for i in (0, 1))
     opened = page.locator(".scx-detail").bounding_box()
     assert first["y"] + first["height"] <= opened["y"] and opened["y"] + opened["height"] <= second["y"]

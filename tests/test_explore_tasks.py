@@ -38,7 +38,7 @@ from scirep_core.kit.records import Judgement, Paper, Query
 from scirep_core.page.widgets.common import clip, encode
 from scirep_core.page.widgets.task_examples import CANDIDATES, MENTIONS, Ref, charts, class_names, grade_word, keep
 from scirep_core.page.widgets.task_examples import examples as draw
-from scirep_core.page.widgets.tasks import CAP, TEXT, TaskExplorer, fallback, resolve, task_data
+from scirep_core.page.widgets.tasks import CAP, TEXT, TaskExplorer, task_data
 
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 WORDS = ["sparse", "kernels", "align", "parsers", "drift", "retrieval", "corpora", "entities", "queries", "graphs"]
@@ -309,32 +309,21 @@ def test_texts_are_cut_and_the_whole_stays_within_its_cap(view: dict[str, Any]) 
     assert clip("one two three", 8) == "one two…" and clip("x" * 50, 9) == "x" * 8 + "…" and clip("a\n b", 9) == "a b"
 
 
-def test_no_title_can_close_the_script_element_or_reach_the_page_as_markup(view: dict[str, Any]) -> None:
-    widget = TaskExplorer(view)
-    assert "<" not in widget.data and "</SCRIPT>" in json.dumps(json.loads(widget.data))
-    html = widget.static_fallback()
-    assert "<img" not in html and "<i>" not in html
-    assert html.count('<tr><th scope="row">') == 67 and "test rows 20 (printed 471)" in html and html == fallback(view)
+def test_the_plain_twin_has_every_task_with_its_sizes(view: dict[str, Any]) -> None:
+    html = TaskExplorer(view).static_fallback()
+    assert html.count('<tr><th scope="row">') == 67 and "test rows 20 (printed 471)" in html
     hostile = Task("<b>", "classification", "CLF", (), Labelled({"train": (), "test": ()}), "folder", "")
     with pytest.raises(ConfigError, match="without '<'"):
         task_data([hostile])
 
 
-def test_selection_follows_python_and_refuses_nonsense(view: dict[str, Any]) -> None:
+def test_selection_follows_python(view: dict[str, Any]) -> None:
     widget = TaskExplorer(view, task="scimult/cite")
     assert widget.selection == {"task": "scimult/cite", "example": 0}
     widget.selection = {"task": "scirepeval/fos", "example": 2}
     widget.selection = {"task": "csfcube"}
     assert widget.selection == {"task": "csfcube", "example": 0}, "another task starts at its first example"
-    for wrong, text in [
-        ({"tsak": "csfcube"}, "did you mean 'task'"),
-        ({"task": "scirepeval/fso"}, "did you mean 'scirepeval/fos'"),
-        ({"example": 6}, "example 6 of csfcube; it has 0 to 2"),
-        ({"example": True}, "example True"),
-    ]:
-        with pytest.raises(ConfigError, match=text):
-            widget.selection = wrong
-    assert resolve(view, {}, {}) == {"task": "scirepeval/mesh_descriptors", "example": 0}
+    assert TaskExplorer(view).selection == {"task": "scirepeval/mesh_descriptors", "example": 0}
 
 
 def test_bad_input_is_named() -> None:
@@ -380,7 +369,6 @@ def title(page: Any) -> str:
 
 def test_searching_and_choosing_by_mouse(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
     page = browser.open(harness(tmp_path, view))
-    assert page.locator("details.stx-fallback").get_attribute("open") is None, "the static twin folds away"
     assert sorted(options(page)) == sorted([*TASKS, "mine"])
     assert page.locator(".stx-paper").all_inner_texts() == [name for _, name in view["collections"]]
     page.get_by_label("Find a task").fill("scimult CITE prx")
@@ -392,6 +380,7 @@ def test_searching_and_choosing_by_mouse(browser: Browser, tmp_path: Path, view:
     ]
     assert page.locator(".stx-found").inner_text() == "4 of 67"
     page.locator("[data-key='scimult/cite']").click()
+    assert all(metric in page.locator(".stx-facts").inner_text() for metric in row(view, "scimult/cite")["metrics"])
     assert title(page) == "SciDocs (Cite)" and "Invented" in page.locator(".stx-source").inner_text()
     sizes = page.locator(".stx-sizes tbody tr").all_inner_texts()
     assert [row.split("\t") for row in sizes] == [["queries", "2", "92,214"], ["papers", "60", "142,009"]]
@@ -410,24 +399,6 @@ def test_searching_and_choosing_by_mouse(browser: Browser, tmp_path: Path, view:
     assert page.locator(".stx-example").inner_text() == before, "after the last comes the first"
     page.get_by_label("Find a task").fill("no such words")
     assert "No task has all these words" in page.locator(".stx-list").inner_text()
-
-
-def test_every_task_draws_and_markup_stays_text(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
-    page = browser.open(harness(tmp_path, view))
-    hostile = 0
-    for task in view["tasks"]:
-        page.evaluate("task => fake.set('selection', { task, example: 0 })", task["key"])
-        assert title(page) == task["title"]
-        for place in range(len(task["examples"])):
-            page.evaluate("([task, example]) => fake.set('selection', { task, example })", [task["key"], place])
-            shown = page.locator(".stx-example").inner_text()
-            whole = page.locator(".stx").inner_text()
-            assert len(shown) > 30 and not any(slip in whole for slip in ("undefined", "[object", "NaN")), task["key"]
-            assert all(metric in page.locator(".stx-facts").inner_text() for metric in task["metrics"])
-            hostile += HOSTILE in shown
-    assert hostile > 3 and page.evaluate("window.pwned") is None and page.locator(".stx img, .stx b").count() == 0
-    page.evaluate("fake.set('selection', { task: 'mine', example: 0 })")
-    assert "<i>first</i>" in page.locator(".stx-charts").inner_text()
 
 
 def test_keyboard_walks_the_list_and_the_examples(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
@@ -463,26 +434,6 @@ def test_keyboard_walks_the_list_and_the_examples(browser: Browser, tmp_path: Pa
     assert panel.selection(page) == {"task": order[order.index("scirepeval/s2and") - 1], "example": 0}
 
 
-def test_address_restores_a_view_and_leaves_other_anchors_alone(
-    browser: Browser, tmp_path: Path, view: dict[str, Any]
-) -> None:
-    address = harness(tmp_path, view)
-    page = browser.open(address + "#task=csfcube,3")
-    assert panel.selection(page) == {"task": "csfcube", "example": 2} and title(page) == "CSFCube"
-    page.evaluate("location.hash = '#next'")
-    assert panel.selection(page)["task"] == "csfcube" and page.evaluate("location.hash") == "#next"
-    page.evaluate("location.hash = '#task=scirepeval%2Ffos,99'")
-    assert panel.selection(page) == {"task": "scirepeval/fos", "example": 5}, "a number past the last means the last"
-    for other in ("#task", "#task=%E0%A4%A,1", "#task=nobody,1", "#tasks=csfcube,1", "#explorer=csfcube,a,b,5"):
-        page.evaluate("hash => { location.hash = hash; }", other)
-        page.wait_for_timeout(20)
-    assert panel.selection(page)["task"] == "scirepeval/fos"
-    page.evaluate("cleanup(); fake.set('selection', { task: 'csfcube', example: 0 })")
-    assert title(page) == "Fields of study (FoS)", "a removed view is silent"
-    page = browser.open(address + "#next")
-    assert page.evaluate("location.hash") == "#next" and title(page) == view["tasks"][0]["title"]
-
-
 def test_chapters_are_linked_where_the_page_knows_its_site(
     browser: Browser, tmp_path: Path, view: dict[str, Any]
 ) -> None:
@@ -494,31 +445,13 @@ def test_chapters_are_linked_where_the_page_knows_its_site(
     assert page.locator(".stx-used a").first.get_attribute("href").startswith("../csfcube/")
 
 
-def test_dark_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, view: dict[str, Any]) -> None:
-    page = browser.open(harness(tmp_path, view))
-    for task in ("csfcube", "scirepeval/fos", "scirepeval/relish", "scimult/cite", "mine", "scirepeval/feeds_1"):
-        page.evaluate("task => fake.set('selection', { task, example: 0 })", task)
-        for name, found in panel.modes(page, "stx"):
-            assert found["low"] == [] and found["seen"] > 100, (task, name)
-
-
 @pytest.mark.parametrize("width", [390, 700, 1200])
-def test_every_control_has_a_name_and_no_width_scrolls_sideways(
+def test_picker_and_task_stand_side_by_side_where_there_is_room(
     browser: Browser, tmp_path: Path, view: dict[str, Any], width: int
 ) -> None:
     page = browser.open(harness(tmp_path, view, width=1200), width=width)
-    for task in view["tasks"]:
-        if task["examples"]:
-            page.evaluate("task => fake.set('selection', { task, example: 0 })", task["key"])
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), task["key"]
-    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
-    controls = {"combobox", "button", "listbox", "option"}
-    named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
-    named = [(role, name) for role, name in named if role in controls | {"image", "table", "group"}]
-    assert [role for role, name in named if role != "group" and not name.strip()] == []
-    assert {"combobox", "listbox", "option"} <= {role for role, _ in named}
     picker, chosen = (page.locator(place).bounding_box() for place in (".stx-picker", ".stx-task"))
-    assert (picker["x"] + picker["width"] <= chosen["x"]) == (width >= 700), "side by side where there is room"
+    assert (picker["x"] + picker["width"] <= chosen["x"]) == (width >= 700)
     if width == 390:
         assert picker["y"] + picker["height"] <= chosen["y"]
 

@@ -204,37 +204,6 @@ def reprint(monkeypatch: pytest.MonkeyPatch, **changes: dict[tuple[str, str], st
         monkeypatch.setattr(f"scirep_core.{module}.lookup", lookup)
 
 
-def test_the_claim_of_appendix_e_would_hold_if_the_table_said_so(follows, monkeypatch) -> None:
-    name, ensemble = "scirepeval/citation_recommendation", "SPECTER2 Adapters + MTL CTRL/MAP"
-    reprint(monkeypatch, V2_T10={("Geology", ensemble): "1.0", ("History", ensemble): "1.0"})
-    follows(name)
-
-
-def test_the_finding_that_scirepeval_quotes_would_hold_if_scincl_were_weaker(follows, monkeypatch) -> None:
-    name = "scirepeval/citation_recommendation"
-    ten, theirs = published.lookup("V2-T10"), published.lookup("SR-MDCR")
-    exempt = ("Computer Science", "Biology", "Medicine")
-    shifted = {
-        key: f"{ten[key[0], f'BM25/{key[1][-3:]}'].number + (1 if key[0] in exempt else -1):.1f}"
-        for key in theirs
-        if key[0] != "Avg"
-    }
-    reprint(monkeypatch, SR_MDCR=shifted)
-    worse = {"value": -5.0, "low": -6.0, "high": -4.0}
-    changed(monkeypatch, lambda row: replace(row, **worse) if row.encoder == "minilm - bm25" else row)
-    follows(name)
-
-
-def test_agreement_is_said_as_the_ratings_have_it(follows, monkeypatch) -> None:
-    name = "csfcube/agreement"
-    reprint(
-        monkeypatch,
-        CS_T2={("method", "pre/spearman"): "0.99"},
-        CS_C3={("adjudicator over-rules both", "mean per query"): "5-6"},
-    )
-    follows(name)
-
-
 def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
     """Record other rows: each as `change` makes it, None for none."""
     before = chapter_.recorded
@@ -242,133 +211,129 @@ def changed(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> No
     monkeypatch.setattr("scirep_core.page.chapter.recorded", rows)
 
 
-def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(follows, monkeypatch) -> None:
-    name = "neighbours/retrieval"
-    reprint(monkeypatch, TN_C7={("SPECTER", "NN1_Ret below, two types"): "50"})
+def said(name: str, none: bool = False, **prints: dict[tuple[str, str], str]) -> Callable[..., Callable[..., None]]:
+    """Make a test of what becomes of a recorded row: the chapter's page follows it, and these prints; then, with `none`, no row."""
 
-    def change(row: Any) -> Any:
-        lost = row.encoder == "minilm:bfloat16" and row.split == "T_A_WS" and row.metric == "nn1_ret"
-        return replace(row, value=4.0, low=3.5, high=4.5) if lost else row
+    def made(change: Callable[[Any], Any]) -> Callable[..., None]:
+        def test(follows: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+            reprint(monkeypatch, **prints)
+            changed(monkeypatch, change)
+            follows(name)
+            if none:
+                changed(monkeypatch, lambda row: None)
+                follows(name)
 
-    changed(monkeypatch, change)
-    follows(name)
+        return test
 
-
-def test_without_recorded_rows_retrieval_says_nothing_of_real_papers(follows, monkeypatch) -> None:
-    name = "neighbours/retrieval"
-    changed(monkeypatch, lambda row: None)
-    follows(name)
-
-
-def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_them(follows, monkeypatch) -> None:
-    name = "neighbours/short_queries"
-    fewer = {(one, "Task II/OAG-BERT/T100"): "20.0" for one, _ in published.lookup("TN-T3")}
-    reprint(monkeypatch, TN_T3=fewer, TN_T9={("ACL-ANTH", "standardised/SPECTER/T100"): "98.0"})
-
-    def change(row: Any) -> Any:
-        if row.metric == "pieces of abstracts taken for titles, %":
-            return replace(row, value=20.0, low=18.0, high=22.0)
-        if row.encoder == "lsa" and row.split == "task-I" and row.metric == "mrr, 0 to 1, at the printed size":
-            return replace(row, value=0.1, low=0.08, high=0.12)
-        lost = row.encoder == "lsa" and row.metric == "t100, at the printed size" and row.split == "task-I"
-        return replace(row, value=60.0, low=57.0, high=63.0) if lost else row
-
-    changed(monkeypatch, change)
-    follows(name)
+    return made
 
 
-def test_changes_are_sorted_as_the_print_and_the_recorded_words_have_it(follows, monkeypatch) -> None:
-    name = "neighbours/perturbations"
-    reprint(monkeypatch, TN_T1={("T_ADelADV", "category"): "LO-HS", ("T_ARot", "category"): "LO-DS"})
-
-    def change(row: Any) -> Any:
-        if row.metric == "words_kept" and row.split == "T_ADelVB":
-            return replace(row, value=60.0, low=59.0, high=61.0)
-        whole = row.metric == "intact" and row.split == "T_A_WS literal"
-        return replace(row, value=97.0, low=95.0, high=99.0) if whole else row
-
-    changed(monkeypatch, change)
-    follows(name)
+ENSEMBLE = "SPECTER2 Adapters + MTL CTRL/MAP"
 
 
-def test_collections_are_said_as_they_are_counted(follows, monkeypatch) -> None:
-    name = "neighbours/collections"
-    reprint(monkeypatch, TN_T2={("ICLR", "#Papers"): "3519"})
-    changed(
-        monkeypatch,
-        lambda row: replace(row, value=2.0) if row.metric == "abstracts under 3 sentences, %" else row,
-    )
-    follows(name)
+@said("scirepeval/citation_recommendation", V2_T10={("Geology", ENSEMBLE): "1.0", ("History", ENSEMBLE): "1.0"})
+def test_the_claim_of_appendix_e_would_hold_if_the_table_said_so(row: Any) -> Any:
+    return row
 
 
-def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(follows, monkeypatch) -> None:
-    name = "csfcube/baselines"
-    reprint(monkeypatch, CS_T4={
-        ("SPECTER", "method/ndcg%20"): "99", ("fabs_bm25", "all/r_precision_published"): "50", ("SentBERT-PP", "all/p@20"): "1.00",
-    })  # fmt: skip
-
-    def change(row: Any) -> Any:
-        if (
-            row.task == "csfcube/all"
-            and row.metric == "difference of ndcg%20"
-            and row.encoder.startswith("minilm_sentences - minilm")
-        ):
-            return replace(row, value=4.0, low=3.0, high=5.0)
-        if row.metric == "Holm p of the difference of ndcg%20" and row.encoder.startswith("minilm_sentences - minilm"):
-            return replace(row, value=0.01)
-        method = row.task == "csfcube/method" and row.metric == "ndcg%20" and row.encoder == "fabs_bm25"
-        return replace(row, value=99.0, low=98.0, high=100.0) if method else row
-
-    changed(monkeypatch, change)
-    follows(name)
+EXEMPT = ("Computer Science", "Biology", "Medicine")
 
 
-def test_the_collection_is_said_as_its_files_have_it(follows, monkeypatch) -> None:
-    name = "csfcube/collection"
-    reprint(monkeypatch, CS_C1={("cited rated 0 or 1", "method"): "12"})
-
-    def change(row: Any) -> Any:
-        return replace(row, value=500.0) if row.metric == "rated 3 and 3" else row
-
-    changed(monkeypatch, change)
-    follows(name)
+@said("scirepeval/citation_recommendation", SR_MDCR={
+    key: f"{published.lookup('V2-T10')[key[0], f'BM25/{key[1][-3:]}'].number + (1 if key[0] in EXEMPT else -1):.1f}"
+    for key in published.lookup("SR-MDCR") if key[0] != "Avg"
+})  # fmt: skip
+def test_the_finding_that_scirepeval_quotes_would_hold_if_scincl_were_weaker(row: Any) -> Any:
+    return replace(row, value=-5.0, low=-6.0, high=-4.0) if row.encoder == "minilm - bm25" else row
 
 
-def test_failures_are_said_as_the_recorded_ranks_and_rates_have_them(follows, monkeypatch) -> None:
-    name = "csfcube/errors"
-
-    def change(row: Any) -> Any:
-        if row.metric == "rank of 40151482":
-            return replace(row, value=3.0)  # a false negative that every system finds
-        if row.metric == "false positives" and row.task == "csfcube/background":
-            return replace(row, value=70.0, low=60.0, high=80.0)
-        return replace(row, value=0.9) if row.metric.startswith("Holm p") else row
-
-    changed(monkeypatch, change)
-    follows(name)
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+@said(
+    "csfcube/agreement",
+    CS_T2={("method", "pre/spearman"): "0.99"},
+    CS_C3={("adjudicator over-rules both", "mean per query"): "5-6"},
+)
+def test_agreement_is_said_as_the_ratings_have_it(row: Any) -> Any:
+    return row
 
 
-def test_overlap_is_said_as_the_print_and_the_recorded_rows_have_it(follows, monkeypatch) -> None:
-    name = "neighbours/overlap"
-    reprint(
-        monkeypatch,
-        TN_T4={("ICLR", "LL-PS/SciBERT"): "20.0", ("ACL-ANTH", "LL-PS/SPECTER"): "68.0"},
-        TN_T5={("SciBERT", "LL-HS"): "74.0", ("SPECTER", "LL-PS"): "60.0", ("OAG-BERT", "LO-DS"): "30"},
-    )
-
-    def change(row: Any) -> Any:
-        step = row.metric == "difference of aop@10" and row.split == "LO-HS - LL-PS"
-        return replace(row, value=-2.0, low=-3.0, high=-1.0) if step and row.encoder == "minilm:bfloat16" else row
-
-    changed(monkeypatch, change)
-    follows(name)
+@said("neighbours/retrieval", TN_C7={("SPECTER", "NN1_Ret below, two types"): "50"})
+def test_retrieval_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(row: Any) -> Any:
+    lost = row.encoder == "minilm:bfloat16" and row.split == "T_A_WS" and row.metric == "nn1_ret"
+    return replace(row, value=4.0, low=3.5, high=4.5) if lost else row
 
 
-def test_without_recorded_rows_overlap_says_nothing_of_real_papers(follows, monkeypatch) -> None:
-    changed(monkeypatch, lambda row: None)
-    follows("neighbours/overlap")
+@said("neighbours/retrieval")
+def test_without_recorded_rows_retrieval_says_nothing_of_real_papers(row: Any) -> Any:
+    return None
+
+
+@said("neighbours/short_queries", TN_T3={(one, "Task II/OAG-BERT/T100"): "20.0" for one, _ in published.lookup("TN-T3")},
+      TN_T9={("ACL-ANTH", "standardised/SPECTER/T100"): "98.0"})  # fmt: skip
+def test_short_queries_are_said_as_the_printed_and_the_recorded_numbers_have_them(row: Any) -> Any:
+    if row.metric == "pieces of abstracts taken for titles, %":
+        return replace(row, value=20.0, low=18.0, high=22.0)
+    if row.encoder == "lsa" and row.split == "task-I" and row.metric == "mrr, 0 to 1, at the printed size":
+        return replace(row, value=0.1, low=0.08, high=0.12)
+    lost = row.encoder == "lsa" and row.metric == "t100, at the printed size" and row.split == "task-I"
+    return replace(row, value=60.0, low=57.0, high=63.0) if lost else row
+
+
+@said("neighbours/perturbations", TN_T1={("T_ADelADV", "category"): "LO-HS", ("T_ARot", "category"): "LO-DS"})
+def test_changes_are_sorted_as_the_print_and_the_recorded_words_have_it(row: Any) -> Any:
+    if row.metric == "words_kept" and row.split == "T_ADelVB":
+        return replace(row, value=60.0, low=59.0, high=61.0)
+    whole = row.metric == "intact" and row.split == "T_A_WS literal"
+    return replace(row, value=97.0, low=95.0, high=99.0) if whole else row
+
+
+@said("neighbours/collections", TN_T2={("ICLR", "#Papers"): "3519"})
+def test_collections_are_said_as_they_are_counted(row: Any) -> Any:
+    return replace(row, value=2.0) if row.metric == "abstracts under 3 sentences, %" else row
+
+
+@said("csfcube/baselines", CS_T4={
+    ("SPECTER", "method/ndcg%20"): "99", ("fabs_bm25", "all/r_precision_published"): "50", ("SentBERT-PP", "all/p@20"): "1.00",
+})  # fmt: skip
+def test_baselines_are_said_as_the_print_and_the_recorded_rows_have_them(row: Any) -> Any:
+    if (
+        row.task == "csfcube/all"
+        and row.metric == "difference of ndcg%20"
+        and row.encoder.startswith("minilm_sentences - minilm")
+    ):
+        return replace(row, value=4.0, low=3.0, high=5.0)
+    if row.metric == "Holm p of the difference of ndcg%20" and row.encoder.startswith("minilm_sentences - minilm"):
+        return replace(row, value=0.01)
+    method = row.task == "csfcube/method" and row.metric == "ndcg%20" and row.encoder == "fabs_bm25"
+    return replace(row, value=99.0, low=98.0, high=100.0) if method else row
+
+
+@said("csfcube/collection", CS_C1={("cited rated 0 or 1", "method"): "12"})
+def test_the_collection_is_said_as_its_files_have_it(row: Any) -> Any:
+    return replace(row, value=500.0) if row.metric == "rated 3 and 3" else row
+
+
+@said("csfcube/errors", none=True)
+def test_failures_are_said_as_the_recorded_ranks_and_rates_have_them(row: Any) -> Any:
+    if row.metric == "rank of 40151482":
+        return replace(row, value=3.0)  # a false negative that every system finds
+    if row.metric == "false positives" and row.task == "csfcube/background":
+        return replace(row, value=70.0, low=60.0, high=80.0)
+    return replace(row, value=0.9) if row.metric.startswith("Holm p") else row
+
+
+@said(
+    "neighbours/overlap",
+    TN_T4={("ICLR", "LL-PS/SciBERT"): "20.0", ("ACL-ANTH", "LL-PS/SPECTER"): "68.0"},
+    TN_T5={("SciBERT", "LL-HS"): "74.0", ("SPECTER", "LL-PS"): "60.0", ("OAG-BERT", "LO-DS"): "30"},
+)
+def test_overlap_is_said_as_the_print_and_the_recorded_rows_have_it(row: Any) -> Any:
+    step = row.metric == "difference of aop@10" and row.split == "LO-HS - LL-PS"
+    return replace(row, value=-2.0, low=-3.0, high=-1.0) if step and row.encoder == "minilm:bfloat16" else row
+
+
+@said("neighbours/overlap")
+def test_without_recorded_rows_overlap_says_nothing_of_real_papers(row: Any) -> Any:
+    return None
 
 
 def test_a_slip_that_is_mended_leaves_its_card_and_the_counts(follows, monkeypatch) -> None:
@@ -450,36 +415,28 @@ def test_both_readings_of_nearest_are_measured_and_differ_one_way(exclude_self, 
     assert fifth.value < 0 and whole.value == pytest.approx(fifth.value / 5)
 
 
-def test_the_embedding_space_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(follows, monkeypatch) -> None:
-    name = "neighbours/embedding_space"
-    reprint(monkeypatch, TN_C4={("all models", "mean similarity above"): "0.2"})
-
-    def change(row: Any) -> Any:
-        if row.encoder != "minilm:bfloat16":
-            return row
-        if row.metric == "share moved by squeezing":
-            return replace(row, value=7.0)
-        near = row.metric == "difference of inter_mean" and row.split == "T_ARot - T+A"
-        return replace(row, value=0.3, low=0.29, high=0.31) if near else row
-
-    changed(monkeypatch, change)
-    follows(name)
+@said("neighbours/embedding_space", TN_C4={("all models", "mean similarity above"): "0.2"})
+def test_the_embedding_space_is_said_as_the_recorded_rows_and_the_printed_bounds_have_it(row: Any) -> Any:
+    if row.encoder != "minilm:bfloat16":
+        return row
+    if row.metric == "share moved by squeezing":
+        return replace(row, value=7.0)
+    near = row.metric == "difference of inter_mean" and row.split == "T_ARot - T+A"
+    return replace(row, value=0.3, low=0.29, high=0.31) if near else row
 
 
-def test_without_recorded_rows_the_embedding_space_says_nothing_of_real_papers(follows, monkeypatch) -> None:
-    changed(monkeypatch, lambda row: None)
-    follows("neighbours/embedding_space")
+@said("neighbours/embedding_space")
+def test_without_recorded_rows_the_embedding_space_says_nothing_of_real_papers(row: Any) -> Any:
+    return None
 
 
-def test_other_sizes_and_totals_would_be_said_otherwise(follows, monkeypatch) -> None:
-    reprint(
-        monkeypatch,
-        V2_T1={("S2AND", "clusters"): "1000", ("SciDocs MAG", "test"): "25003", ("SciDocs MeSH Diseases", "test"): "23540"},
-        SR_HUB={("Fields of study (FoS)", "test"): "471", ("Search", "train queries"): "528k", ("SciDocs MAG", "test"): "25k",
-                ("SciDocs MeSH Diseases", "test"): "23.5k", ("h-Index of Authors", "test"): "8.4k"},
-        V1_C7={("multi-format training", "training instances, millions"): "3.6"},
-    )  # fmt: skip
-    follows("scirepeval/tasks")
+@said("scirepeval/tasks", V2_T1={
+    ("S2AND", "clusters"): "1000", ("SciDocs MAG", "test"): "25003", ("SciDocs MeSH Diseases", "test"): "23540"},
+    SR_HUB={("Fields of study (FoS)", "test"): "471", ("Search", "train queries"): "528k", ("SciDocs MAG", "test"): "25k",
+            ("SciDocs MeSH Diseases", "test"): "23.5k", ("h-Index of Authors", "test"): "8.4k"},
+    V1_C7={("multi-format training", "training instances, millions"): "3.6"})  # fmt: skip
+def test_other_sizes_and_totals_would_be_said_otherwise(row: Any) -> Any:
+    return row
 
 
 def test_costs_are_said_as_the_print_and_the_measured_times_have_them(follows, monkeypatch, tmp_path) -> None:
@@ -495,19 +452,12 @@ def test_costs_are_said_as_the_print_and_the_measured_times_have_them(follows, m
     assert "TF-IDF" in (tmp_path / "chapter" / "figures" / "quality-and-cost.csv").read_text()
 
 
-def test_systems_are_said_to_differ_as_the_recorded_intervals_have_it(follows, monkeypatch) -> None:
-    name = "scirepeval/your_encoder"
-
-    def change(row: Any) -> Any:
-        if not row.metric.startswith("difference") or row.task == "sample/s2and":
-            return row
-        below = row.task == "sample/fos"
-        return replace(row, value=-5.0 if below else 5.0, low=-6.0 if below else 4.0, high=-4.0 if below else 6.0)
-
-    changed(monkeypatch, change)
-    follows(name)
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+@said("scirepeval/your_encoder", none=True)
+def test_systems_are_said_to_differ_as_the_recorded_intervals_have_it(row: Any) -> Any:
+    if not row.metric.startswith("difference") or row.task == "sample/s2and":
+        return row
+    below = row.task == "sample/fos"
+    return replace(row, value=-5.0 if below else 5.0, low=-6.0 if below else 4.0, high=-4.0 if below else 6.0)
 
 
 def test_citations_of_citations_and_training_instances_are_those_of_the_data(page, tmp_path) -> None:
@@ -582,23 +532,15 @@ def test_what_scimult_trains_on_is_said_as_the_print_and_the_recorded_rows_have_
     follows("scimult/tasks")
 
 
-def test_searches_are_said_as_the_print_and_the_recorded_rows_have_them(follows, monkeypatch) -> None:
-    name = "scimult/search"
-    reprint(monkeypatch, SM_T8={("SciMult-FFNExpert", "SciRepEval-Search/nDCG@10"): "79.00", ("SPECTER 2.0", "Average"): "66.00",
-                                ("SciNCL", "NFCorpus/nDCG@10"): "31.00"})  # fmt: skip
-
-    def change(row: Any) -> Any:
-        if row.task == "sample/search" and row.encoder == "minilm - bm25":
-            return replace(row, value=5.0, low=4.0, high=6.0)
-        if row.metric == "ndcg@10 (ties for)" and row.encoder == "bm25":
-            return replace(row, value=row.value + 1)
-        return replace(row, value=60.0) if row.task == "sample/scifact" and row.encoder == "random" else row
-
-    changed(monkeypatch, change)
-    follows(name)
-
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+@said("scimult/search", none=True, SM_T8={
+    ("SciMult-FFNExpert", "SciRepEval-Search/nDCG@10"): "79.00", ("SPECTER 2.0", "Average"): "66.00",
+    ("SciNCL", "NFCorpus/nDCG@10"): "31.00"})  # fmt: skip
+def test_searches_are_said_as_the_print_and_the_recorded_rows_have_them(row: Any) -> Any:
+    if row.task == "sample/search" and row.encoder == "minilm - bm25":
+        return replace(row, value=5.0, low=4.0, high=6.0)
+    if row.metric == "ndcg@10 (ties for)" and row.encoder == "bm25":
+        return replace(row, value=row.value + 1)
+    return replace(row, value=60.0) if row.task == "sample/scifact" and row.encoder == "random" else row
 
 
 def test_links_are_said_as_the_print_and_the_recorded_rows_have_them(follows, monkeypatch, tmp_path) -> None:
@@ -706,69 +648,46 @@ def test_formats_are_said_to_help_as_the_print_and_the_trainings_have_it(follows
     follows(name)
 
 
-def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(follows, monkeypatch) -> None:
-    name = "scirepeval/baselines"
-    reprint(monkeypatch, V2_T2={("SPECTER", "Average"): "66.0", ("MPNet", "In-Train"): "52.0"},
-            V2_C8={("SPECTER2 Base", "papers of which titles alone are read, percent"): "7"})  # fmt: skip
-
-    def change(row: Any) -> Any:
-        if row.task == "sample/search" and row.against == "with abstracts":
-            return replace(row, value=-3.0, low=-4.0, high=-2.0)
-        if row.source == "open" and row.encoder == "minilm - bm25":
-            return replace(row, value=-3.0, low=-4.0, high=1.0 if row.task == "open/cacm_links" else -2.0)
-        return row
-
-    changed(monkeypatch, change)
-    follows(name)
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+@said("scirepeval/baselines", none=True, V2_T2={("SPECTER", "Average"): "66.0", ("MPNet", "In-Train"): "52.0"},
+        V2_C8={("SPECTER2 Base", "papers of which titles alone are read, percent"): "7"})  # fmt: skip
+def test_table_2_is_said_as_the_print_and_the_recorded_rows_have_it(row: Any) -> Any:
+    if row.task == "sample/search" and row.against == "with abstracts":
+        return replace(row, value=-3.0, low=-4.0, high=-2.0)
+    if row.source == "open" and row.encoder == "minilm - bm25":
+        return replace(row, value=-3.0, low=-4.0, high=1.0 if row.task == "open/cacm_links" else -2.0)
+    return row
 
 
-def test_labels_are_said_as_the_print_and_the_recorded_rows_have_them(follows, monkeypatch) -> None:
-    name = "scimult/classification"
-    fine = [column for line, column in published.lookup("SM-T3") if line == "SciMult-Prefix" and "/" in column]
-    reprint(
-        monkeypatch,
-        SM_T3={("SciMult-Prefix", column): "99.00" for column in fine},
-        SM_TA3={("BioLinkBERT", column): "10.00" for column in fine},
-        SM_TA8={("SciMult-MHAExpert (Name Only)", column): "1.00" for _, column in published.lookup("SM-TA8")},
-    )
-
-    def change(row: Any) -> Any:
-        if row.encoder == "minilm - bm25" and row.metric == "difference of recall@20":
-            return replace(row, value=9.0, low=8.0, high=10.0)
-        sunk = row.task == "labels/all of MeSH" and row.encoder == "tfidf" and row.metric.endswith("_name_match")
-        return replace(row, value=1.0, low=0.5, high=1.5) if sunk else row
-
-    changed(monkeypatch, change)
-    follows(name)
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+FINE = [column for line, column in published.lookup("SM-T3") if line == "SciMult-Prefix" and "/" in column]
 
 
-def test_sentences_are_said_to_help_as_the_print_and_the_recorded_rows_have_it(follows, monkeypatch) -> None:
-    name = "scirepeval/aspects"
-    reprint(monkeypatch, V2_T7={("SPECTER2 MTL CTRL", "In-Train"): "60.0", ("SPECTER2 Adapters", "Average"): "90.0"})
-
-    def change(row: Any) -> Any:
-        gap = row.task in ("sample/same_author", "csfcube/all") and row.encoder.endswith(" - minilm")
-        return replace(row, value=3.0, low=1.0, high=5.0) if gap else row
-
-    changed(monkeypatch, change)
-    follows(name)
-    changed(monkeypatch, lambda row: None)
-    follows(name)
+@said("scimult/classification", none=True, SM_T3={("SciMult-Prefix", column): "99.00" for column in FINE},
+      SM_TA3={("BioLinkBERT", column): "10.00" for column in FINE},
+      SM_TA8={("SciMult-MHAExpert (Name Only)", column): "1.00" for _, column in published.lookup("SM-TA8")})  # fmt: skip
+def test_labels_are_said_as_the_print_and_the_recorded_rows_have_them(row: Any) -> Any:
+    if row.encoder == "minilm - bm25" and row.metric == "difference of recall@20":
+        return replace(row, value=9.0, low=8.0, high=10.0)
+    sunk = row.task == "labels/all of MeSH" and row.encoder == "tfidf" and row.metric.endswith("_name_match")
+    return replace(row, value=1.0, low=0.5, high=1.5) if sunk else row
 
 
-def test_the_claim_on_four_tasks_is_said_as_the_table_has_it(follows, monkeypatch) -> None:
-    name = "scirepeval/correlations"
-    columns = {column for _, column in published.lookup("SM-T7") if column.partition("/")[0] in ("Co-read", "Co-cite")}
-    before = {key: one.value for key, one in published.lookup("SM-T7").items()}
-    same = {
-        (row, column): before[row, f"Cite/{column.partition('/')[2]}"] for row, column in before if column in columns
-    }
-    reprint(monkeypatch, SM_T7=same, V2_C2={("four tasks of SciDocs", "correlation over models"): "0.2"})
-    follows(name)
+@said(
+    "scirepeval/aspects",
+    none=True,
+    V2_T7={("SPECTER2 MTL CTRL", "In-Train"): "60.0", ("SPECTER2 Adapters", "Average"): "90.0"},
+)
+def test_sentences_are_said_to_help_as_the_print_and_the_recorded_rows_have_it(row: Any) -> Any:
+    gap = row.task in ("sample/same_author", "csfcube/all") and row.encoder.endswith(" - minilm")
+    return replace(row, value=3.0, low=1.0, high=5.0) if gap else row
+
+
+@said("scirepeval/correlations", V2_C2={("four tasks of SciDocs", "correlation over models"): "0.2"}, SM_T7={
+    (row, column): published.lookup("SM-T7")[row, f"Cite/{column.partition('/')[2]}"].value
+    for row, column in published.lookup("SM-T7")
+    if column.partition("/")[0] in ("Co-read", "Co-cite")
+})  # fmt: skip
+def test_the_claim_on_four_tasks_is_said_as_the_table_has_it(row: Any) -> Any:
+    return row
 
 
 @pytest.mark.parametrize("seeds", [1, 3])

@@ -32,7 +32,6 @@ from scirep_core.page.widgets.leaderboard import (
     LeaderboardExplorer,
     fallback,
     leaderboard_data,
-    resolve,
 )
 from scirep_core.results import Result, anchor
 from scirep_core.results.metrics import check_metrics, parse
@@ -311,7 +310,7 @@ def test_a_wrong_selection_is_refused_with_the_nearest(view: dict[str, Any]):
         ({"metric": 3}, "must be text"),
     ):
         with pytest.raises(ConfigError, match=re.escape(says)):
-            resolve(view, {}, wanted)
+            LeaderboardExplorer(view, **wanted)
     explorer = LeaderboardExplorer(view, task="csfcube/all")
     explorer.selection = {"q": "bm25"}
     assert explorer.selection == {**START, "task": "csfcube/all", "q": "bm25"}

@@ -30,7 +30,7 @@ from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.results import Result, provenance, recorded
+from scirep_core.results import Result, provenance
 
 SAMPLE = "sample/"
 READ, EVERY = 2_000, 4
@@ -242,16 +242,6 @@ def number(chapter: Chapter, shown: Number | None, decimals: int = 0) -> str:
     return "" if shown is None else report.grouped(chapter.number(shown, decimals))
 
 
-def kinds(name: str, rows: Sequence[Result]) -> list[tuple[str, Sequence[Result]]]:
-    """Return what a figure is drawn for: our recorded run if there is one, then this run; what was recorded of the same data
-    is left out where all of this run's data are recorded.
-    """
-    recorded_rows, here = recorded(name), {r.data_hash for r in rows}
-    if here <= {r.data_hash for r in recorded_rows}:
-        recorded_rows = [r for r in recorded_rows if r.data_hash not in here]
-    return [(kind, of) for kind, of in (("recorded", recorded_rows), ("live", rows)) if of]
-
-
 def of_how_many(rows: Sequence[Result], what: str) -> str:
     """Return `n = 40 texts a task`, or the range where the tasks differ."""
     least, most = min(r.n for r in rows), max(r.n for r in rows)
@@ -277,11 +267,6 @@ def title(name: str) -> str:
     if name in SPECS:
         return SPECS[name].title
     return f"{TASKS[SAMPLES[name].like].title} (sample)" if name in SAMPLES else name.removeprefix(SAMPLE)
-
-
-def colour_of(kind: str) -> str:
-    """Return the colour of a kind of number."""
-    return report.RECORDED if kind == "recorded" else report.LIVE
 
 
 def explorer(chapter: Chapter, gathered: Gathered, rows: Sequence[Result] = (), examples: int = 4) -> TaskExplorer:

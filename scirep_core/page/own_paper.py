@@ -230,7 +230,7 @@ def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
         "real science."
     )
     return OwnPaperExplorer(
-        own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about=about)
+        own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about)
     )
 
 

@@ -9,7 +9,7 @@ the better half of noun phrases, which one code needs, is that of the altered pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,11 +33,8 @@ from scirep_core.page.widgets.perturbations import (
     HEADING,
     OWN,
     SIDE,
-    Changed,
-    Map,
     PerturbationExplorer,
     Placed,
-    Shown,
     paper_data,
     perturbation_data,
 )
@@ -85,25 +82,21 @@ class Space:
         found = ((unit(vectors) - self.frame[0]) @ self.frame[1] - middle) / side + 0.5
         return np.round(found * SIDE).astype(np.int64)
 
-    def placed(self, original: NDArray[Any], vectors: NDArray[Any], own: int | None) -> list[Placed]:
-        """Return where texts are put.
+    def placed(self, vectors: NDArray[Any], own: int | None) -> list[Placed]:
+        """Return where texts are put: an original, which is the first, and what is made of it.
 
         Args:
-            original: (dim,) of the paper they are made of. vectors: (n, dim) of the texts. own: its number, None where it is
-                no paper of the collection.
+            own: the original's number, None where it is no paper of the collection.
         """
-        texts, mine = unit(vectors), unit(original[None])[0]
+        texts = unit(vectors)
         scores = (texts @ self.units.T).astype(np.float32)  # single precision, so that equal texts tie
-        cosines = (texts @ mine).astype(np.float32)
+        cosines = (texts @ texts[0]).astype(np.float32)
         ranks = 1 + (scores > cosines[:, None]).sum(axis=1)
         if own is not None:
             scores[:, own] = -np.inf
         near = np.argsort(-scores, axis=1, kind="stable")[:, : min(NEAR, len(self.units) - (own is not None))]
-        spots = self.places(vectors)
-        return [
-            Placed(int(spot[0]), int(spot[1]), float(cosine), int(rank), tuple(int(i) for i in row))
-            for spot, cosine, rank, row in zip(spots, cosines, ranks, near, strict=True)
-        ]
+        columns = (column.tolist() for column in (self.places(vectors), cosines, ranks, near))
+        return [[*spot, round(cosine, 4), rank, row] for spot, cosine, rank, row in zip(*columns, strict=True)]
 
     def dots(self, also: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return (number, x, y) of papers: an even choice of DOTS of all, and those asked for."""
@@ -123,56 +116,42 @@ def chosen(subject: Subject) -> list[str]:
     return [able[int(at)] for at in np.linspace(0, len(able) - 1, min(PAPERS, len(able)))] if able else []
 
 
-def shown(subject: Subject, key: str, found: Sequence[Space]) -> Shown:
-    """Return one paper with its 32 neighbours under each encoder."""
-    paper, own = subject.task.papers[key], subject.ids.index(key)
+def shown(subject: Subject, key: str, found: Sequence[Space]) -> View:
+    """Return one paper with its 32 neighbours under each encoder; of the top phrases, which need the corpus, as it is."""
+    paper, own, tools = subject.task.papers[key], subject.ids.index(key), subject.made.tools
     made = {
-        code: (altered.texts[altered.ids.index(key)], altered.shares[altered.ids.index(key)])
-        for code, altered in subject.made.by_code.items()
-        if key in altered.ids
-    }
-    texts = [Paper(key, *text) for text, _ in made.values()]
-    vectors = [embed(space.encoder, [space.encoder.recipe.of_paper(text) for text in texts], FORMAT) for space in found]
-    reasons = {code: _reason(subject, paper, code) for code in CODES if code not in made}
-    originals = [space.whole[own] for space in found]
-    return _shown(
-        key, own, paper, Parsed(paper.abstract, subject.made.tools).sentences, made, reasons, found, vectors, originals
-    )
+        code: (altered.texts[at], altered.shares[at])
+        for code, altered in subject.made.by_code.items() if key in altered.ids for at in [altered.ids.index(key)]
+    }  # fmt: skip
+    parsed = Parsed(paper.title, tools), Parsed(paper.abstract, tools)
+    others = [perturb(key, *parsed, code, subject.seed, frozenset()) for code in CODES if code not in made]
+    reasons = {one.code: one.reason or "does not apply" for one in others}
+    vectors = [
+        np.vstack([space.whole[own], embed(space.encoder, _read(space.encoder, *(text for text, _ in made.values())), FORMAT)])
+        for space in found
+    ]  # fmt: skip
+    return _data(paper, own, parsed[1].sentences, made, reasons, found, vectors)
 
 
-def _reason(subject: Subject, paper: Paper, code: str) -> str:
-    """Return why a code does not apply to a paper, asked again; of the top phrases, which need the corpus, as it is."""
-    tools = subject.made.tools
-    one = perturb(
-        paper.paper_id, Parsed(paper.title, tools), Parsed(paper.abstract, tools), code, subject.seed, frozenset()
-    )
-    return one.reason or "does not apply"
+def _read(encoder: Encoder, *texts: Text) -> list[str]:
+    return [encoder.recipe.of_paper(Paper("", *text)) for text in texts]
 
 
-def _shown(
-    key: str, own: int | None, paper: Paper, sentences: Sequence[str], made: dict[str, tuple[Text, float]], reasons: dict[str, str],
-    found: Sequence[Space], vectors: Sequence[NDArray[Any]], originals: Sequence[NDArray[Any]],
-) -> Shown:  # fmt: skip
-    by_encoder = [space.placed(first, rows, own) for space, first, rows in zip(found, originals, vectors, strict=True)]
-    places = {code: tuple(rows[at] for rows in by_encoder) for at, code in enumerate(made)}
-    changed = [
-        Changed(code, *made[code][0], made[code][1], places[code])
-        if code in made
-        else Changed(code, reason=reasons[code])
-        for code in CODES
-    ]
-    placed = tuple(space.placed(first, first[None], own)[0] for space, first in zip(found, originals, strict=True))
-    return Shown(key, own, paper.title, paper.abstract, tuple(sentences), placed, changed)
+def _data(
+    paper: Paper, own: int | None, sentences: Sequence[str], made: Mapping[str, tuple[Text, float]], reasons: Mapping[str, str],
+    found: Sequence[Space], vectors: Sequence[NDArray[Any]],
+) -> View:  # fmt: skip
+    by_encoder = [space.placed(rows, own) for space, rows in zip(found, vectors, strict=True)]
+    original, *changed = zip(*by_encoder, strict=True)
+    changes = {code: (*made[code], placed) for code, placed in zip(made, changed, strict=True)}
+    return paper_data(paper, own, sentences, original, {**changes, **reasons})
 
 
-def near_of(papers: Sequence[Shown]) -> list[set[int]]:
+def near_of(papers: Sequence[View], encoders: int) -> list[set[int]]:
     """Return by encoder the numbers of papers that are near something shown."""
-    found: list[set[int]] = [set() for _ in (papers[0].placed if papers else ())]
-    for paper in papers:
-        for placed in (paper.placed, *(change.placed for change in paper.changed if not change.reason)):
-            for side, one in enumerate(placed):
-                found[side].update(one.near)
-    return found
+    changes = [change[3] for paper in papers for change in paper["codes"] if not isinstance(change, str)]
+    near = [*(paper["near"] for paper in papers), *([row for *_, row in placed] for placed in changes)]
+    return [{i for of in near for i in of[side]} for side in range(encoders)]
 
 
 class Answering:
@@ -200,23 +179,16 @@ class Answering:
         before = Text(title, abstract)
         texts = {one.code: Text(one.title or "", one.abstract or "") for one in every if one.applies}
         made = {code: (text, words_kept(before, text)) for code, text in texts.items()}
-        vectors, originals = [], []
-        for space in self.spaces:
-            recipe = space.encoder.recipe
-            read = [recipe.of_paper(paper), *(recipe.of_paper(Paper(OWN, *text)) for text in texts.values())]
-            rows = space.encoder.encode(read, FORMAT)  # not through the store: nobody asks for these again
-            originals.append(rows[0])
-            vectors.append(rows[1:])
+        # not through the store: nobody asks for these again
+        vectors = [space.encoder.encode(_read(space.encoder, before, *texts.values()), FORMAT) for space in self.spaces]
         reasons = {one.code: one.reason for one in every if not one.applies}
-        one = _shown(OWN, None, paper, parsed[1].sentences, made, reasons, self.spaces, vectors, originals)
-        near = near_of([one])
+        one = _data(paper, None, parsed[1].sentences, made, reasons, self.spaces, vectors)
+        near = near_of([one], len(self.spaces))
         papers, ids = self.subject.task.papers, self.subject.ids
         return {
-            "paper": paper_data(one),
+            "paper": one,
             "titles": {str(i): clip(papers[ids[i]].title, HEADING) for i in sorted(set().union(*near))},
-            "points": [
-                [list(dot) for dot in space.dots(sorted(of))] for space, of in zip(self.spaces, near, strict=True)
-            ],
+            "points": [space.dots(sorted(of)) for space, of in zip(self.spaces, near, strict=True)],
         }
 
 
@@ -256,16 +228,19 @@ def explorer(chapter: Chapter, subject: Subject, found: Sequence[Encoder]) -> Pe
     """Return the explorer over some papers of a collection, answering typed texts where a kernel runs."""
     looked = spaces(subject, found)
     papers = [shown(subject, key, looked) for key in chosen(subject)]
-    near = near_of(papers)
+    near = near_of(papers, len(looked))
     maps = [
-        Map(space.encoder.name, named(space.encoder.name), space.dots(sorted(of)), space.frame[2])
-        for space, of in zip(looked, near or [set[int]()] * len(looked), strict=True)
+        {
+            "key": of.encoder.name,
+            "name": named(of.encoder.name),
+            "points": of.dots(sorted(ids)),
+            "held": round(of.frame[2], 3),
+        }
+        for of, ids in zip(looked, near, strict=True)
     ]
     everyone = sorted({i for of in near for i in of})
     invented = " of the embedded literature: invented, none is real" if subject.task.source == "embedded" else ""
     about = f"{len(papers)} of {len(subject.ids):,} papers{invented}."
-    view = perturbation_data(
-        papers, maps, {i: subject.task.papers[subject.ids[i]].title for i in everyone}, total=len(subject.ids), k=NEAR, about=about,
-        opened=chapter.notebook, called=WORDS,
-    )  # fmt: skip
+    titles = {i: subject.task.papers[subject.ids[i]].title for i in everyone}
+    view = perturbation_data(papers, maps, titles, len(subject.ids), NEAR, about, chapter.notebook, WORDS)
     return PerturbationExplorer(view, Answering(subject, looked))

@@ -32,7 +32,7 @@ from scirep_core.results.published import Printed, lookup, table
 
 OWN, AVERAGE = "SciMult-", "Average"
 VARIANTS = tuple(f"{OWN}{name}" for name in tables.FIVE)
-VANILLA, MHA, FFN = VARIANTS[:3]
+VANILLA, MHA = VARIANTS[:2]
 """As printed; the study calls them `SciMult Vanilla` ..."""
 FIVE = tuple(f"SciMult {name}" for name in tables.FIVE)
 LONG = "SciMult Vanilla, as long"

@@ -60,11 +60,80 @@ class FacetExplorer(Explorer):
     _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+        A new query decides the facet; a new facet alone keeps the paper; a new query closes the opened candidate.
+        """
+        view = self._view
+        queries = {row["id"]: row for row in view["queries"]}
+        systems = [name for name, _ in view["systems"]]
+        first = view["queries"][0]
+        start = {
+            "query": first["id"],
+            "facet": first["facet"],
+            "systems": systems[:2],
+            "cutoff": "20%",
+            "candidate": None,
+        }
+        old, new = {**start, **before}, complete(start, before, wanted)
+        if new["query"] == old["query"] and new["facet"] != old["facet"] and old["query"] in queries:
+            new["query"] = f"{view['papers'][queries[old['query']]['paper']][0]}_{new['facet']}"
+        check_choice("query", new["query"], queries)
+        row = queries[new["query"]]
+        new["facet"] = row["facet"]
+        pair = new["systems"]
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
+            raise ConfigError(f"selection: systems must be two different names, not {pair!r}")
+        for name in pair:
+            check_choice("system", name, systems)
+        new["systems"] = list(pair)
+        new["cutoff"] = parse_cutoff(new["cutoff"])
+        if new["query"] != old["query"] and new["candidate"] == old["candidate"]:
+            new["candidate"] = None
+        open_to = {view["papers"][i][0] for i in row["pool"] if len(view["papers"][i]) > 1}
+        if new["candidate"] is not None and new["candidate"] not in open_to:
+            raise ConfigError(
+                f"selection: candidate {new['candidate']!r} is not among those shown for {new['query']!r}"
+            )
+        return new
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML that needs no script: query, metrics, first ten of both systems."""
-        return fallback(self._view, self.selection)
+        view, selection = self._view, self.selection
+        row = next(row for row in view["queries"] if row["id"] == selection["query"])
+        names = [name for name, _ in view["systems"]]
+        places = [names.index(system) for system in selection["systems"]]
+        heads = [view["systems"][place][1] for place in places]
+        rankings = [row["ranks"][place] for place in places]
+
+        def cells(ranking: list[int], position: int) -> list[str]:
+            if position >= len(ranking):
+                return ["", ""]
+            rating, paper = int(row["rated"][ranking[position]]), view["papers"][row["pool"][ranking[position]]]
+            text = (
+                f"{escape(paper[1])} ({paper[2] or 'year unknown'})" if len(paper) > 1 else f"paper {escape(paper[0])}"
+            )
+            return [f'<span style="white-space: nowrap">{rating} {view["ratings"][rating]}</span>', text]
+
+        _, title, year, sentences, labels = view["papers"][row["paper"]]
+        items = [
+            f"[{escape(view['labels'][label])}] {escape(text)}" for text, label in zip(sentences, labels, strict=True)
+        ]
+        lit = [f"<li><strong>{x}</strong></li>" if i in row["lit"] else f"<li>{x}</li>" for i, x in enumerate(items)]
+        values = [
+            metrics([int(row["rated"][position]) for position in ranking], selection["cutoff"]) for ranking in rankings
+        ]
+        numbers = [["\u2013" if value is None else f"{value:.2f}" for value in column] for column in values]
+        ks = [f"k = {cut(selection['cutoff'], len(ranking))} of {len(ranking)}" for ranking in rankings]
+        return folded("scx", view["key"], f"Two rankings for one query, as plain tables: {' and '.join(heads)}", [
+            f"<p><strong>Query: {escape(title)}</strong> ({year or 'year unknown'}), facet {escape(row['facet'])}: "
+            "its sentences are in bold.</p>",
+            f"<ol>{''.join(lit)}</ol>",
+            table(f"Metrics of this query, in percent; relevant means rated {view['relevant']} or 3",
+                  ["metric", *(f"{head} ({k})" for head, k in zip(heads, ks, strict=True))], zip(METRICS, *numbers, strict=True)),
+            table("First 10 candidates and their relevance, 0 to 3", ["rank", "rating", heads[0], "rating", heads[1]],
+                  [[str(i + 1), *cells(rankings[0], i), *cells(rankings[1], i)] for i in range(10)]),
+        ])  # fmt: skip
 
 
 def explore(
@@ -192,36 +261,6 @@ def _why(reason: Reason, where: str, known: dict[str, int]) -> list[Any]:
     return [[[i, j, float(f"{s:.3g}")] for i, j, s in pairs], numbered]
 
 
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-    A new query decides the facet; a new facet alone keeps the paper; a new query closes the opened candidate.
-    """
-    queries = {row["id"]: row for row in view["queries"]}
-    systems = [name for name, _ in view["systems"]]
-    first = view["queries"][0]
-    start = {"query": first["id"], "facet": first["facet"], "systems": systems[:2], "cutoff": "20%", "candidate": None}
-    old, new = {**start, **before}, complete(start, before, wanted)
-    if new["query"] == old["query"] and new["facet"] != old["facet"] and old["query"] in queries:
-        new["query"] = f"{view['papers'][queries[old['query']]['paper']][0]}_{new['facet']}"
-    check_choice("query", new["query"], queries)
-    row = queries[new["query"]]
-    new["facet"] = row["facet"]
-    pair = new["systems"]
-    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
-        raise ConfigError(f"selection: systems must be two different names, not {pair!r}")
-    for name in pair:
-        check_choice("system", name, systems)
-    new["systems"] = list(pair)
-    new["cutoff"] = parse_cutoff(new["cutoff"])
-    if new["query"] != old["query"] and new["candidate"] == old["candidate"]:
-        new["candidate"] = None
-    open_to = {view["papers"][i][0] for i in row["pool"] if len(view["papers"][i]) > 1}
-    if new["candidate"] is not None and new["candidate"] not in open_to:
-        raise ConfigError(f"selection: candidate {new['candidate']!r} is not among those shown for {new['query']!r}")
-    return new
-
-
 def parse_cutoff(cutoff: int | str) -> int | str:
     """Return a cut-off as an int (top k) or "<1..100>%". Raises ConfigError."""
     text = str(cutoff)
@@ -246,37 +285,3 @@ def metrics(ratings: Sequence[int], cutoff: int | str) -> list[float | None]:
     k = cut(cutoff, len(ratings))
     at_k: list[float | None] = [100 * score(f"{name}@{k}", ratings) if k else None for name in ("p", "r", "ndcg")]
     return [*at_k, *(100 * score(name, ratings) for name in ("r_precision_published", "r_precision"))]
-
-
-def fallback(view: View, selection: Mapping[str, Any], depth: int = 10) -> str:
-    """Return one selection as HTML without script; the widget folds it away when it starts."""
-    row = next(row for row in view["queries"] if row["id"] == selection["query"])
-    names = [name for name, _ in view["systems"]]
-    places = [names.index(system) for system in selection["systems"]]
-    heads = [view["systems"][place][1] for place in places]
-    rankings = [row["ranks"][place] for place in places]
-
-    def cells(ranking: list[int], position: int) -> list[str]:
-        if position >= len(ranking):
-            return ["", ""]
-        rating, paper = int(row["rated"][ranking[position]]), view["papers"][row["pool"][ranking[position]]]
-        text = f"{escape(paper[1])} ({paper[2] or 'year unknown'})" if len(paper) > 1 else f"paper {escape(paper[0])}"
-        return [f'<span style="white-space: nowrap">{rating} {view["ratings"][rating]}</span>', text]
-
-    _, title, year, sentences, labels = view["papers"][row["paper"]]
-    items = [f"[{escape(view['labels'][label])}] {escape(text)}" for text, label in zip(sentences, labels, strict=True)]
-    lit = [f"<li><strong>{x}</strong></li>" if i in row["lit"] else f"<li>{x}</li>" for i, x in enumerate(items)]
-    values = [
-        metrics([int(row["rated"][position]) for position in ranking], selection["cutoff"]) for ranking in rankings
-    ]
-    numbers = [["\u2013" if value is None else f"{value:.2f}" for value in column] for column in values]
-    ks = [f"k = {cut(selection['cutoff'], len(ranking))} of {len(ranking)}" for ranking in rankings]
-    return folded("scx", view["key"], f"Two rankings for one query, as plain tables: {' and '.join(heads)}", [
-        f"<p><strong>Query: {escape(title)}</strong> ({year or 'year unknown'}), facet {escape(row['facet'])}: "
-        "its sentences are in bold.</p>",
-        f"<ol>{''.join(lit)}</ol>",
-        table(f"Metrics of this query, in percent; relevant means rated {view['relevant']} or 3",
-              ["metric", *(f"{head} ({k})" for head, k in zip(heads, ks, strict=True))], zip(METRICS, *numbers, strict=True)),
-        table(f"First {depth} candidates and their relevance, 0 to 3", ["rank", "rating", heads[0], "rating", heads[1]],
-              [[str(i + 1), *cells(rankings[0], i), *cells(rankings[1], i)] for i in range(depth)]),
-    ])  # fmt: skip

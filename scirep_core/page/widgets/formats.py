@@ -106,11 +106,54 @@ class FormatExplorer(Explorer):
     _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+        The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
+        """
+        view = self._view
+        papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
+        start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
+        new = complete(start, before, wanted)
+        check_choice("colour", new["colour"], view["colours"])
+        check_choice("model", new["model"], models)
+        if new["paper"] == "":
+            order = models[new["model"]]["order"]
+            new["paper"] = view["papers"][order[len(order) // 2]][0]
+        if new["paper"] not in papers:
+            raise ConfigError(f"selection: no paper {new['paper']!r} among the {len(papers):,} shown")
+        return new
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
-        return fallback(self._view, self.selection)
+        view, selection = self._view, self.selection
+        model = next(model for model in view["models"] if model["key"] == selection["model"])
+        at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
+        formats, near = model["formats"], [rows[at] for rows in model["near"]]
+
+        def entry(i: int) -> str:
+            _, _, title, _, year, field, cited = view["papers"][i]
+            return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
+
+        k, n = view["k"], len(view["papers"])
+        lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
+        chance = view["chance"]
+        common = [
+            [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
+            for name, means in model["facts"].items()
+        ]
+        agree = []
+        for pair, mean in model["shared"].items():
+            a, b = (int(part) for part in pair.split("|"))
+            both = len(set(near[a]) & set(near[b]))
+            agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
+        summary = f"One paper under each format, as plain tables: {model['key']}"
+        return folded("sfx", view["key"], summary, [
+            f"<p><strong>{entry(at)}</strong></p>",
+            table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
+            table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
+            table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
+                  ("", *formats, f"any {k} papers"), common),
+        ])  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ measures
@@ -161,10 +204,9 @@ def format_data(
         about: what the papers are, in a sentence.
         notebook, parameters: for the papermill command; values "{paper}" and "{colour}" follow the selection.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError for a model's name that cannot stand in an address, and when the data are over the cap.
     """
-    ids = [paper.paper_id for paper in papers]
-    _check(ids, models, links)
+    check_names("models", [model.key for model in models])
     fields = sorted({p.field for p in papers}, key=lambda f: (-sum(p.field == f for p in papers), f))
     k = models[0].spaces[0].near.shape[1]
     numbers = {"year": [p.year for p in papers], "citations": [p.citations for p in papers]}
@@ -190,29 +232,6 @@ def format_data(
     }  # fmt: skip
     remedy = f"show fewer papers (now {len(papers):,}) or fewer models (now {len(models)})"
     return within(CAP, view, "format explorer", remedy)
-
-
-def _check(ids: Sequence[str], models: Sequence[Model], links: Links) -> None:
-    check_names("papers", ids)
-    check_names("models", [model.key for model in models])
-    n = len(ids)
-    if len(links) != n:
-        raise ConfigError(f"links: of {len(links)} papers, where {n} are given")
-    shapes = {space.near.shape for model in models for space in model.spaces}
-    if len(shapes) != 1 or next(iter(shapes))[0] != n or next(iter(shapes))[1] < 1:
-        raise ConfigError(f"models: neighbours of shapes {sorted(shapes)}; every space needs ({n}, k) with one k")
-    for model in models:
-        formats = [space.format for space in model.spaces]
-        if len(formats) < 2 or len(set(formats)) != len(formats):
-            raise ConfigError(f"{model.key}: formats {formats}; a comparison needs two or more, each once")
-        for space in model.spaces:
-            where = f"{model.key}, {space.format}"
-            if space.near.min() < 0 or space.near.max() >= n or np.any(space.near == np.arange(n)[:, None]):
-                raise ConfigError(f"{where}: neighbours must be other papers, by their places 0 to {n - 1}")
-            if any(len(set(row)) != len(row) for row in space.near.tolist()):
-                raise ConfigError(f"{where}: a paper is a neighbour twice")
-            if space.places.shape != (n, 2) or not np.isfinite(space.places).all():
-                raise ConfigError(f"{where}: the map needs two finite numbers for each of {n} papers")
 
 
 def _model(model: Model, papers: Sequence[PaperView], links: Links) -> View:
@@ -251,57 +270,7 @@ def edges(values: Sequence[int]) -> list[int]:
     return sorted({int(cut) for cut in cuts if cut > min(values)})
 
 
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-    The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
-    """
-    papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
-    start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
-    new = complete(start, before, wanted)
-    check_choice("colour", new["colour"], view["colours"])
-    check_choice("model", new["model"], models)
-    if new["paper"] == "":
-        order = models[new["model"]]["order"]
-        new["paper"] = view["papers"][order[len(order) // 2]][0]
-    if new["paper"] not in papers:
-        raise ConfigError(f"selection: no paper {new['paper']!r} among the {len(papers):,} shown")
-    return new
-
-
 # ---------------------------------------------------------------------------------------------------------------- plain
-
-
-def fallback(view: View, selection: Mapping[str, Any]) -> str:
-    """Return one selection as HTML without script; the widget folds it away when it starts."""
-    model = next(model for model in view["models"] if model["key"] == selection["model"])
-    at = next(i for i, row in enumerate(view["papers"]) if row[0] == selection["paper"])
-    formats, near = model["formats"], [rows[at] for rows in model["near"]]
-
-    def entry(i: int) -> str:
-        _, _, title, _, year, field, cited = view["papers"][i]
-        return escape(f"{title} ({view['fields'][field]}, {year}, cited {cited} times)")
-
-    k, n = view["k"], len(view["papers"])
-    lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
-    chance = view["chance"]
-    common = [
-        [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
-        for name, means in model["facts"].items()
-    ]
-    agree = []
-    for pair, mean in model["shared"].items():
-        a, b = (int(part) for part in pair.split("|"))
-        both = len(set(near[a]) & set(near[b]))
-        agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
-    summary = f"One paper under each format, as plain tables: {model['key']}"
-    return folded("sfx", view["key"], summary, [
-        f"<p><strong>{entry(at)}</strong></p>",
-        table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
-        table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
-        table(f"What the {k} nearest have in common with a paper, means over {n:,} papers",
-              ("", *formats, f"any {k} papers"), common),
-    ])  # fmt: skip
 
 
 def shown(name: str, value: float) -> str:

@@ -48,7 +48,23 @@ class LeaderboardExplorer(Explorer):
         super().__init__({key: value for key, value in view.items() if key != "known"}, **chosen)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve({"known": self._known}, before, wanted)
+        """Return a complete selection: `wanted` over `before` over `START`. Raises ConfigError naming key, value and valid ones."""
+        new = complete(START, before, wanted)
+        known = {name: ["", *values] for name, values in self._known.items()}
+        known |= {"what": ["", *WHATS], "sort": [sign + name for sign in ("", "-") for name in SORTS]}
+        for key, value in new.items():
+            if key == "page":
+                if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                    raise ConfigError(f"selection: page {value!r}; pages count from 1")
+            elif not isinstance(value, str):
+                raise ConfigError(f"selection: {key} must be text, not {value!r:.40}")
+            elif key == "q" and len(value) > LONGEST:
+                raise ConfigError(f"selection: q has {len(value)} characters; at most {LONGEST} are searched for")
+            elif key == "kind" and set(value.split(",")) - {"", *KINDS}:
+                raise ConfigError(f"selection: kind {value!r}; comma-separated of {', '.join(KINDS)}")
+            elif key in known:
+                check_choice(key, value, known[key])
+        return new
 
 
 def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = None, cap: int = CAP) -> View:
@@ -98,26 +114,6 @@ def _spelled(row: Row) -> str:
     """Return the id that a number of ours has by its columns; a system under a second name goes by its own there."""
     kind = "recorded" if row.kind == "submitted" else row.kind
     return ":".join((kind, row.chapter, row.task, row.system, row.metric, row.split, row.protocol))
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete selection: `wanted` over `before` over `START`. Raises ConfigError naming key, value and valid ones."""
-    new = complete(START, before, wanted)
-    known = {name: ["", *values] for name, values in view["known"].items()}
-    known |= {"what": ["", *WHATS], "sort": [sign + name for sign in ("", "-") for name in SORTS]}
-    for key, value in new.items():
-        if key == "page":
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigError(f"selection: page {value!r}; pages count from 1")
-        elif not isinstance(value, str):
-            raise ConfigError(f"selection: {key} must be text, not {value!r:.40}")
-        elif key == "q" and len(value) > LONGEST:
-            raise ConfigError(f"selection: q has {len(value)} characters; at most {LONGEST} are searched for")
-        elif key == "kind" and set(value.split(",")) - {"", *KINDS}:
-            raise ConfigError(f"selection: kind {value!r}; comma-separated of {', '.join(KINDS)}")
-        elif key in known:
-            check_choice(key, value, known[key])
-    return new
 
 
 def fallback(view: View, tables: Sequence[str]) -> str:

@@ -23,7 +23,6 @@ import traitlets
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
-from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import Format
 from scirep_core.page.widgets.common import (
     Explorer,
@@ -95,11 +94,25 @@ class OwnPaperExplorer(Explorer):
     brief = traitlets.Bool(False).tag(sync=True)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
+        known = {"example": [example[0] for example in self._view["examples"]], "code": [AS_TYPED, *CODES]}
+        new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
+        for key, value in new.items():
+            check_choice(key, value, known[key])
+        return new
 
     def static_fallback(self) -> str:
         """Return how the examples are read as HTML tables that need no script."""
-        return fallback(self._view)
+        view = self._view
+        parts = []
+        for key, title, _ in view["examples"]:
+            heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
+            ranks = zip(*view["read"][key].values(), strict=True)
+            rows = [
+                [str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)
+            ]
+            parts.append(table(title, heads, rows))
+        return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
 def whole_vectors(vectors: Floats) -> NDArray[np.int8]:
@@ -121,7 +134,7 @@ def nearest_places(vectors: Floats, among: Floats, k: int) -> NDArray[np.int64]:
 
 def own_paper_data(
     encoder: View, papers: Sequence[Known], vectors: Mapping[Format, Floats], heads: Heads, examples: Sequence[Example],
-    read: Mapping[str, Mapping[Format, Sequence[int]]], *, about: str = "", k: int = NEAR, cap: int = CAP,
+    read: Mapping[str, Mapping[Format, Sequence[int]]], about: str,
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
@@ -130,23 +143,15 @@ def own_paper_data(
         vectors: format -> (papers, dim), of the packed encoder's formats.
         read: example -> format -> places of its nearest papers, for who reads without script.
         about: what the papers are, in a sentence.
-        cap: greatest size in bytes of the data in the page.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError without papers, and when the data are over the cap.
     """
     check_names("papers", [paper.paper_id for paper in papers])
-    formats, dim = encoder["shape"]["formats"], encoder["shape"]["dim"]
-    fields = sorted({paper.field for paper in papers})
-    for form in formats:
-        if form not in vectors or vectors[form].shape != (len(papers), dim):
-            raise ConfigError(f"vectors of {form}: {len(papers)} papers x {dim} numbers are needed")
-    if heads.field[0].shape != (len(fields), dim) or heads.year[0].shape != (dim,):
-        raise ConfigError(f"heads: {len(fields)} fields x {dim} numbers, and {dim} for the year, are needed")
-    check_names("examples", [example.key for example in examples])
+    formats, fields = encoder["shape"]["formats"], sorted({paper.field for paper in papers})
     packed = {form: base64.b64encode(whole_vectors(vectors[form]).tobytes()).decode() for form in formats}
     years = [paper.year for paper in papers]
     view: View = {
-        "encoder": encoder, "k": k, "about": about, "fields": fields, "years": [min(years), max(years)],
+        "encoder": encoder, "k": NEAR, "about": about, "fields": fields, "years": [min(years), max(years)],
         "formats": {form: NAMES.get(form, (form, "")) for form in formats},
         "papers": [[p.paper_id, clip(p.title, HEADING), p.year, fields.index(p.field)] for p in papers],
         "vectors": packed,
@@ -159,32 +164,12 @@ def own_paper_data(
         "examples": [list(example) for example in examples],
         "read": {key: {form: list(places) for form, places in of.items()} for key, of in read.items()},
     }  # fmt: skip
-    return within(cap, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
+    return within(CAP, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
 
 
 def _says(code: str) -> str:
     own = PERTURBATIONS[code]
     return own.abstract if own.title == "kept" else f"{own.title}, in both fields"
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
-    known = {"example": [example[0] for example in view["examples"]], "code": [AS_TYPED, *CODES]}
-    new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
-    for key, value in new.items():
-        check_choice(key, value, known[key])
-    return new
-
-
-def fallback(view: View) -> str:
-    """Return the examples and their nearest papers as HTML without script; the widget folds it away when it starts."""
-    parts = []
-    for key, title, _ in view["examples"]:
-        heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
-        ranks = zip(*view["read"][key].values(), strict=True)
-        rows = [[str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
-        parts.append(table(title, heads, rows))
-    return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
 
 
 def _entry(view: View, place: int) -> str:

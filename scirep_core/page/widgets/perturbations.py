@@ -22,12 +22,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import traitlets
 
 from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
+from scirep_core.data.perturbations.changes import Text
 from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.records import Paper
 from scirep_core.page.widgets.common import (
     Explorer,
     View,
@@ -57,50 +59,12 @@ LONGEST = 6_000
 CODES = tuple(PERTURBATIONS)
 
 Live = Callable[[str, str], View]
+Placed = Sequence[Any]
+"""A text under one encoder: [x, y, cosine to the original, the original's rank, the nearest papers]."""
+Change = str | tuple[Text, float, Sequence[Placed]]
+"""A code's neighbour of a paper, the share of words kept, and by encoder where it is put; or why it does not apply."""
 _UNIT = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _UNIT_OR_SPACE = re.compile(r"\s+|\w+(?:[-'’]\w+)*|[^\w\s]")
-
-
-class Placed(NamedTuple):
-    """A text under one encoder: its place on the map, its cosine to the original, the original's rank, the nearest papers."""
-
-    x: int
-    y: int
-    cosine: float
-    rank: int
-    near: tuple[int, ...]
-
-
-class Changed(NamedTuple):
-    """One code's neighbour of a paper; where it does not apply, `reason` says why and the rest is empty."""
-
-    code: str
-    title: str = ""
-    abstract: str = ""
-    share: float = 1.0
-    placed: tuple[Placed, ...] = ()
-    reason: str = ""
-
-
-class Shown(NamedTuple):
-    """One paper, its sentences, where each encoder puts it, and all 32 neighbours; `place` is its number among all papers."""
-
-    paper_id: str
-    place: int | None
-    title: str
-    abstract: str
-    sentences: Sequence[str]
-    placed: tuple[Placed, ...]
-    changed: Sequence[Changed]
-
-
-class Map(NamedTuple):
-    """One encoder: what it is called, places of papers on its map (number, x, y), share of variance two dimensions hold."""
-
-    key: str
-    name: str
-    points: Sequence[tuple[int, int, int]]
-    held: float
 
 
 class PerturbationExplorer(Explorer):
@@ -123,7 +87,12 @@ class PerturbationExplorer(Explorer):
         super().__init__(view, **kwargs)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted, self._own)
+        """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError."""
+        known = {"paper": [paper["id"] for paper in self._view["papers"]] + [OWN] * self._own, "code": list(CODES)}
+        new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
+        for key, value in new.items():
+            check_choice(key, value, known[key])
+        return new
 
     @traitlets.observe("asked")
     def _answer(self, change: Any) -> None:
@@ -147,7 +116,46 @@ class PerturbationExplorer(Explorer):
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
-        return fallback(self._view, self.selection)
+        view, selection = self._view, self.selection
+        shown = selection["paper"] if selection["paper"] != OWN else view["papers"][0]["id"]
+        paper = next(paper for paper in view["papers"] if paper["id"] == shown)
+        at = CODES.index(selection["code"])
+        called = {name: escape(words) for name, words in view["called"].items()}
+        code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
+        change = paper["codes"][at]
+        applies = not isinstance(change, str)
+        fields = (
+            [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])]
+            if applies
+            else []
+        )
+        outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
+        names = [encoder["name"] for encoder in view["encoders"]]
+
+        def titles(places: Sequence[int], others: Sequence[int]) -> str:
+            found = [escape(view["titles"][str(i)]) for i in places]
+            return "; ".join(
+                f"<strong>{text}</strong>" if i in others else text for i, text in zip(places, found, strict=True)
+            )
+
+        rows = [
+            [escape(name), f"{c[2]:.3f}", f"{c[3]:,}", titles(before, c[4]), titles(c[4], before)]
+            for name, c, before in zip(names, change[3] if applies else (), paper["near"], strict=False)
+        ]
+        every = [
+            [called.get(code_, code_), *([escape(one)] + [""] * len(names) if isinstance(one, str) else
+                      [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
+            for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
+        ]  # fmt: skip
+        heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
+        stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
+        return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
+            f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
+            *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
+            *([table(stay, heads, rows)] if applies else []),
+            table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
+                  ("change", "words kept", *names), every),
+        ])  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ changes
@@ -201,88 +209,66 @@ def _field(before: str, after: str, does: str, sentences: Sequence[str]) -> Any:
 # --------------------------------------------------------------------------------------------------------------- data
 
 
-def paper_data(paper: Shown) -> View:
-    """Return one paper as plain JSON values. Raises ConfigError unless it has all 32 codes, in their order."""
-    if tuple(one.code for one in paper.changed) != CODES:
-        raise ConfigError(f"{paper.paper_id}: neighbours must be of all {len(CODES)} codes, in their order")
+def paper_data(
+    paper: Paper, place: int | None, sentences: Sequence[str], own: Sequence[Placed], changes: Mapping[str, Change]
+) -> View:
+    """Return one paper as plain JSON values.
+
+    Args:
+        place: its number among all papers; None for a typed text.
+        sentences: of its abstract. own: by encoder where the text itself is put. changes: by code, all of them.
+    """
     spans, at = list[list[int]](), 0
-    for sentence in paper.sentences:
+    for sentence in sentences:
         start = paper.abstract.find(sentence, at)
         at = start + len(sentence)
         spans.append([start, at])
+
+    def entry(code: str, change: Change) -> Any:
+        """Return why a code does not apply, or [title, abstract, words kept in %, by encoder where it is put]."""
+        if isinstance(change, str):
+            return change
+        text, share, placed = change
+        does = PERTURBATIONS[code].does
+        pairs = ((paper.title, text.title), (paper.abstract, text.abstract))
+        return [*(_field(before, after, does, sentences) for before, after in pairs), round(100 * share), list(placed)]
+
     return {
-        "id": paper.paper_id, "place": paper.place, "title": paper.title, "abstract": paper.abstract, "sentences": spans,
-        "at": [[one.x, one.y] for one in paper.placed], "near": [list(one.near) for one in paper.placed],
-        "codes": [_changed(paper, one) for one in paper.changed],
+        "id": paper.paper_id, "place": place, "title": paper.title, "abstract": paper.abstract, "sentences": spans,
+        "at": [[x, y] for x, y, *_ in own], "near": [near for *_, near in own],
+        "codes": [entry(code, changes[code]) for code in CODES],
     }  # fmt: skip
 
 
-def _changed(paper: Shown, one: Changed) -> Any:
-    """Return why a code does not apply, or [title, abstract, words kept in %, by encoder [x, y, cosine, rank, nearest]]."""
-    if one.reason:
-        return one.reason
-    does = PERTURBATIONS[one.code].does
-    placed = [[p.x, p.y, round(p.cosine, 4), p.rank, list(p.near)] for p in one.placed]
-    fields = [
-        _field(before, after, does, paper.sentences)
-        for before, after in ((paper.title, one.title), (paper.abstract, one.abstract))
-    ]
-    return [*fields, round(100 * one.share), placed]
-
-
 def perturbation_data(
-    papers: Sequence[Shown], maps: Sequence[Map], titles: Mapping[int, str], *, total: int, k: int = 5, about: str = "",
-    opened: str = "", called: Mapping[str, str] | None = None, cap: int = CAP,
+    papers: Sequence[View], encoders: Sequence[View], titles: Mapping[int, str], total: int, k: int, about: str, opened: str,
+    called: Mapping[str, str],
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values.
 
     Args:
-        titles: of papers by number, at least of all that are near something shown.
+        papers: as `paper_data` returns them.
+        encoders: key, name, `points` (number, x, y) of papers on its map, and the share of variance `held` by two dimensions.
+        titles: of all papers that are near something shown, by number.
         total: papers compared with. k: nearest papers looked at. about: what the papers are, in a sentence.
         opened: the notebook to open where a kernel runs.
         called: codes and categories in words; a code without words goes by itself.
-        cap: greatest size in bytes of the data in the page.
 
-    Raises ConfigError on inconsistent input, and when the data are over the cap.
+    Raises ConfigError for a paper's name that cannot stand in an address, and when the data are over the cap.
     """
-    ids = [paper.paper_id for paper in papers]
+    ids = [paper["id"] for paper in papers]
     check_names("papers", ids)
     if OWN in ids:
         raise ConfigError(f"papers: none may be called {OWN!r}, which a typed text is")
-    for paper in papers:
-        for one in (Changed("", placed=paper.placed), *(change for change in paper.changed if not change.reason)):
-            if len(one.placed) != len(maps):
-                raise ConfigError(f"{paper.paper_id}: {len(one.placed)} places under {len(maps)} encoders")
-    near = {i for paper in papers for one in _all_placed(paper) for i in one.near}
-    if missing := sorted(near - set(titles)):
-        raise ConfigError(f"titles: none for paper {missing[0]}, which is near something shown")
     view: View = {
-        "k": k, "total": total, "about": about, "opened": opened, "categories": list(CATEGORIES),
-        "called": dict(called or {}),
+        "k": k, "total": total, "about": about, "opened": opened, "categories": list(CATEGORIES), "called": dict(called),
         "codes": [[code, p.category, p.title, p.abstract, p.does, p.random] for code, p in PERTURBATIONS.items()],
-        "encoders": [{"key": m.key, "name": m.name, "points": [list(p) for p in m.points], "held": round(m.held, 3)} for m in maps],
-        "titles": {str(i): clip(titles[i], HEADING) for i in sorted(near)},
-        "papers": [paper_data(paper) for paper in papers],
+        "encoders": list(encoders),
+        "titles": {str(i): clip(title, HEADING) for i, title in titles.items()},
+        "papers": list(papers),
     }  # fmt: skip
-    remedy = f"show fewer papers (now {len(papers)}) or fewer encoders (now {len(maps)})"
-    return within(cap, view, "perturbation explorer", remedy)
-
-
-def _all_placed(paper: Shown) -> list[Placed]:
-    return [*paper.placed, *(one for change in paper.changed for one in change.placed)]
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any], own: bool = False) -> dict[str, Any]:
-    """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError.
-
-    Args:
-        own: whether a typed text may be chosen.
-    """
-    known = {"paper": [paper["id"] for paper in view["papers"]] + [OWN] * own, "code": list(CODES)}
-    new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
-    for key, value in new.items():
-        check_choice(key, value, known[key])
-    return new
+    remedy = f"show fewer papers (now {len(papers)}) or fewer encoders (now {len(encoders)})"
+    return within(CAP, view, "perturbation explorer", remedy)
 
 
 # -------------------------------------------------------------------------------------------------------------- plain
@@ -321,44 +307,3 @@ def _replaced(old: str, new: str) -> str:
         if old.lower() == escape(new).lower()
         else f"<del>{old}</del> <ins>{escape(new)}</ins>"
     )
-
-
-def fallback(view: View, selection: Mapping[str, Any]) -> str:
-    """Return one selection as HTML without script; the widget folds it away when it starts."""
-    shown = selection["paper"] if selection["paper"] != OWN else view["papers"][0]["id"]
-    paper = next(paper for paper in view["papers"] if paper["id"] == shown)
-    at = CODES.index(selection["code"])
-    called = {name: escape(words) for name, words in view["called"].items()}
-    code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
-    change = paper["codes"][at]
-    applies = not isinstance(change, str)
-    fields = (
-        [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])] if applies else []
-    )
-    outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
-    names = [encoder["name"] for encoder in view["encoders"]]
-
-    def titles(places: Sequence[int], others: Sequence[int]) -> str:
-        found = [escape(view["titles"][str(i)]) for i in places]
-        return "; ".join(
-            f"<strong>{text}</strong>" if i in others else text for i, text in zip(places, found, strict=True)
-        )
-
-    rows = [
-        [escape(name), f"{c[2]:.3f}", f"{c[3]:,}", titles(before, c[4]), titles(c[4], before)]
-        for name, c, before in zip(names, change[3] if applies else (), paper["near"], strict=False)
-    ]
-    every = [
-        [called.get(code_, code_), *([escape(one)] + [""] * len(names) if isinstance(one, str) else
-                  [f"{one[2]} %", *(f"{c[2]:.3f}, {c[3]:,}" for c in one[3])])]
-        for (code_, *_), one in zip(view["codes"], paper["codes"], strict=True)
-    ]  # fmt: skip
-    heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
-    stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
-    return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
-        f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
-        *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
-        *([table(stay, heads, rows)] if applies else []),
-        table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
-              ("change", "words kept", *names), every),
-    ])  # fmt: skip

@@ -65,11 +65,49 @@ class ScoreExplorer(Explorer):
     _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+        The default is where most is to be seen (`opens`). The two systems may be one and the same; a protocol that the chosen
+        run does not have gives way to one it has.
+        """
+        view = self._view
+        systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
+        first, second, protocol = view["opens"][runs[0]]
+        start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
+        new = complete(start, before, wanted)
+        orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
+        for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
+            check_choice(key, new[key], valid)
+        has = [
+            name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])
+        ]
+        if new["protocol"] not in has:
+            if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
+                raise ConfigError(
+                    f"selection: protocol {new['protocol']!r}; {nearest(str(new['protocol']), PROTOCOLS)}"
+                )
+            new["protocol"] = has[0]
+        return new
 
     def static_fallback(self) -> str:
         """Return all scores as HTML tables that need no script."""
-        return fallback(self._view)
+        view = self._view
+        names = view["systems"]
+        parts = []
+        for key, label, about in view["runs"]:
+            lines = []
+            for row in (row for row in view["rows"] if row["run"] == key):
+                cells = [escape(str(row[name])) for name in ("metric", "protocol", "n")]
+                for name, _ in names:
+                    value, low, high = row["scores"].get(name, (None, None, None))
+                    shown = "–" if value is None else f"{value:.1f}"
+                    cells.append(f"{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}")
+                split = "" if row["split"] == "test" else f", {row['split']}"
+                lines.append([escape(row["title"] + split), *cells])
+            parts.append(
+                table(f"{label}. {about}", ("task", "metric", "protocol", "n", *(name for _, name in names)), lines)
+            )
+        return folded("sco", view["key"], "All scores as plain tables", parts)
 
 
 def run_of(key: str, label: str, about: str, rows: Sequence[Result]) -> Run:
@@ -153,44 +191,3 @@ def _line(run: str, row: Result) -> View:
         "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
         "split": row.split, "metric": MEASURES.get(row.metric, row.metric), "n": row.n, "scores": {}, "gaps": {},
     }  # fmt: skip
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-    The default is where most is to be seen (`opens`). The two systems may be one and the same; a protocol that the chosen
-    run does not have gives way to one it has.
-    """
-    systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
-    first, second, protocol = view["opens"][runs[0]]
-    start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
-    new = complete(start, before, wanted)
-    orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
-    for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
-        check_choice(key, new[key], valid)
-    has = [name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])]
-    if new["protocol"] not in has:
-        if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
-            raise ConfigError(f"selection: protocol {new['protocol']!r}; {nearest(str(new['protocol']), PROTOCOLS)}")
-        new["protocol"] = has[0]
-    return new
-
-
-def fallback(view: View) -> str:
-    """Return all scores as one folding HTML table for each run without script; the widget folds it away when it starts."""
-    names = view["systems"]
-    parts = []
-    for key, label, about in view["runs"]:
-        lines = []
-        for row in (row for row in view["rows"] if row["run"] == key):
-            cells = [escape(str(row[name])) for name in ("metric", "protocol", "n")]
-            for name, _ in names:
-                value, low, high = row["scores"].get(name, (None, None, None))
-                shown = "–" if value is None else f"{value:.1f}"
-                cells.append(f"{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}")
-            split = "" if row["split"] == "test" else f", {row['split']}"
-            lines.append([escape(row["title"] + split), *cells])
-        parts.append(
-            table(f"{label}. {about}", ("task", "metric", "protocol", "n", *(name for _, name in names)), lines)
-        )
-    return folded("sco", view["key"], "All scores as plain tables", parts)

@@ -93,11 +93,41 @@ class TaskExplorer(Explorer):
     _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return resolve(self._view, before, wanted)
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
+
+        A new task starts at its first example.
+        """
+        rows = {row["key"]: row for row in self._view["tasks"]}
+        start = {"task": self._view["tasks"][0]["key"], "example": 0}
+        new = complete(start, before, wanted)
+        check_choice("task", new["task"], rows)
+        if new["task"] != {**start, **before}["task"] and "example" not in wanted:
+            new["example"] = 0
+        has, example = len(rows[new["task"]]["examples"]), new["example"]
+        if isinstance(example, bool) or not isinstance(example, int) or not 0 <= example < max(has, 1):
+            raise ConfigError(f"selection: example {example!r} of {new['task']}; it has 0 to {max(has, 1) - 1}")
+        return new
 
     def static_fallback(self) -> str:
         """Return all tasks as an HTML table that needs no script."""
-        return fallback(self._view)
+        view = self._view
+
+        def sizes(row: View) -> str:
+            parts = []
+            for name, ours, printed in row["sizes"]:
+                here = "–" if ours is None else f"{ours:,}"
+                parts.append(f"{escape(name)} {here}" + (f" (printed {printed:,})" if printed is not None else ""))
+            return "; ".join(parts)
+
+        names = dict(view["collections"])
+        cells = (
+            (escape(row["title"]), f"<code>{escape(row['name'])}</code>", escape(names[row["paper"]]), row["format"],
+             escape(row["asks"]), escape(", ".join(row["metrics"])), escape(row["source"][1]), sizes(row))
+            for row in view["tasks"]
+        )  # fmt: skip
+        heads = ("task", "name", "collection", "format", "asked", "metrics", "data here", "sizes")
+        whole = table("Tasks, and their sizes here beside the printed ones", heads, cells)
+        return folded("stx", view["key"], f"All {len(view['tasks'])} tasks as a plain table", [whole])
 
 
 def task_data(
@@ -304,41 +334,3 @@ def _exhibits() -> dict[str, list[str]]:
     """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
     rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "exhibit", "shows", "chapter"))
     return {row["id"]: [row["exhibit"], row["shows"], row["chapter"]] for _, row in rows}
-
-
-def resolve(view: View, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-    A new task starts at its first example.
-    """
-    rows = {row["key"]: row for row in view["tasks"]}
-    start = {"task": view["tasks"][0]["key"], "example": 0}
-    new = complete(start, before, wanted)
-    check_choice("task", new["task"], rows)
-    if new["task"] != {**start, **before}["task"] and "example" not in wanted:
-        new["example"] = 0
-    has, example = len(rows[new["task"]]["examples"]), new["example"]
-    if isinstance(example, bool) or not isinstance(example, int) or not 0 <= example < max(has, 1):
-        raise ConfigError(f"selection: example {example!r} of {new['task']}; it has 0 to {max(has, 1) - 1}")
-    return new
-
-
-def fallback(view: View) -> str:
-    """Return all tasks as one HTML table without script; the widget folds it away when it starts."""
-
-    def sizes(row: View) -> str:
-        parts = []
-        for name, ours, printed in row["sizes"]:
-            here = "–" if ours is None else f"{ours:,}"
-            parts.append(f"{escape(name)} {here}" + (f" (printed {printed:,})" if printed is not None else ""))
-        return "; ".join(parts)
-
-    names = dict(view["collections"])
-    cells = (
-        (escape(row["title"]), f"<code>{escape(row['name'])}</code>", escape(names[row["paper"]]), row["format"],
-         escape(row["asks"]), escape(", ".join(row["metrics"])), escape(row["source"][1]), sizes(row))
-        for row in view["tasks"]
-    )  # fmt: skip
-    heads = ("task", "name", "collection", "format", "asked", "metrics", "data here", "sizes")
-    whole = table("Tasks, and their sizes here beside the printed ones", heads, cells)
-    return folded("stx", view["key"], f"All {len(view['tasks'])} tasks as a plain table", [whole])
