@@ -123,8 +123,8 @@ def _measured(
                 seconds[what][name].append(taken)
             shares[name] += [share] if number else []
     data = "drawn" if start.name in SHAPES else given.source
-    setup = {"base": start.name, "data": data, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps, **_machine(),
-             "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
+    setup = {"base": start.name, "data": data, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps,
+             **_machine(), "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
              "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
     made = [row for name in names for row in _rows(name, seconds, setup)]
     made += [_share(name, shares[name], setup) for name in single if name in names]
