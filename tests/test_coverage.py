@@ -458,3 +458,11 @@ def test_without_scripts_every_row_is_there_and_no_dead_form(standing: str):
         tab.page.goto(standing)
         assert tab.page.locator(".scirep-coverage tbody tr:visible").count() == len(ROWS)
         assert not tab.page.locator("form.scirep-filter").is_visible()
+
+
+@pytest.mark.site
+def test_rows_fit_a_phone(standing: str):
+    with chromium.browser() as started, chromium.tab(started, standing, viewport={"width": 390, "height": 844}) as tab:
+        tab.open("")
+        wide = "() => [...document.querySelectorAll('.scirep-coverage *')].filter((e) => e.getBoundingClientRect().right > 391)"
+        assert tab.page.evaluate(f"({wide})().length") == 0
