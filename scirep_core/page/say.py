@@ -45,10 +45,11 @@ def _there(value: Any) -> Any:
 
 
 def interval(row: Result, decimals: int) -> str:
-    """Return "(95 % interval 57.3 to 63.3)", "" where a row has none."""
+    """Return "(95 % interval 57.3 to 63.3)", "" where a row has none; a bound that would be rounded to 0 has a digit more."""
     if row.low is None or row.high is None:
         return ""
-    return f"(95 % interval {row.low:.{decimals}f} to {row.high:.{decimals}f})"
+    low, high = (f"{end:.{decimals + (round(end, decimals) == 0 != end)}f}" for end in (row.low, row.high))
+    return f"(95 % interval {low} to {high})"
 
 
 def listed(names: Iterable[Any], nothing: str = "none") -> Markup:
