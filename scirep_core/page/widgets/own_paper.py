@@ -184,7 +184,7 @@ def fallback(view: View) -> str:
         ranks = zip(*view["read"][key].values(), strict=True)
         rows = [[str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)]
         parts.append(table(title, heads, rows))
-    return folded("opx", view["key"], f"{len(view['examples'])} papers and their nearest, as plain tables", parts)
+    return folded("opx", view["key"], f"{len(view['examples'])} texts and their nearest papers, as plain tables", parts)
 
 
 def _entry(view: View, place: int) -> str:
