@@ -20,7 +20,7 @@ from scirep_core.page import report
 from scirep_core.page.blocks import ANSWER, Line, meetings
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.page.claims import Claim, above, below, decide, helps, level
-from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way
+from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way, ways
 from scirep_core.page.say import LEVEL, listed, sentences
 from scirep_core.results import PRINT, ROOT, Result, read_results
 from scirep_core.results.differences import difference_of, versus
@@ -93,6 +93,17 @@ def test_words_follow_the_interval_and_turn_with_it(first, second, bound):
 
 def test_a_row_without_an_interval_shows_no_difference():
     assert way(None) == way(replace(row(), low=None, high=None)) == way(replace(row(), low=None)) == 0
+
+
+def test_ways_are_those_of_holm() -> None:
+    def gap(value, half=1.96):  # a standard error of 1
+        return replace(row(), value=value, low=value - half, high=value + half)
+
+    assert ways([]) == []
+    assert ways([gap(2.1)]) == [1]
+    assert ways([gap(2.1), gap(-2.2), gap(0.5)]) == [0, 0, 0]  # p = 0.036 and 0.028, times 3
+    assert ways([gap(2.2), gap(-4.0), gap(2.3)]) == [1, -1, 1]  # p = 0.028 alone, 0.02 times 2, 0.0001 times 3
+    assert ways([gap(2.1), replace(row(), low=None, high=None), gap(-4.0, 0.0)]) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("filter", ["n", "n(1)", "ci", "ci(1)", "way('a', 'b')"])
