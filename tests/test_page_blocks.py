@@ -20,7 +20,7 @@ from scirep_core.page import report
 from scirep_core.page.blocks import ANSWER, Line, meetings
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.page.claims import Claim, above, below, decide, helps, level
-from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way
+from scirep_core.page.rows import INVENTED, OWN, PRINTED, REAL, Exhibit, cells, papers_of, way, ways
 from scirep_core.page.say import LEVEL, listed, sentences
 from scirep_core.results import PRINT, ROOT, Result, read_results
 from scirep_core.results.differences import difference_of, versus
@@ -93,6 +93,17 @@ def test_words_follow_the_interval_and_turn_with_it(first, second, bound):
 
 def test_a_row_without_an_interval_shows_no_difference():
     assert way(None) == way(replace(row(), low=None, high=None)) == way(replace(row(), low=None)) == 0
+
+
+def test_ways_are_those_of_holm() -> None:
+    def gap(value, half=1.96):  # a standard error of 1
+        return replace(row(), value=value, low=value - half, high=value + half)
+
+    assert ways([]) == []
+    assert ways([gap(2.1)]) == [1]
+    assert ways([gap(2.1), gap(-2.2), gap(0.5)]) == [0, 0, 0]  # p = 0.036 and 0.028, times 3
+    assert ways([gap(2.2), gap(-4.0), gap(2.3)]) == [1, -1, 1]  # p = 0.028 alone, 0.02 times 2, 0.0001 times 3
+    assert ways([gap(2.1), replace(row(), low=None, high=None), gap(-4.0, 0.0)]) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("filter", ["n", "n(1)", "ci", "ci(1)", "way('a', 'b')"])
@@ -422,25 +433,22 @@ def test_claims_are_lines_systems_columns_and_invented_papers_folded(chapter, pa
         ("It ", "s"): 1, ("All", "s"): 1, ("All", "t"): 0,
     }  # fmt: skip
     open_, folded = parts
-    assert (
-        "The paper says about s t It is 80 %. SciBERT does not hold 90.0 It is 80 %. SciBERT holds 90.0 All three."
-        in text(open_)
-    )
-    assert text(open_).endswith("SPECTER holds 3 of 3 changes: 70.0 to 90.0 open 2 of 3 changes undecided")
+    assert "The paper says about s t It is 80 %. SciBERT no 90.0 It is 80 %. SciBERT yes 90.0 All three." in text(open_)
+    assert text(open_).endswith("SPECTER yes 3 of 3 changes: 70.0 to 90.0 open 2 of 3 changes undecided")
     assert (
         "<details" not in open_
         and folded.startswith("<details")
-        and "holds 3.0" in text(folded)
+        and "yes 3.0" in text(folded)
         and "3.0" not in text(open_)
     )
-    assert text(open_).count("holds") == 2 and open_.count("<td") == 3 * 3  # the empty cells of t
+    assert text(open_).count("yes") == 2 and open_.count("<td") == 3 * 3  # the empty cells of t
 
 
 def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
     claim = Claim("TN-C9", "SciBERT", "All.", above("m", ["a", "b"]))
     chapter.claims("C", held([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)]), [claim], {"b": "bee <i>"})
     chapter.claims("C", held([of_claim(("m", "a"), 90)]), [claim])
-    assert "does not hold</span><br>bee &lt;i&gt;: <" in parts[0] and "open b" in text(parts[1])
+    assert "no</strong><br>bee &lt;i&gt;: <" in parts[0] and "open b" in text(parts[1])
     chapter.claims("C", held([]), [claim])
     assert len(parts) == 2
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.page import report
-from scirep_core.page.blocks import Labels, badge, fold, kind_of, label
+from scirep_core.page.blocks import Labels, fold, kind_of, label
 from scirep_core.page.rows import Cells, Exhibit, way
 from scirep_core.page.say import sentences
 from scirep_core.results import Result
@@ -142,6 +142,10 @@ def claims(
     return decide(stated, exhibit.real)
 
 
+_SAME = {1: "yes", 0: "open", -1: "no"}
+"""Whether what a paper says of its systems holds for ours: no verdict about the paper, so not in a verdict's colours."""
+
+
 def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labels | None) -> str:
     """Return a verdict, and the numbers that decided it: the one, or of how many of how many, from the lowest to the highest."""
     if verdict is None:
@@ -157,4 +161,5 @@ def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Label
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
     scope = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
-    return f"{badge(verdict.way)}<br>{': '.join(part for part in (scope, f'{sizes} {unit}'.strip() if rows else '') if part)}"
+    told = ": ".join(part for part in (scope, f"{sizes} {unit}".strip() if rows else "") if part)
+    return f"<strong>{_SAME[verdict.way]}</strong><br>{told}"

@@ -3,6 +3,7 @@
     cells(numbers, line, column, **where)     {(line, column): number}: what tables and figures are made of
     Exhibit                                   the cells of one exhibit: as printed, of real papers, of yours, of invented ones
     way(row, bound)                           1 above, -1 below, 0 where the interval holds the bound
+    ways(rows)                                the same of differences from 0, after Holm's correction over all of them
 
 What papers a number is of and whose run it is are two things. The first decides the column, for a number of invented papers
 is no answer to a question about real ones; the second is said where the number is pointed at.
@@ -10,12 +11,14 @@ is no answer to a question about real ones; the second is said where the number 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from scirep_core.results import PRINT, Result
 from scirep_core.results.published import Printed, lookup
+from scirep_core.results.statistics import holm
 
 Number = Result | Printed
 Cells = Mapping[tuple[Any, Any], Number]
@@ -65,6 +68,20 @@ def way(row: Result | None, bound: float = 0.0) -> int:
     if row is None or row.low is None or row.high is None:
         return 0
     return int(row.low > bound) - int(row.high < bound)
+
+
+def ways(rows: Sequence[Result]) -> list[int]:
+    """Return 1 or -1 for each difference that is significant after Holm's correction over all of them, else 0.
+
+    Each p is that of a normal distribution with the row's value and 95 % interval, since 1,000 bootstrap draws give no p below
+    0.002, too coarse for a correction over many tests.
+    """
+    spreads = [(row.high - row.low) / (2 * 1.959964) if way(row) else 0.0 for row in rows]  # type: ignore[operator]
+    p = [
+        math.erfc(abs(row.value) / spread / math.sqrt(2)) if spread else 1.0
+        for row, spread in zip(rows, spreads, strict=True)
+    ]
+    return [way(row) if one < 0.05 else 0 for row, one in zip(rows, holm(p), strict=True)]
 
 
 @dataclass(frozen=True)
