@@ -261,7 +261,7 @@ multilingual, online offline
 """
 
 
-_PAIRS = [tuple(pair.split()) for pair in _OPPOSITES.split(",")]
+_PAIRS = [(word, opposite) for word, opposite in map(str.split, _OPPOSITES.split(","))]
 _OPPOSITE = {opposite: word for word, opposite in reversed(_PAIRS)} | dict(reversed(_PAIRS))
 """Word -> its opposite, of several the first listed."""
 
