@@ -261,7 +261,7 @@ multilingual, online offline
 """
 
 
-_PAIRS = [(word, opposite) for pair in _OPPOSITES.split(",") for word, opposite in [pair.split()]]
+_PAIRS = [(word, opposite) for word, opposite in map(str.split, _OPPOSITES.split(","))]
 _OPPOSITE = {opposite: word for word, opposite in reversed(_PAIRS)} | dict(reversed(_PAIRS))
 """Word -> its opposite, of several the first listed."""
 
