@@ -137,7 +137,7 @@ SAMPLES = {
     ),
     "perturbations": Sample(
         test_explore_perturbations.explorer,
-        [{"paper": "p00", "code": code} for code in ("T_ADelNN", "T_ARot", "T_A_WS", "T_ARepADJ", "TDelNN")],
+        [{"paper": "p00", "code": code} for code in ("TDelNN", "T_ADelNN", "T_ARot", "T_A_WS", "T_ARepADJ")],
         [({"code": "T_ARott"}, "did you mean 'T_ARot'"), ({"paper": "own"}, "paper 'own'")],
         [("perturbation=p00,TDelNN", {"paper": "p00", "code": "TDelNN"}),
          ("perturbation=p00,nothing", {"paper": "p00", "code": "TDelNN"})],  # an unknown change leaves the one there is
@@ -250,7 +250,7 @@ def test_an_address_restores_a_view_and_other_anchors_are_left_alone(
         assert goes(anchor) == now, anchor
     drawn = page.evaluate(text)
     page.evaluate("cleanup()")
-    choose(page, one.states[0])
+    choose(page, one.states[-1])
     goes(first)
     assert page.evaluate(text) == drawn, "a removed view is silent"
     page = browser.open(f"{address}#next")
