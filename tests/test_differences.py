@@ -10,7 +10,7 @@ import pytest
 from scirep_core.bench.leaderboard import what_of
 from scirep_core.kit.records import read_jsonl
 from scirep_core.results import PACKAGE, ROOT, Result, from_json, read_results
-from scirep_core.results.differences import against_of, difference_of, measured, versus
+from scirep_core.results.differences import difference_of, measured, versus
 
 FILES = sorted((ROOT / "results").glob("*/**/*.jsonl*"))
 
@@ -80,13 +80,3 @@ def test_nothing_but_the_field_tells_a_difference():
     )
     found = {path.name for path in PACKAGE.rglob("*.py") if asks.search(path.read_text(encoding="utf-8"))}
     assert found <= {"results/differences.py"}
-
-
-@pytest.mark.parametrize(("name", "metric"), [("difference of map", "map"), ("p of the difference of f1", "f1"),
-                                              ("map, difference of a and b", "map"), ("ndcg@10", "ndcg@10")])  # fmt: skip
-def test_the_metric_of_a_difference(name, metric):
-    assert measured(name) == metric
-
-
-def test_a_score_is_against_nothing():
-    assert against_of("minilm", "map", "test") == ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 from scirep_core.bench.suites import main_metric
 from scirep_core.results import Result, provenance
@@ -63,28 +62,30 @@ def difference(first: Result, second: Result, metric: str = "", label: str = "",
     if first.replicates is None or second.replicates is None or len(first.replicates) != len(second.replicates):
         return
     gap = paired_bootstrap(first, second)
-    yield Result(
-        first.task, first.split, difference_of(metric or first.metric), first.protocol, gap.value, gap.n,
-        encoder=label or versus(first.encoder, second.encoder), against=against or second.encoder, low=gap.low, high=gap.high,
-        source=first.source, data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
-        note=f"paired bootstrap, two-sided p = {gap.p:.3g}",
+    yield replace(
+        _row(first, second, difference_of(metric or first.metric), gap.value, f"paired bootstrap, two-sided p = {gap.p:.3g}"),
+        low=gap.low, high=gap.high, encoder=label or versus(first.encoder, second.encoder), against=against or second.encoder,
     )  # fmt: skip
 
 
 def differences(rows: Sequence[Result]) -> Iterator[Result]:
     """Yield difference and p of every two systems on every main score; none where a row has no bootstrap values."""
-    for (task, split, metric, protocol), found in by_place(rows).items():
-        for second, first in combinations([name for name in found if name != "oracle"], 2):
-            a, b = found[first], found[second]
-            if a.replicates is None or b.replicates is None:
+    for found in by_place(rows).values():
+        systems = [row for name, row in found.items() if name != "oracle"]
+        for second, first in combinations(systems, 2):
+            if first.replicates is None or second.replicates is None:
                 continue
-            gap = paired_bootstrap(a, b)
-            shared: dict[str, Any] = {
-                "task": task, "split": split, "protocol": protocol, "n": a.n, "encoder": versus(first, second), "against": second,
-                "source": a.source, "data_hash": a.data_hash, "seed": a.seed, "provenance": provenance(),
-                "note": f"paired bootstrap, {len(a.replicates)} draws that both systems share",
-            }  # fmt: skip
-            points = plain(Result(metric=difference_of(metric), value=gap.value, low=gap.low, high=gap.high, **shared))
+            gap = paired_bootstrap(first, second)
+            note = f"paired bootstrap, {len(first.replicates)} draws that both systems share"
+            points = _row(first, second, difference_of(first.metric), gap.value, note)
+            points = plain(replace(points, low=gap.low, high=gap.high))
             yield points
             if varies(points):
-                yield Result(metric=difference_of(metric, P), value=gap.p, **shared)
+                yield _row(first, second, difference_of(first.metric, P), gap.p, note)
+
+
+def _row(first: Result, second: Result, metric: str, value: float, note: str) -> Result:
+    return Result(
+        first.task, first.split, metric, first.protocol, value, first.n, versus(first.encoder, second.encoder), note=note,
+        against=second.encoder, source=first.source, data_hash=first.data_hash, seed=first.seed, provenance=provenance(),
+    )  # fmt: skip

@@ -169,27 +169,19 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
 
     Raises ConfigError where the rows are not of the same question on the same data, or have no bootstrap values.
     """
-    for name in PAIRED:
-        a, b = getattr(first, name), getattr(second, name)
-        if a != b:
-            raise ConfigError(
-                f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {name} is {a} and {b}"
-            )
     same = (first.encoder, first.fingerprint) == (second.encoder, second.fingerprint)
+    shared = [(name, getattr(first, name), getattr(second, name)) for name in PAIRED]
     if not same:
-        for name, a, b in _settings(first, second):
-            if a != b:
-                raise ConfigError(
-                    f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {name} is {a} and {b}"
-                )
-    if not (same and first.fingerprint) and (_incomplete(first) or _incomplete(second)):
-        alike = first.metric != "average" and first.by_query and set(first.by_query) == set(second.by_query)
-        if not alike:
-            raise ConfigError(
-                f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: papers were dropped "
-                f"(coverage {_covered(first)} and {_covered(second)}), so their draws may be of other queries. "
-                "Score both with all vectors"
-            )
+        shared += _settings(first, second)
+    unlike = [f"{name} is {a} and {b}" for name, a, b in shared if a != b]
+    alike = first.metric != "average" and first.by_query and set(first.by_query) == set(second.by_query)
+    if not (same and first.fingerprint) and (_incomplete(first) or _incomplete(second)) and not alike:
+        unlike.append(
+            f"papers were dropped (coverage {_covered(first)} and {_covered(second)}), so their draws may be of other queries. "
+            "Score both with all vectors"
+        )
+    if unlike:
+        raise ConfigError(f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {unlike[0]}")
     for row in (first, second):
         if row.replicates is None:
             raise ConfigError(
