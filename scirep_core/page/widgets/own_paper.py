@@ -112,7 +112,9 @@ class OwnPaperExplorer(Explorer):
                 [str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)
             ]
             parts.append(table(title, heads, rows))
-        return folded("opx", view["key"], f"{len(view['examples'])} texts and their nearest papers, as plain tables", parts)
+        return folded(
+            "opx", view["key"], f"{len(view['examples'])} texts and their nearest papers, as plain tables", parts
+        )
 
 
 def whole_vectors(vectors: Floats) -> NDArray[np.int8]:
