@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from scirep_core.book import coverage, reference
-from scirep_core.book.frontpage import PANEL, anatomy, report_card, with_panel
+from scirep_core.book.frontpage import PANEL, anatomy, report_card, verdicts, with_panel
 from scirep_core.book.kernelwork import EPOCH, plain
 from scirep_core.book.reference import cite
 from scirep_core.book.sitecheck import check as check
@@ -47,10 +47,6 @@ RUN_IT = (
 OWN = "our own"  # metadata.scirep.section of a chapter that belongs to no paper
 QUESTION = re.compile(r"^\*\*The question\.\*\* (.+)$", re.MULTILINE)
 """What a chapter asks, in its opening paragraph."""
-CODES = (
-    "In small print: the section of the paper, and our ids of its tables (T), figures (F) and claims (C) that the chapter takes "
-    "up; {doc}`the coverage page </coverage>` says of each what became of it."
-)
 WIDGETS = "application/vnd.jupyter.widget-state+json"
 NOT_CHAPTERS = ("failed", "own")  # the runner's folders whose runs are not for the book
 TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
@@ -185,21 +181,16 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
 
     A link to a chapter that is not in this build becomes its text. Raises DataError for any other such line.
     """
-    named = {row.id: f"{row.exhibit}: {row.shows}" for row in rows}
 
     def chapter_list(part: str) -> str:
         lines = []
         for chapter in (c for c in found if c.part == part):
-            links = ", ".join(
-                f'<a href="../coverage.html#{e.lower()}" title="{html.escape(named.get(e, ""))}">{e}</a>'
-                for e in chapter.exhibits
-            )
-            where = "; ".join(x for x in (_place(chapter.section), links) if x)
             asks = QUESTION.search("\n\n".join("".join(cell["source"]) for cell in chapter.notebook["cells"]))
-            lines.append(f"- {{doc}}`{chapter.title} </{chapter.page}>`{f': {asks[1]}' if asks else ''}"
-                         + (f"<br><small>{where}</small>" if where else ""))  # fmt: skip
-        legend = f"\n\n{CODES}" if any(c.exhibits for c in found if c.part == part) else ""
-        return "\n".join(lines) + legend
+            where = _place(chapter.section)
+            below = [verdicts(executed, chapter.page), f"<small>{where}</small>" if where else ""]
+            first = f"- {{doc}}`{chapter.title} </{chapter.page}>`{f': {asks[1]}' if asks else ''}"
+            lines.append("<br>".join([first, *filter(None, below)]))
+        return "\n".join(lines)
 
     made: dict[str, Callable[[str], str]] = {
         "counts": lambda _: coverage.summary(rows), "chapters": chapter_list,
@@ -222,8 +213,8 @@ def _place(section: str) -> str:
     """Return where in its paper a chapter belongs, in words; nothing of a chapter that is in none."""
     if section == OWN or not section:
         return ""
-    many = "," in section or " and " in section
-    return f"section{'s' * many} {section}" if section[0].isdigit() else section
+    many = re.match(r"[\d.]+(?:, | and )\d", section)
+    return f"section{'s' if many else ''} {section}" if section[0].isdigit() else section
 
 
 def _linked(text: str, pages: Collection[str]) -> str:

@@ -85,6 +85,33 @@ MARKS = {1: "✓", -1: "✗", 0: "?"}
 COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
 
 
+ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
+"""Lines of an answer that judge a claim, and by what."""
+
+
+def _claims(executed: Path, page: str) -> tuple[str, dict[str, tuple[int, str]]]:
+    """Return the head of the answer that a chapter opens with, and of its lines that judge, verdict and claim."""
+    from scirep_core.page.blocks import ANSWER
+
+    path = executed / f"{page}.data" / ANSWER
+    lines = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    judging = {role: lines[role] for role in ROLES if role in lines and lines[role]["verdict"] is not None}
+    found = {role: (line["verdict"], line["claim"]) for role, line in judging.items()}
+    return lines.get("paper", {}).get("head", ""), found
+
+
+def _worded(verdict: int, claim: str) -> str:
+    from scirep_core.page.blocks import VERDICTS
+
+    shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
+    return f"{shown} {html.escape(f'{claim}: ' * bool(claim))}<b>{VERDICTS[verdict]}</b>"
+
+
+def verdicts(executed: Path, page: str) -> str:
+    """Return the claims of a chapter's answer with their verdicts as one line; nothing of a chapter that judges none."""
+    return "; ".join(f"{_worded(*found)} {ROLES[role]}" for role, found in _claims(executed, page)[1].items())
+
+
 def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str:
     """Return the papers' first claims with the verdicts of the answers that chapters open with: a mark each, and in words.
 
@@ -92,20 +119,13 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
     # they draw, by libraries that the commands do without
-    from scirep_core.page.blocks import ANSWER, PAPER, VERDICTS, fold
+    from scirep_core.page.blocks import PAPER, VERDICTS, fold
     from scirep_core.page.report import table
 
-    roles = {"paper": "by the paper’s own numbers", "real": "on real papers"}
     judged: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
     for part, page, title in chapters:
-        path = executed / f"{page}.data" / ANSWER
-        lines = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        found = {
-            role: (lines[role]["verdict"], lines[role]["claim"])
-            for role in roles
-            if role in lines and lines[role]["verdict"] is not None
-        }
-        if found and lines.get("paper", {}).get("head") == PAPER:
+        head, found = _claims(executed, page)
+        if found and head == PAPER:
             judged[part, page, title] = found
     if not judged:
         return ""
@@ -116,20 +136,16 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         words = html.escape(f"{title} {claim}: {VERDICTS[verdict]}")
         return f'<a class="scirep-mark way{verdict}" href="{page}.html" title="{words}" aria-label="{words}">{MARKS[verdict]}</a>'
 
-    def worded(verdict: int, claim: str) -> str:
-        shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
-        return f"{shown} {html.escape(f'{claim}: ' * bool(claim))}<b>{VERDICTS[verdict]}</b>"
-
     def report(title: str, pages: Container[str]) -> str:
         body = [
             [
                 f'<a href="{page}.html">{html.escape(name)}</a>',
-                *(worded(*found[role]) if role in found else "not judged" for role in roles),
+                *(_worded(*found[role]) if role in found else "not judged" for role in ROLES),
             ]
             for (_, page, name), found in judged.items()
             if page in pages
         ]
-        rows = table(["chapter", *roles.values()], body, title, [["", "text", "text"]] * len(body))
+        rows = table(["chapter", *ROLES.values()], body, title, [["", "text", "text"]] * len(body))
         return f'<div class="scirep-report">{rows}</div>' if body else ""
 
     by_part = {part: {key: found for key, found in judged.items() if key[0] == part} for part, _, _ in judged}
@@ -138,15 +154,15 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
             html.escape(part),
             *(
                 "".join(mark(page, name, *found.get(role, ())) for (_, page, name), found in of.items())
-                for role in roles
+                for role in ROLES
             ),
         ]
         for part, of in by_part.items()
     ]
-    counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in roles}
+    counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
-        for role in roles
+        for role in ROLES
     )
     caption = f"One claim of each chapter: on real papers {real}"
     finding = f"We checked one claim of each chapter. By the papers’ own numbers {own}." if own else ""
@@ -157,7 +173,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
             finding += "is open." if not verdict else f"{VERDICTS[verdict]}."
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
-        + f'<div class="scirep-report">{table(["", *roles.values()], strip, caption)}</div>'
+        + f'<div class="scirep-report">{table(["", *ROLES.values()], strip, caption)}</div>'
         + "<p>Each mark is one claim that we chose from a chapter, at the same place on both sides; a gap means that nothing was "
         "judged there. ✓: it holds; ✗: it does not; ?: it is open (inconclusive, confounded, or not run). “By the paper’s own "
         "numbers” is arithmetic on its printed tables, or counts its released files. The papers’ own models are not part of the "
