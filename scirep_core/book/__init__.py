@@ -10,7 +10,6 @@ What a finished site must satisfy is checked by `scirep_core.book.sitecheck`.
 
 from __future__ import annotations
 
-import html
 import importlib.metadata
 import json
 import os
