@@ -161,5 +161,5 @@ def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Label
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
     scope = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
-    told = ": ".join(part for part in (scope, f"{sizes} {unit}".strip() if rows else "") if part)
-    return f"<strong>{_SAME[verdict.way]}</strong><br>{told}"
+    decided = ": ".join(part for part in (scope, f"{sizes} {unit}".strip() if rows else "") if part)
+    return f"<strong>{_SAME[verdict.way]}</strong><br>{decided}"
