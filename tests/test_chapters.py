@@ -233,6 +233,7 @@ def test_systems_that_need_real_data_are_refused_by_name_on_others(tmp_path):
     assert "none of these systems can rank embedded data" in result.error
 
 
+@pytest.mark.timeout(900)  # a training and 24 tasks, slow where other jobs hold the cores
 def test_methods_that_are_named_are_trained_live(tmp_path):
     given = {"variants": "MTL CLS", "papers": 300, "steps": 2, "seeds": 1}
     result = runner.run(Path("scirepeval/multi_format"), given, tmp_path / "a.ipynb", rows=tmp_path / "rows.jsonl")
