@@ -84,7 +84,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = folder / "csfcube" / "first.data" / "figures"
     data.mkdir(parents=True)
     (data / "f.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    answer = {"real": {"head": "Real papers say", "verdict": 1, "claim": "quaggas graze"}}
+    answer = {"real": {"head": "Real papers say", "verdict": 1, "claim": "gnus graze"}}
     (folder / "csfcube" / "first.data" / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
     write(folder, "failed/x.failed", {"not": "a chapter"})
     (folder / "own" / "csfcube").mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     pages = [entry["file"] for entry in toc["parts"][1]["chapters"]]
     assert pages == ["csfcube/index", "csfcube/first", "csfcube/second"]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
-    judged = '<span class="scirep-mark way1" aria-hidden="true">✓</span> quaggas graze: <b>holds</b> on real papers<br><small>'
+    judged = '<span class="scirep-mark way1" aria-hidden="true">✓</span> gnus graze: <b>holds</b> on real papers<br><small>'
     assert f"{{doc}}`First </csfcube/first>`<br>{judged}section 3</small>" in landing and "% scirep" not in landing
     assert "{doc}`Second </csfcube/second>`: Where do zebras graze?<br><small>section" in landing
     assert not (tmp_path / "source" / "_run").exists()
