@@ -110,7 +110,9 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     pages = [entry["file"] for entry in toc["parts"][1]["chapters"]]
     assert pages == ["csfcube/index", "csfcube/first", "csfcube/second"]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
-    judged = '<span class="scirep-mark way1" aria-hidden="true">✓</span> gnus graze: <b>holds</b> on real papers<br><small>'
+    judged = (
+        '<span class="scirep-mark way1" aria-hidden="true">✓</span> gnus graze: <b>holds</b> on real papers<br><small>'
+    )
     assert f"{{doc}}`First </csfcube/first>`<br>{judged}section 3</small>" in landing and "% scirep" not in landing
     assert "{doc}`Second </csfcube/second>`: Where do zebras graze?<br><small>section" in landing
     assert not (tmp_path / "source" / "_run").exists()
