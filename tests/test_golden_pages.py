@@ -171,6 +171,21 @@ def test_what_stands_open_is_the_golden_page(name: str, page: Callable[..., list
     assert lines == kept(name.replace("/", "-"), lines)
 
 
+@pytest.mark.parametrize("part", sorted({name.partition("/")[0] for name in PAGES}))
+def test_what_a_part_says_it_finds_has_its_numbers_on_a_chapter(part: str) -> None:
+    """Numbers of two digits or more; a chapter may give more decimals."""
+    text = (ROOT / "book" / part / "index.md").read_text(encoding="utf-8")
+    number = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w])")
+    shown = {
+        float(one.replace(",", "")) for path in GOLDEN.glob(f"{part}-*.txt") for one in number.findall(path.read_text())
+    }
+    for one in number.findall(text.partition("**What we find.**")[2].partition("\n\n")[0]):
+        value, decimals = float(one.replace(",", "")), len(one.partition(".")[2])
+        assert len(one) == 1 or value in {round(other, decimals) for other in shown}, (
+            f"{one} stands on no chapter of {part}"
+        )
+
+
 @pytest.fixture
 def follows(page: Callable[..., list[str]], request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., None]:
     """Run a chapter whose numbers a test has changed: in what its page differs from the golden one is `golden/changed/`."""
