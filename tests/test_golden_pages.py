@@ -179,7 +179,7 @@ def test_what_a_part_says_it_finds_has_its_numbers_on_a_chapter(part: str) -> No
     shown = {
         float(one.replace(",", "")) for path in GOLDEN.glob(f"{part}-*.txt") for one in number.findall(path.read_text())
     }
-    for one in number.findall(text.partition("**What we find.**")[2].partition("\n\n")[0]):
+    for one in number.findall(text.partition("**What we find.**")[2].partition("**Why")[0]):
         value, decimals = float(one.replace(",", "")), len(one.partition(".")[2])
         assert len(one) == 1 or value in {round(other, decimals) for other in shown}, (
             f"{one} stands on no chapter of {part}"
