@@ -20,9 +20,10 @@ from scirep_core.book.frontpage import (
     VIEW,
     anatomy,
     report_card,
+    verdicts,
     with_panel,
 )
-from scirep_core.page.blocks import ANSWER, PAPER
+from scirep_core.page.blocks import ANSWER, HEADS
 from scirep_core.results import Result, anchor, recorded
 from scirep_core.results.published import lookup
 
@@ -98,7 +99,7 @@ def test_without_the_chapter_there_is_no_live_line(tmp_path):
 
 
 def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp_path):
-    def line(verdict: int | None, head: str = PAPER) -> dict[str, Any]:
+    def line(verdict: int | None, head: str = HEADS["paper"]) -> dict[str, Any]:
         return {
             "head": head,
             "text": 'Adapters lead by <a href="#n">4.7</a> points &lt;all&gt;. More.',
@@ -130,13 +131,16 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     assert made.count('<span class="scirep-mark none">&#160;</span></td>') == 1  # of a/two on real papers, in its place
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
+    by = [re.sub("<[^>]+>", "", verdicts(tmp_path, page)) for page in ("a/one", "b/three", "b/four")]
+    assert by[0] == "✓ a &gt; b: holds by the paper’s own numbers; ✗ a &gt; b: does not hold on real papers"
+    assert by[1:] == ["✓ a &gt; b: holds; ? a &gt; b: open", ""]  # heads of their own say by what
 
 
 def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     for page in (LEADS[0], "csfcube/other"):
         path = tmp_path / f"{page}.data" / ANSWER
         path.parent.mkdir(parents=True)
-        lines = {role: {"head": PAPER, "verdict": 1, "claim": f"{role} of {page}"} for role in ("paper", "real")}
+        lines = {role: {"head": HEADS[role], "verdict": 1, "claim": f"{role} of {page}"} for role in ("paper", "real")}
         path.write_text(json.dumps(lines), encoding="utf-8")
     made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")

@@ -89,15 +89,15 @@ ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
 """Lines of an answer that judge a claim, and by what."""
 
 
-def _claims(executed: Path, page: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    """Return the head of the answer that a chapter opens with, and of its lines that judge, verdict and claim."""
-    from scirep_core.page.blocks import ANSWER
+def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
+    """Return what lines of a chapter’s answer judge by, unless a head says it, and verdict and claim of those that judge."""
+    from scirep_core.page.blocks import ANSWER, HEADS
 
     path = executed / f"{page}.data" / ANSWER
     lines = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     judging = {role: lines[role] for role in ROLES if role in lines and lines[role]["verdict"] is not None}
     found = {role: (line["verdict"], line["claim"]) for role, line in judging.items()}
-    return lines.get("paper", {}).get("head", ""), found
+    return {role: by for role, by in ROLES.items() if lines.get(role, {}).get("head") == HEADS[role]}, found
 
 
 def _worded(verdict: int, claim: str) -> str:
@@ -109,7 +109,8 @@ def _worded(verdict: int, claim: str) -> str:
 
 def verdicts(executed: Path, page: str) -> str:
     """Return the claims of a chapter's answer with their verdicts as one line; nothing of a chapter that judges none."""
-    return "; ".join(f"{_worded(*found)} {ROLES[role]}" for role, found in _claims(executed, page)[1].items())
+    judged_by, found = _claims(executed, page)
+    return "; ".join(f"{_worded(*one)} {judged_by.get(role, '')}".rstrip() for role, one in found.items())
 
 
 def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str:
@@ -119,13 +120,13 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
     # they draw, by libraries that the commands do without
-    from scirep_core.page.blocks import PAPER, VERDICTS, fold
+    from scirep_core.page.blocks import VERDICTS, fold
     from scirep_core.page.report import table
 
     judged: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
     for part, page, title in chapters:
-        head, found = _claims(executed, page)
-        if found and head == PAPER:
+        judged_by, found = _claims(executed, page)
+        if found and "paper" in judged_by:
             judged[part, page, title] = found
     if not judged:
         return ""

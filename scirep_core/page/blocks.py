@@ -47,8 +47,11 @@ Best = Callable[[Any, Number], bool]
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
-ANSWER, PAPER = "answer.json", "The paper says"
-"""File of a chapter's answer, and the head of its first line unless it has its own."""
+ANSWER, HEADS = (
+    "answer.json",
+    {"paper": "The paper says", "real": "Real papers say", "untested": "Not tested here"},
+)
+"""File of a chapter's answer, and the heads of its lines unless they have their own."""
 
 
 def kind_of(column: str) -> str:
@@ -407,11 +410,7 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
     from which the first page makes its report card.
     """
     body, lines = [], {}
-    for role, head, line in (
-        ("paper", PAPER, paper),
-        ("real", "Real papers say", real),
-        ("untested", "Not tested here", untested),
-    ):
+    for (role, head), line in zip(HEADS.items(), (paper, real, untested), strict=True):
         text = " ".join(sentences(chapter.number, [line.text], values))
         if not text:
             continue
