@@ -103,6 +103,7 @@ def test_ways_are_those_of_holm() -> None:
     assert ways([gap(2.1)]) == [1]
     assert ways([gap(2.1), gap(-2.2), gap(0.5)]) == [0, 0, 0]  # p = 0.036 and 0.028, times 3
     assert ways([gap(2.2), gap(-4.0), gap(2.3)]) == [1, -1, 1]  # p = 0.028 alone, 0.02 times 2, 0.0001 times 3
+    assert ways([gap(2.1), gap(-2.2)], [0.03, 0.001]) == [1, -1] and ways([gap(4.0)], [0.06]) == [0]  # p of a test wins
     assert ways([gap(2.1), replace(row(), low=None, high=None), gap(-4.0, 0.0)]) == [0, 0, 0]
 
 

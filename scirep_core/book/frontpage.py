@@ -79,8 +79,8 @@ def _prose(name: str, text: str) -> dict[str, Any]:
 # ---- the papers' claims and our verdicts -------------------------------------------------------------------------------
 
 
-LEADS = ("scirepeval/multi_format", "csfcube/collection", "neighbours/overlap", "scimult/classification")
-"""Chapters whose claims the first page shows, the first one in words before the marks; those of all are folded below."""
+LEADS = ("scirepeval/multi_format", "csfcube/baselines", "neighbours/short_queries", "scimult/interference")
+"""Chapters of each paper's main claim, whatever became of it: the first one stands in words before the marks."""
 MARKS = {1: "✓", -1: "✗", 0: "?"}
 COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
 
@@ -165,21 +165,23 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
         for role in ROLES
     )
-    caption = f"One claim of each chapter: on real papers {real}"
-    finding = f"We checked one claim of each chapter. By the papers’ own numbers {own}." if own else ""
+    finding = " ".join(
+        f"{by[0].upper()}{by[1:]} {of}." for by, of in zip(ROLES.values(), (own, real), strict=True) if of
+    )
+    finding = f"We checked one claim of each chapter. {finding}" if finding else ""
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
-            verdict, claim = found["paper"]
-            finding += f" The main claim of {html.escape(part.partition(':')[0])}, that {html.escape(claim)}, "
-            finding += "is open." if not verdict else f"{VERDICTS[verdict]}."
+            of = html.escape(f"{part.partition(':')[0]}, that {found['paper'][1]}")
+            ends = [f"{VERDICTS[found[role][0]]} {by}" for role, by in ROLES.items() if role in found]
+            finding += f" The main claim of {of}: {', '.join(ends).replace('open', 'is open')}."
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
-        + f'<div class="scirep-report">{table(["", *ROLES.values()], strip, caption)}</div>'
-        + "<p>Each mark is one claim that we chose from a chapter, at the same place on both sides; a gap means that nothing was "
-        "judged there. ✓: it holds; ✗: it does not; ?: it is open (inconclusive, confounded, or not run). “By the paper’s own "
-        "numbers” is arithmetic on its printed tables, or counts its released files. The papers’ own models are not part of the "
-        "book, so on real papers we test a similar claim, mostly with MiniLM, a small general sentence encoder.</p>"
-        + report("One question of each part", LEADS)
+        + f'<div class="scirep-report">{table(["", *ROLES.values()], strip, "One claim of each chapter")}</div>'
+        + "<p>Each mark is one claim of one chapter, in the same order on both sides; a gap: not judged. ✓: it holds; ✗: it does "
+        "not; ?: it is open (inconclusive, confounded, or not run). “By the paper’s own numbers”: we recompute from its printed "
+        "tables, its released files or the algebra of its measures. The papers’ own models are not part of the book, so on real "
+        "papers we test a similar claim, mostly with MiniLM, a small general sentence encoder.</p>"
+        + report("The main claim of each paper", LEADS)
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
 

@@ -70,16 +70,16 @@ def way(row: Result | None, bound: float = 0.0) -> int:
     return int(row.low > bound) - int(row.high < bound)
 
 
-def ways(rows: Sequence[Result]) -> list[int]:
+def ways(rows: Sequence[Result], tested: Sequence[float | None] = ()) -> list[int]:
     """Return 1 or -1 for each difference that is significant after Holm's correction over all of them, else 0.
 
-    Each p is that of a normal distribution with the row's value and 95 % interval, since 1,000 bootstrap draws give no p below
-    0.002, too coarse for a correction over many tests.
+    p of a row is that of its own test where `tested` has one. Otherwise it is that of a normal distribution with the row's value
+    and 95 % interval, since 1,000 bootstrap draws give no p below 0.002, too coarse for a correction over many tests.
     """
     spreads = [(row.high - row.low) / (2 * 1.959964) if way(row) else 0.0 for row in rows]  # type: ignore[operator]
     p = [
-        math.erfc(abs(row.value) / spread / math.sqrt(2)) if spread else 1.0
-        for row, spread in zip(rows, spreads, strict=True)
+        known if known is not None else math.erfc(abs(row.value) / spread / math.sqrt(2)) if spread else 1.0
+        for row, spread, known in zip(rows, spreads, tested or [None] * len(rows), strict=True)
     ]
     return [way(row) if one < 0.05 else 0 for row, one in zip(rows, holm(p), strict=True)]
 
