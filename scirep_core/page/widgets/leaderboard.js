@@ -224,7 +224,7 @@ function render({ model, el }) {
     const seen = new Uint8Array(data.members.length);
     let cells = 0;
     for (const i of found) if (!seen[data.cell[i]]) { seen[data.cell[i]] = 1; cells += 1; }
-    state.textContent = `${count(found.length)} of ${count(data.size)} rows, in ${count(cells)} ${cells === 1 ? "cell: one task, metric, split, protocol, source, data" : "cells, not comparable with one another"}.${hiding()}`;
+    state.textContent = `${count(found.length)} of ${count(data.size)} rows, in ${count(cells)} ${cells === 1 ? "ranking: one task, metric, split, protocol, source, data" : "rankings, not comparable with one another"}.${hiding()}`;
     const names = grouped ? ["rank", "system", "value", "width", "n", "kind", "chapter"]
       : ["system", "value", "width", "n", "task", "metric", "split", "protocol", "source", "kind", "chapter", "rank"];
     const bodies = [];
