@@ -121,7 +121,9 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         tmp_path, [*((f"Part <{page[0]}>", page, f"{page}?") for page in answers), ("C", "c/five", "not run")]
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
-    assert text.startswith("We checked one claim of each chapter. By the paper’s own numbers 1 hold, 1 do not hold. On real ")
+    assert text.startswith(
+        "We checked one claim of each chapter. By the paper’s own numbers 1 hold, 1 do not hold. On real "
+    )
     assert re.findall(r'class="scirep-mark way(-?\d)" href="([^"]+)" title="([^"]*)"', made) == [
         ("1", "a/one.html", "a/one? a &gt; b: holds"), ("-1", "a/two.html", "a/two? : does not hold"),
         ("-1", "a/one.html", "a/one? a &gt; b: does not hold"),
