@@ -172,8 +172,10 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             of = html.escape(f"{part.partition(':')[0]}, that {found['paper'][1]}")
-            ends = [f"{VERDICTS[found[role][0]]} {by}" for role, by in ROLES.items() if role in found]
-            finding += f" The main claim of {of}: {', '.join(ends).replace('open', 'is open')}."
+            verbs = VERDICTS | {0: "is open"}
+            finding += (
+                f" The main claim of {of}: {', '.join(f'{verbs[found[role][0]]} {ROLES[role]}' for role in found)}."
+            )
     return (
         (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
         + f'<div class="scirep-report">{table(["", *ROLES.values()], strip, "One claim of each chapter")}</div>'

@@ -307,19 +307,16 @@ def differences(
     collection: FacetCollection, systems: Sequence[System], pairs: Sequence[tuple[str, str]], *, metric: str = "ndcg%20",
     split: str = "test", resamples: int = 10000, seed: int = 0,
 ) -> list[Result]:  # fmt: skip
-    """Return per task and pair of systems the paired difference with its interval, p, and p after Holm.
+    """Return per task and pair of systems the paired difference with its interval, p, and p after Holm over the whole list.
 
-    p is that of a paired randomisation test: `resamples` sign flips, or all of them. The pairs over all queries are one family
-    of Holm's correction; those of the facets, which are parts of the same queries, are another.
+    p is that of a paired randomisation test: `resamples` sign flips, or all of them.
     """
     tables = {s.name: per_query(collection, s.rankings, [metric])[0] for s in systems}
     partial = {s.name for s in systems if check(collection, s.rankings, s.name)}
     row = row_of(collection, split=split, seed=seed)
-    families: tuple[list[tuple[Result, Result]], ...] = ([], [])
+    note = f"paired randomisation, {resamples} sign flips or all; Holm over {len(pairs) * len(TASKS)} tests"
+    rows: list[tuple[Result, Result]] = []
     for task in TASKS:
-        family = families[task not in FACETS]
-        tests = len(pairs) * (len(FACETS) if task in FACETS else 1)
-        note = f"paired randomisation, {resamples} sign flips or all; Holm over {tests} tests"
         columns = np.concatenate(folds_of(collection, task, split))
         for first, second in pairs:
             gaps = (tables[first] - tables[second])[columns]
@@ -330,11 +327,11 @@ def differences(
             }  # fmt: skip
             gap = row(metric=difference_of(metric), value=100 * gaps.mean(), low=100 * low[0], high=100 * high[0], **of)
             p = row(metric=difference_of(metric, "p of the "), value=paired_randomisation(gaps, resamples, seed), **of)
-            family.append((gap, p))
+            rows.append((gap, p))
+    adjusted = holm([p.value for _, p in rows])
     return [
         one
-        for family in families
-        for (gap, p), value in zip(family, holm([p.value for _, p in family]), strict=True)
+        for (gap, p), value in zip(rows, adjusted, strict=True)
         for one in (gap, p, replace(p, metric=difference_of(metric, "Holm p of the "), value=float(value)))
     ]
 
