@@ -131,6 +131,11 @@ def articles(site: Path) -> list[str]:
     return [p for p in chromium.pages(site) if p not in ("index.html", "genindex.html", "search.html")]
 
 
+def asked(site: Path) -> list[str]:
+    """Articles that ask for a widget."""
+    return [path for path in articles(site) if "widget-view+json" in (site / path).read_text(encoding="utf-8")]
+
+
 class Seen(NamedTuple):
     """What one visit to a page found; from `bare` on only of articles, opened from the folder."""
 
@@ -139,45 +144,41 @@ class Seen(NamedTuple):
     bare: Sequence[str] = ()
     led: bool | None = None
     unreached: Sequence[str] = ()
-    theme: str = ""
-    faint: Mapping[str, str] | None = None
+    cut: int = 0
+    faint: Mapping[str, Mapping[str, str]] = {}
+    wide: int = 0
 
 
 @pytest.fixture(scope="module")
 def in_folder(started: Any, site: Path, folder_origin: str) -> dict[str, Seen]:
-    """Every page opened from the folder, once, and looked at in every way that a wide, light window allows."""
+    """Every page opened from the folder, once, and looked at in every way: wide, in the light and in the dark, and on a phone."""
     own, found = articles(site), {}
     with chromium.tab(started, folder_origin, color_scheme="light") as tab:
         for path in chromium.pages(site):
+            tab.page.set_viewport_size({"width": 1280, "height": 720})
             tab.open(path)
-            if path in own:
-                widgets, bare, theme = (tab.page.evaluate(one) for one in (WIDGETS, BARE, THEME))
-                led = leads(tab.page)
-                tab.page.evaluate(OPEN_ALL)
-                found[path] = Seen(
-                    list(tab.problems),
-                    widgets,
-                    bare,
-                    led,
-                    tab.page.evaluate(UNREACHED),
-                    theme,
-                    tab.page.evaluate(CONTRAST),
-                )
-            else:
-                found[path] = Seen(list(tab.problems))
+            problems = list(tab.problems)
+            if path not in own:
+                found[path] = Seen(problems)
+                continue
+            widgets, bare = (tab.page.evaluate(one) for one in (WIDGETS, BARE))
+            led = leads(tab.page)
+            tab.page.evaluate(OPEN_ALL)
+            unreached, cut = (tab.page.evaluate(one) for one in (UNREACHED, CUT))
+            faint = {mode: tab.page.evaluate(CONTRAST, mode) for mode in ("light", "dark")}
+            tab.page.set_viewport_size({"width": 390, "height": 844})
+            found[path] = Seen(problems, widgets, bare, led, unreached, cut, faint, tab.page.evaluate(WIDTH))
     return found
 
 
 @pytest.fixture(scope="module", params=["file", "http"])
 def seen(request: pytest.FixtureRequest, started: Any, site: Path, in_folder: dict[str, Seen]) -> dict[str, Seen]:
-    """Every page, from the folder and from a server."""
+    """Every page from the folder; from a server those with a widget, whose modules load in another way, and one without."""
     if request.param == "file":
         return in_folder
     with chromium.served(site) as address, chromium.tab(started, address) as tab:
-        return {
-            path: Seen(tab.open(path), tab.page.evaluate(WIDGETS) if path in articles(site) else ())
-            for path in chromium.pages(site)
-        }
+        looked = dict.fromkeys([*asked(site), articles(site)[-1]])
+        return {path: Seen(tab.open(path), tab.page.evaluate(WIDGETS)) for path in looked}
 
 
 def test_site_passes_its_check(site: Path) -> None:
@@ -195,10 +196,8 @@ WIDGETS = """() => [...document.querySelectorAll('script[type="application/vnd.j
 
 
 def test_widgets_are_drawn_without_a_kernel(site: Path, seen: dict[str, Seen]) -> None:
-    asked = [path for path in articles(site) if "widget-view+json" in (site / path).read_text(encoding="utf-8")]
-    assert [path for path in asked if not (seen[path].widgets and all(seen[path].widgets))] == []
-    if not asked:
-        pytest.skip("this book has no chapter with a widget")
+    assert asked(site)
+    assert [path for path in asked(site) if not (seen[path].widgets and all(seen[path].widgets))] == []
 
 
 def test_a_widget_answers_without_a_kernel(started: Any, site: Path, origin: str) -> None:
@@ -303,29 +302,24 @@ def test_the_keyboard_reaches_every_control(in_folder: dict[str, Seen]) -> None:
     assert {path: one.unreached[:5] for path, one in in_folder.items() if one.unreached} == {}
 
 
-def test_pages_fit_a_phone(started: Any, site: Path, folder_origin: str) -> None:
-    with chromium.tab(started, folder_origin, viewport={"width": 390, "height": 844}) as tab:
-        wide = {}
-        for path in articles(site):
-            tab.open(path)
-            tab.page.evaluate(OPEN_ALL)
-            width = tab.page.evaluate("document.documentElement.scrollWidth")
-            tab.page.evaluate("window.scrollTo(500, 0)")
-            if width > 390 or tab.page.evaluate("window.scrollX"):
-                wide[path] = width
-    assert wide == {}
+# The width of the page where it is wider than the window, or can be scrolled sideways; else 0.
+WIDTH = """() => {
+  const width = document.documentElement.scrollWidth;
+  window.scrollTo(500, 0);
+  return width > window.innerWidth || window.scrollX ? width : 0;
+}"""
 
 
-def test_no_line_of_code_is_out_of_sight(started: Any, site: Path, folder_origin: str) -> None:
-    wide = """[...document.querySelectorAll('article pre')]
-      .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"""
-    with chromium.tab(started, folder_origin) as tab:
-        cut = {}
-        for path in articles(site):
-            tab.open(path)
-            tab.page.evaluate(OPEN_ALL)
-            cut[path] = tab.page.evaluate(wide)
-    assert {path: count for path, count in cut.items() if count} == {}
+def test_pages_fit_a_phone(in_folder: dict[str, Seen]) -> None:
+    assert {path: one.wide for path, one in in_folder.items() if one.wide} == {}
+
+
+CUT = """() => [...document.querySelectorAll('article pre')]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"""
+
+
+def test_no_line_of_code_is_out_of_sight(in_folder: dict[str, Seen]) -> None:
+    assert {path: one.cut for path, one in in_folder.items() if one.cut} == {}
 
 
 def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:
@@ -342,8 +336,9 @@ def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origi
         assert tab.page.evaluate(ink).strip() == "#1f2430"
 
 
-# Contrast of every visible piece of text in the article, against the first opaque background behind it.
-CONTRAST = """() => {
+# Contrast in a mode of every visible piece of text in the article, against the first opaque background behind it.
+CONTRAST = """(mode) => {
+  document.documentElement.dataset.theme = mode;
   const parse = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return [v[0], v[1], v[2], v[3] ?? 1]; };
   const linear = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
@@ -370,21 +365,13 @@ CONTRAST = """() => {
 }"""
 
 
-THEME = "() => document.documentElement.dataset.theme"
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_is_legible(mode: str, in_folder: dict[str, Seen]) -> None:
+    assert {path: one.faint[mode] for path, one in in_folder.items() if one.faint.get(mode)} == {}
 
 
-def test_text_is_legible_in_the_light(in_folder: dict[str, Seen], site: Path) -> None:
-    assert {in_folder[path].theme for path in articles(site)} == {"light"}
-    assert {path: one.faint for path, one in in_folder.items() if one.faint} == {}
-
-
-def test_text_is_legible_in_the_dark(started: Any, site: Path, folder_origin: str) -> None:
-    with chromium.tab(started, folder_origin, color_scheme="dark") as tab:
-        faint = {}
-        for path in articles(site):
-            tab.open(path)
-            assert tab.page.evaluate(THEME) == "dark"
-            tab.page.evaluate(OPEN_ALL)
-            if found := tab.page.evaluate(CONTRAST):
-                faint[path] = found
-    assert faint == {}
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_page_has_the_mode_of_the_machine(mode: str, started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin, color_scheme=mode) as tab:
+        tab.open(articles(site)[-1])
+        assert tab.page.evaluate("document.documentElement.dataset.theme") == mode
