@@ -33,7 +33,7 @@ from scirep_core.kit.store import home, sha256_bytes, write_bytes, write_json, w
 from scirep_core.page import blocks, study
 from scirep_core.page import claims as claims_
 from scirep_core.page import parameters as parameters_
-from scirep_core.page.report import svg
+from scirep_core.page.report import minus, svg
 from scirep_core.page.rows import Exhibit, Number, Of
 from scirep_core.page.say import sentences as filled
 from scirep_core.results import Result, anchor, provenance, recorded
@@ -127,7 +127,7 @@ class Chapter:
         from IPython import display
 
         page: Any = display
-        page.display(page.HTML("\n".join(parts)))
+        page.display(page.HTML(minus("\n".join(parts))))
 
     @contextmanager
     def folded(self, summary: str) -> Iterator[None]:

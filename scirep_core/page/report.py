@@ -148,6 +148,16 @@ def grouped(cell: str, years: bool = False) -> str:
     return re.sub(rf">{rest}(\d{{4,}})(?=[<.])", lambda match: f">{int(match[1]):,}", cell)
 
 
+def minus(page: str) -> str:
+    """Return HTML in which the sign of a negative number is a minus, not a hyphen; code and attributes stay as they are.
+
+    >>> minus('<a title="-1">-4.7</a> (-8.2 to -1.1) <code>x[-1]</code> 2018-19').encode("ascii", "xmlcharrefreplace")
+    b'<a title="-1">&#8722;4.7</a> (&#8722;8.2 to &#8722;1.1) <code>x[-1]</code> 2018-19'
+    """
+    kept = r"(?s:<(code|pre|script|style)\b.*?</\1>|<[^>]*>)"
+    return re.sub(rf"{kept}|(?<![\w.-])-(?=\d)", lambda match: "\u2212" if match[0] == "-" else match[0], page)
+
+
 def interval(low: float | None, high: float | None, decimals: int = 1) -> str:
     """Return a small grey `low to high`, empty where there is no interval."""
     if low is None or high is None:
