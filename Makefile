@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help book test faults bench baselines lab serve lint environment clean
+.PHONY: help book test golden faults bench baselines lab serve lint environment clean
 help:
 	@echo "make book    run every notebook and build the book (build/html/index.html)"
 	@echo "make test    run the tests"
+	@echo "make golden  write anew what chapters say (tests/golden), to read as a diff"
 	@echo "make faults  kill everything everywhere, and rehearse the published run (an hour)"
 	@echo "make bench   measure how fast this machine encodes (idle, for two minutes)"
 	@echo "make baselines  score random, BM25, TF-IDF and MiniLM on the open literature; rows go to results/real/suite/open.jsonl"
@@ -23,6 +24,12 @@ book: environment
 test:
 	@$(PYTHON) .ci/environment.py --browser
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# pages first: what a changed number changes is written against them
+golden: environment
+	@for part in stands_open 'not stands_open'; do SCIREP_GOLDEN=write \
+	$(BIN)/python -m pytest -n 2 --dist load tests/test_golden_pages.py -k "$$part" || exit; done
+	@git diff --stat -- tests/golden
 
 faults: environment
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults

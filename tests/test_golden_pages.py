@@ -2,7 +2,7 @@
 
 A page's open text holds printed numbers and ours of real papers, which no machine changes; what is folded is left out. Other
 numbers, printed or recorded, change sentences and verdicts: how, line by line, is `tests/golden/changed/`.
-After a change that is meant, write the files anew and read the diff: SCIREP_GOLDEN=write pytest tests/test_golden_pages.py
+After a change that is meant: `make golden`, and read the diff.
 """
 
 from __future__ import annotations
