@@ -126,14 +126,14 @@ def claims(
         parts = [[_parts(chapter, c, found.get((c, s)), labels) for s in systems] for c, _ in statements]
         names = [label(labels, system) for system in systems]
         if len(systems) == 1:  # its verdicts can be read down
-            cells = [list(one) for (one,) in parts]
+            columns = [list(one) for (one,) in parts]
             names = [f"{names[0]}: does it hold?", "decided by", "lowest to highest"]
         else:
-            cells = [[_joined(*one) for one in of] for of in parts]
+            columns = [[_joined(*one) for one in of] for of in parts]
         heads = [f'<span class="text">{head}</span>' for head in ("about", *names)]
         body = [
             [f'<div class="text">{text}</div>', html.escape(c.of), *of]
-            for (c, text), of in zip(statements, cells, strict=True)
+            for (c, text), of in zip(statements, columns, strict=True)
         ]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
