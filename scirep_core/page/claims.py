@@ -123,20 +123,21 @@ def claims(
     for papers, cells in exhibit.ours.items():
         found = decide(stated, cells)
         systems = list(dict.fromkeys(system for _, system in found))
+        parts = [[_parts(chapter, c, found.get((c, s)), labels) for s in systems] for c, _ in statements]
+        names = [label(labels, system) for system in systems]
+        if len(systems) == 1:  # its verdicts can be read down
+            columns = [list(one) for (one,) in parts]
+            names = [f"{names[0]}: does it hold?", "decided by", "lowest to highest"]
+        else:
+            columns = [[_joined(*one) for one in of] for of in parts]
+        heads = [f'<span class="text">{head}</span>' for head in ("about", *names)]
         body = [
-            [
-                f'<div class="text">{text}</div>',
-                html.escape(c.of),
-                *(_cell(chapter, c, found.get((c, s)), labels) for s in systems),
-            ]
-            for c, text in statements
+            [f'<div class="text">{text}</div>', html.escape(c.of), *of]
+            for (c, text), of in zip(statements, columns, strict=True)
         ]
-        heads = [
-            f'<span class="text">{head}</span>' for head in ("about", *(label(labels, system) for system in systems))
-        ]
-        classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(systems)]] * len(body)
+        classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
-        head = f"The same statements on {papers}" if papers in exhibit.folded else summary
+        head = f"{summary or 'The same statements'}, on {papers}" if papers in exhibit.folded else summary
         if systems and body:
             chapter.show(fold(head, shown) if head else shown)
     return decide(stated, exhibit.real)
@@ -146,10 +147,10 @@ _SAME = {1: "yes", 0: "open", -1: "no"}
 """Whether what a paper says of its systems holds for ours: no verdict about the paper, so not in a verdict's colours."""
 
 
-def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labels | None) -> str:
-    """Return a verdict, and the numbers that decided it: the one, or of how many of how many, from the lowest to the highest."""
+def _parts(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labels | None) -> tuple[str, str, str]:
+    """Return a verdict, and what decided it: the one number, or how many of how many, and these from the lowest to the highest."""
     if verdict is None:
-        return ""
+        return "", "", ""
     first, *more = parts = [split for split, (side, _) in verdict.parts.items() if side == verdict.way]
     rows = sorted((row for split in parts if (row := verdict.parts[split][1])), key=lambda row: row.value)
     ends, places = rows[:: max(len(rows) - 1, 1)], 1 if any(abs(row.value) >= 2 for row in rows) else 2
@@ -161,5 +162,9 @@ def _cell(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Label
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
     scope = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
-    decided = ": ".join(part for part in (scope, f"{sizes} {unit}".strip() if rows else "") if part)
-    return f"<strong>{_SAME[verdict.way]}</strong><br>{decided}"
+    return f"<strong>{_SAME[verdict.way]}</strong>", scope, f"{sizes} {unit}".strip() if rows else ""
+
+
+def _joined(verdict: str, scope: str, sizes: str) -> str:
+    """Return a verdict with what decided it below, in one cell."""
+    return f"{verdict}<br>{': '.join(part for part in (scope, sizes) if part)}" if verdict else ""
