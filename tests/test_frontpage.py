@@ -12,6 +12,7 @@ import pytest
 
 from scirep_core.book.explain import find
 from scirep_core.book.frontpage import (
+    BOARD,
     CHAPTER,
     LEADS,
     PANEL,
@@ -122,12 +123,17 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
-        "We checked one claim of each chapter. By the paper’s own numbers 1 hold, 1 do not hold. On real "
+        "We checked one claim of each chapter. By the paper’s own numbers 1 hold, 1 do not hold. Of our own claims on real "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" href="([^"]+)" title="([^"]*)"', made) == [
         ("1", "a/one.html", "a/one? a &gt; b: holds"), ("-1", "a/two.html", "a/two? : does not hold"),
         ("-1", "a/one.html", "a/one? a &gt; b: does not hold"),
     ]  # fmt: skip
+    assert "Which vectors" not in made
+    path = tmp_path / f"{BOARD}.data" / ANSWER
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"real": {**line(0), "text": "A leads in <a>4.5</a> of 11. More."}}), encoding="utf-8")
+    assert "</strong> A leads in 4.5 of 11: <a" in report_card(tmp_path, [("A", "a/one", "a?")])
     assert "a/one? ✓ a &gt; b: holds ✗ a &gt; b: does not hold a/two? ✗ does not hold not judged" in text
     assert made.count('<span class="scirep-mark none">&#160;</span></td>') == 1  # of a/two on real papers, in its place
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
@@ -145,11 +151,13 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
         path.write_text(json.dumps(lines), encoding="utf-8")
     made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
-    table = before.partition("The main claim of each paper")[2]
+    table = before.partition("The main claim of each paper, and ours")[2]
+    assert "A<br><a href" in table
     assert f"real of {LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
     assert all(f"paper of {page}: <b>holds" in folded for page in (LEADS[0], "csfcube/other"))
     finding = (
-        "By the paper’s own numbers 2 hold. On real papers 2 hold. "
-        f"The main claim of A, that paper of {LEADS[0]}: holds by the paper’s own numbers, holds on real papers."
+        "By the paper’s own numbers 2 hold. Of our own claims on real papers 2 hold. "
+        f"A’s main claim, that paper of {LEADS[0]}, holds by the paper’s own numbers; "
+        f"on real papers ours, that real of {LEADS[0]}, holds."
     )
     assert before.startswith(f"<p><strong>We checked one claim of each chapter. {finding}</strong></p>")

@@ -343,7 +343,7 @@ def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     ]  # fmt: skip
     chapter.compare(shown, "Table 2", {"pre/spearman": "ρ before"})
     assert text(parts[0]).startswith(
-        "1 of 3 printed numbers of Table 2 follow to the last digit: background, ρ before is printed"
+        "1 of 3 printed numbers of Table 2 follow to the last digit; background, ρ before is printed"
     )
     assert text(parts[0]).count("truncated, not rounded") == 1
     chapter.compare(exhibit([row(source="embedded")]), "Table 2")

@@ -87,6 +87,8 @@ COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
 
 ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
 """Lines of an answer that judge a claim, and by what."""
+WHOSE = ("the paper’s claim, by its own numbers", "our claim, on real papers")
+BOARD = "beyond/leaderboard"
 
 
 def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
@@ -98,6 +100,18 @@ def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[
     judging = {role: lines[role] for role in ROLES if role in lines and lines[role]["verdict"] is not None}
     found = {role: (line["verdict"], line["claim"]) for role, line in judging.items()}
     return {role: by for role, by in ROLES.items() if lines.get(role, {}).get("head") == HEADS[role]}, found
+
+
+def _which_vectors(executed: Path) -> str:
+    """Return which systems lead on real papers: the first sentence of the leaderboard's answer; nothing in a book without it."""
+    from scirep_core.page.blocks import ANSWER
+
+    path = executed / f"{BOARD}.data" / ANSWER
+    answer = json.loads(path.read_text(encoding="utf-8")).get("real") if path.is_file() else None
+    if not answer:
+        return ""
+    first = re.sub(r"<[^>]*>", "", answer["text"]).partition(". ")[0].rstrip(".")
+    return f'<p><strong>Which vectors?</strong> {first}: <a href="{BOARD}.html">the leaderboard</a>.</p>'
 
 
 def _worded(verdict: int, claim: str) -> str:
@@ -137,16 +151,17 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         words = html.escape(f"{title} {claim}: {VERDICTS[verdict]}")
         return f'<a class="scirep-mark way{verdict}" href="{page}.html" title="{words}" aria-label="{words}">{MARKS[verdict]}</a>'
 
-    def report(title: str, pages: Container[str]) -> str:
+    def report(title: str, pages: Container[str], first: str = "chapter") -> str:
         body = [
             [
-                f'<a href="{page}.html">{html.escape(name)}</a>',
+                f"{html.escape(part.partition(':')[0])}<br>" * (first != "chapter")
+                + f'<a href="{page}.html">{html.escape(name)}</a>',
                 *(_worded(*found[role]) if role in found else "not judged" for role in ROLES),
             ]
-            for (_, page, name), found in judged.items()
+            for (part, page, name), found in judged.items()
             if page in pages
         ]
-        rows = table(["chapter", *ROLES.values()], body, title, [["", "text", "text"]] * len(body))
+        rows = table([first, *WHOSE], body, title, [["", "text", "text"]] * len(body))
         return f'<div class="scirep-report">{rows}</div>' if body else ""
 
     by_part = {part: {key: found for key, found in judged.items() if key[0] == part} for part, _, _ in judged}
@@ -165,25 +180,29 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
         for role in ROLES
     )
-    finding = " ".join(
-        f"{by[0].upper()}{by[1:]} {of}." for by, of in zip(ROLES.values(), (own, real), strict=True) if of
+    finding = "We checked one claim of each chapter."
+    finding += f" By the paper’s own numbers {own}." * bool(own) + f" Of our own claims on real papers {real}." * bool(
+        real
     )
-    finding = f"We checked one claim of each chapter. {finding}" if finding else ""
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
-            of = html.escape(f"{part.partition(':')[0]}, that {found['paper'][1]}")
             verbs = VERDICTS | {0: "is open"}
+            says = {role: f"that {html.escape(claim)}, {verbs[verdict]}" for role, (verdict, claim) in found.items()}
             finding += (
-                f" The main claim of {of}: {', '.join(f'{verbs[found[role][0]]} {ROLES[role]}' for role in found)}."
+                f" {html.escape(part.partition(':')[0])}’s main claim, {says['paper']} by the paper’s own numbers"
             )
+            finding += f"; on real papers ours, {says['real']}." if "real" in says else "."
     return (
-        (f"<p><strong>{finding.strip()}</strong></p>" if finding else "")
-        + f'<div class="scirep-report">{table(["", *ROLES.values()], strip, "One claim of each chapter")}</div>'
-        + "<p>Each mark is one claim of one chapter, in the same order on both sides; a gap: not judged. ✓: it holds; ✗: it does "
-        "not; ?: it is open (inconclusive, confounded, or not run). “By the paper’s own numbers”: we recompute from its printed "
-        "tables, its released files or the algebra of its measures. The papers’ own models are not part of the book, so on real "
-        "papers we test a similar claim, mostly with MiniLM, a small general sentence encoder.</p>"
-        + report("The main claim of each paper", LEADS)
+        f"<p><strong>{finding}</strong></p>"
+        + _which_vectors(executed)
+        + f'<div class="scirep-report">{table(["", *WHOSE], strip, "One claim of each chapter")}</div>'
+        + "<p>Each mark stands for one chapter, in the same order on both sides: ✓ the claim holds, ✗ it does not, ? it is open "
+        "(inconclusive, confounded or not run); a gap means that we did not judge it. Point at a mark to read its claim. “By the "
+        "paper’s own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
+        "papers’ own models are not part of the book. On real papers we therefore test a claim <em>of our own</em> that answers "
+        "the chapter’s question, mostly with MiniLM, a small general sentence encoder: ✓ means that our claim holds, not that the "
+        "paper is right. It may even be the opposite of the paper’s claim, so read both.</p>"
+        + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
 

@@ -320,7 +320,7 @@ def compare(chapter: Chapter, exhibit: Exhibit, what: str, labels: Labels | None
     off = [one for one in met if not one.equal]
     chapter.say(
         "{{ (met|length - off|length)|of(met|length)|capitalize }} printed numbers of {{ what }} follow to the last digit"
-        "{{ ':' if off else '.' }}" if met else "",
+        "{{ ';' if off else '.' }}" if met else "",
         """{% for one in off %}{{ [one.line, words.get(one.column, one.column)]|select|join(", ") }} is printed
         {{ one.printed|n }} and computed {{ one.ours|n(digits(one)) }}
         {%- if one.cut %} (truncated, not rounded){% endif %}{{ "." if loop.last else "; " }}{% endfor %}""",
