@@ -449,7 +449,9 @@ def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
     claim = Claim("TN-C9", "SciBERT", "All.", above("m", ["a", "b"]))
     chapter.claims("C", held([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)]), [claim], {"b": "bee <i>"})
     chapter.claims("C", held([of_claim(("m", "a"), 90)]), [claim])
-    assert "s: does it hold? decided by lowest to highest" in text(parts[0])  # of one system, so in columns of their own
+    assert "s: does it hold? decided by lowest to highest" in text(
+        parts[0]
+    )  # of one system, so in columns of their own
     assert re.search(r"no</strong></td><td[^>]*>bee &lt;i&gt;</td><td", parts[0]) and "open b" in text(parts[1])
     chapter.claims("C", held([]), [claim])
     assert len(parts) == 2
