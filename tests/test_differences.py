@@ -37,7 +37,7 @@ def test_the_recorded_differences_are_those_there_were():
 
 
 PINNED = (1900, "9b4fdb872efedb0a")
-"""Those that the names told before, but for six that say `minus` of something else: `gain 2^grade - 1`; and what was recorded since."""
+"""Those that the names told before, but for six that say `minus` of something else: `gain 2^grade - 1`, and what came since."""
 
 
 def test_a_difference_is_written_with_what_it_is_against_and_read_again():
