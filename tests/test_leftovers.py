@@ -175,6 +175,9 @@ def test_files_and_the_folders_that_name_them_are_synced_and_nothing_else_is(tmp
     assert not synced
     store.sync_tree(tmp_path / "two")
     assert synced == {(tmp_path / "two" / name).stat().st_ino for name in ("", "deep", "deep/b", "c")}
+    synced.clear()
+    store.sync_tree(tmp_path / "two", [tmp_path / "two" / "deep" / "b"])  # and nothing of others
+    assert synced == {(tmp_path / "two" / name).stat().st_ino for name in ("", "deep", "deep/b")}
 
 
 def test_a_saved_model_needs_no_checkpoint_any_more(tmp_path):

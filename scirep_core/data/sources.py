@@ -90,7 +90,7 @@ def sealed(root: Path, collection: str, write: Callable[[], Iterable[Path]]) -> 
                 for folder in _folders(collection):
                     shutil.rmtree(root / folder, ignore_errors=True)
                 files = sorted(write())
-                sync_tree(root)
+                sync_tree(root, files)  # other collections may be written beside this one
                 listed = {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files}
                 write_json(seal, listed)
     except OSError as error:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -216,9 +216,14 @@ def _is_stream(path: Path) -> bool:
     return path.parent in (Path("/dev"), Path("/dev/fd")) or path.parts[1] == "proc"  # /dev/shm holds files like any
 
 
-def sync_tree(folder: Path) -> None:
-    """Bring all files of a folder to the disk: once, before a marker that vouches for them."""
-    for path in (*folder.rglob("*"), folder):
+def sync_tree(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """Bring the files of a folder to the disk: once, before a marker that vouches for them.
+
+    Args:
+        files: those to bring, where other processes write in the folder too; all of them unless given.
+    """
+    own = {path for file in files for path in (file, *file.parents) if folder in path.parents} if files is not None else ()
+    for path in (*(folder.rglob("*") if files is None else own), folder):
         if not path.is_symlink():
             _sync(path)
 
