@@ -222,8 +222,11 @@ def sync_tree(folder: Path, files: Iterable[Path] | None = None) -> None:
     Args:
         files: those to bring, where other processes write in the folder too; all of them unless given.
     """
-    own = {path for file in files for path in (file, *file.parents) if folder in path.parents} if files is not None else ()
-    for path in (*(folder.rglob("*") if files is None else own), folder):
+    if files is None:
+        paths = set(folder.rglob("*"))
+    else:
+        paths = {path for file in files for path in (file, *file.parents) if folder in path.parents}
+    for path in (*paths, folder):
         if not path.is_symlink():
             _sync(path)
 
