@@ -123,7 +123,8 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
-        "We checked one claim of each chapter. By the paper’s own numbers 1 hold, 1 do not hold. Of our own claims on real "
+        "We judged a claim of each chapter where we could. "
+        "By the paper’s own numbers 1 hold, 1 do not hold. Of our own claims on real "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" href="([^"]+)" title="([^"]*)"', made) == [
         ("1", "a/one.html", "a/one? a &gt; b: holds"), ("-1", "a/two.html", "a/two? : does not hold"),
@@ -160,4 +161,4 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
         f"A’s main claim, that paper of {LEADS[0]}, holds by the paper’s own numbers; "
         f"on real papers ours, that real of {LEADS[0]}, holds."
     )
-    assert before.startswith(f"<p><strong>We checked one claim of each chapter. {finding}</strong></p>")
+    assert before.startswith(f"<p><strong>We judged a claim of each chapter where we could. {finding}</strong></p>")

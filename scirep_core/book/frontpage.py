@@ -180,7 +180,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
         for role in ROLES
     )
-    finding = "We checked one claim of each chapter."
+    finding = "We judged a claim of each chapter where we could."
     finding += f" By the paper’s own numbers {own}." * bool(own) + f" Of our own claims on real papers {real}." * bool(
         real
     )
