@@ -173,12 +173,15 @@ def in_folder(started: Any, site: Path, folder_origin: str) -> dict[str, Seen]:
 
 @pytest.fixture(scope="module", params=["file", "http"])
 def seen(request: pytest.FixtureRequest, started: Any, site: Path, in_folder: dict[str, Seen]) -> dict[str, Seen]:
-    """Every page from the folder; from a server those with a widget, whose modules load in another way, and one without."""
+    """Every page, from the folder and from a server."""
     if request.param == "file":
         return in_folder
     with chromium.served(site) as address, chromium.tab(started, address) as tab:
-        looked = dict.fromkeys([*asked(site), articles(site)[-1]])
-        return {path: Seen(tab.open(path), tab.page.evaluate(WIDGETS)) for path in looked}
+        own = articles(site)
+        return {
+            path: Seen(tab.open(path), tab.page.evaluate(WIDGETS) if path in own else ())
+            for path in chromium.pages(site)
+        }
 
 
 def test_site_passes_its_check(site: Path) -> None:
