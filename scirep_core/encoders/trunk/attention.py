@@ -110,7 +110,20 @@ def traced(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     instead of 281 with dropout; in float32 it is the slower one, 180 instead of 79.
     """
     weights = F.softmax(q @ k.transpose(2, 3) * q.shape[-1] ** -0.5, -1)
-    return F.dropout(weights, dropout) @ v
+    return _dropped(weights, dropout) @ v
+
+
+def _dropped(weights: Tensor, share: float) -> Tensor:
+    """Return weights, a share of them 0 and the others larger.
+
+    torch draws 64 bits a weight, in one thread, a third of a training's time; 16 say whether one stays.
+    """
+    if not share:
+        return weights
+    words = torch.empty(-(-weights.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
+    drawn = words.view(torch.int16)[: weights.numel()].view(weights.shape)
+    last = -(1 << 15) + max(1, round(share * (1 << 16))) - 1
+    return weights.masked_fill(drawn <= last, 0) / max(1 - share, 2**-16)
 
 
 def _finite(x: Tensor) -> bool:

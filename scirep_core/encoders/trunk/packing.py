@@ -96,6 +96,13 @@ class Packed:
                           slice(several[0].rows.start, several[-1].rows.stop)))  # fmt: skip
         return tuple(found)
 
+    def split(self, x: Tensor, read: bool = False) -> tuple[Tensor, ...]:
+        """Return each run's part of (tokens, ...), or with `read` of (docs, ...).
+
+        A slice a run would give each a gradient as large as all rows: with 60 lengths a batch, half the time of a training.
+        """
+        return torch.split(x, [run.size if read else run.size * run.length for run in self.runs])
+
     def slices(self, read: bool) -> tuple[tuple[int, slice], ...]:
         """Return (route, slice): of all rows, or with `read` of the rows that are one a document."""
         return tuple((route, docs if read else rows) for route, docs, rows in self.routes)
@@ -135,7 +142,9 @@ class Packed:
         """Return (docs, dim) float32: the mean over each document's rows of (tokens, dim)."""
         if x.device.type in AT_ONCE:  # unsafe: does not look at the lengths, which would wait for them
             return torch.segment_reduce(x.float(), "mean", lengths=self.starts.diff().long(), unsafe=True)
-        parts = [x[run.rows].float().view(run.size, run.length, -1).mean(1) for run in self.runs]
+        parts = [
+            x.float().view(run.size, run.length, -1).mean(1) for run, x in zip(self.runs, self.split(x), strict=True)
+        ]
         return torch.cat(parts)
 
 
@@ -214,10 +223,8 @@ def attend(
     if q.device.type in AT_ONCE:
         return at_once(q, k, v, batch, read, dropout, before)
     made = []
-    for run in batch.runs:
-        shape = (run.size, -1, *q.shape[1:])
-        query = q[run.docs if read else run.rows].view(shape).transpose(1, 2)
-        key, value = (x[run.rows].view(shape).transpose(1, 2) for x in (k, v))
+    for run, *parts in zip(batch.runs, batch.split(q, read), batch.split(k), batch.split(v), strict=True):
+        query, key, value = (x.view(run.size, -1, *q.shape[1:]).transpose(1, 2) for x in parts)
         if before is not None and run.route in before:
             extra = (x.transpose(0, 1).expand(run.size, -1, -1, -1) for x in before[run.route])
             key, value = (torch.cat([first.to(own), own], 2) for first, own in zip(extra, (key, value), strict=True))
