@@ -27,6 +27,7 @@ function render({ model, el }) {
   let lit = null;
   let lens = null;
   let by = null;
+  let every = false; // of the neighbours, those under one format alone too
   let trail = []; // papers left behind, for the way back
   let sliding = false;
 
@@ -291,8 +292,14 @@ function render({ model, el }) {
     around.replaceChildren(h("table", { onkeydown: aroundKey },
       h("caption", {}, `${found.length} papers are among the ${view.k} nearest under some format; numbers are ranks`),
       h("thead", {}, h("tr", {}, head("Neighbour", null), formats.map((name, side) => head(name, side)))),
-      parts.filter(([, rows]) => rows.length).map(([text, rows]) => h("tbody", {},
-        h("tr", { class: "sfx-part" }, h("th", { scope: "rowgroup", colspan: formats.length + 1 }, text, small(` ${rows.length}`))), rows.map(line)))));
+      parts.filter(([, rows]) => rows.length).map(([text, rows], i) => {
+        const rest = i > 0 && rows === parts.at(-1)[1];
+        const toggle = () => { every = !every; drawAround(); around.querySelector(".sfx-part button").focus(); };
+        return h("tbody", {},
+          h("tr", { class: "sfx-part" }, h("th", { scope: "rowgroup", colspan: formats.length + 1 }, text, small(` ${rows.length} `),
+            rest ? button(every ? "Hide" : "Show", toggle, { "aria-expanded": String(every), "aria-label": `${every ? "Hide" : "Show"}: ${text}` }) : null)),
+          rest && !every ? null : rows.map(line));
+      })));
     around.querySelector(".sfx-name").tabIndex = 0;
   }
 
