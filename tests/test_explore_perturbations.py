@@ -403,7 +403,10 @@ def test_keyboard_alone_goes_everywhere(browser: Browser, tmp_path: Path, view: 
 
 def test_a_pointed_neighbour_is_ringed_on_its_map(browser: Browser, tmp_path: Path, view: dict[str, Any]):
     tab = browser.open(harness(tmp_path, view, code="TDelNN"))
-    item = tab.locator(".spx-side").nth(1).locator("li").nth(7)
+    side = tab.locator(".spx-side").nth(1)
+    item = side.locator("li").nth(7)
+    assert not item.is_visible(), "only the first encoder's papers are listed unasked"
+    side.locator("summary").click()
     at = int(item.get_attribute("data-i"))
     item.hover()
     x, y = next((x, y) for i, x, y in view["encoders"][1]["points"] if i == at)

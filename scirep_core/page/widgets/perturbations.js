@@ -125,6 +125,7 @@ function render({ model, el }) {
       h("p", {}, changed(paper().abstract, second, paper().sentences)));
   }
 
+  const unfolded = new Set([0]); // encoders whose nearest papers are listed
   function drawSides() {
     sides.replaceChildren(...view.encoders.map((encoder, side) => {
       const before = paper().near[side];
@@ -140,9 +141,9 @@ function render({ model, el }) {
           h("p", { class: "spx-head" }, h("strong", {}, encoder.name), ...(found ? [" cosine ", h("b", { class: "spx-cosine" }, found[2].toFixed(3)), "; its original is ",
             h("b", { class: "spx-rank" }, found[3] === 1 ? "the nearest" : `number ${count(found[3])}`), ` of ${count(view.total + (sel.paper === OWN ? 1 : 0))}; `,
             h("b", { class: "spx-share" }, `${share} of ${view.k}`), " nearest papers stay"] : [": not changed"])),
-          h("div", { class: "spx-lists" },
+          h("details", { open: unfolded.has(side), ontoggle: (e) => unfolded[e.target.open ? "add" : "delete"](side) }, h("summary", {}, "Which papers"), h("div", { class: "spx-lists" },
             h("div", {}, h("h3", { class: "spx-h" }, "Nearest before"), h("ol", {}, before.map((i) => line(i, true, after, "now")))),
-            found ? h("div", {}, h("h3", { class: "spx-h" }, "Nearest after"), h("ol", {}, after.map((i) => line(i, false, before, "was")))) : null)));
+            found ? h("div", {}, h("h3", { class: "spx-h" }, "Nearest after"), h("ol", {}, after.map((i) => line(i, false, before, "was")))) : null))));
     }));
   }
 
