@@ -145,11 +145,15 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     if not judged:
         return ""
 
-    def mark(page: str, title: str, verdict: int | None = None, claim: str = "") -> str:
+    def mark(title: str, verdict: int | None = None, claim: str = "") -> str:
         if verdict is None:
-            return '<span class="scirep-mark none">&#160;</span>'  # keeps a chapter's marks in one column
+            return '<span class="scirep-mark none" aria-hidden="true">–</span>'  # keeps two marks before each name
         words = html.escape(f"{title} {claim}: {VERDICTS[verdict]}")
-        return f'<a class="scirep-mark way{verdict}" href="{page}.html" title="{words}" aria-label="{words}">{MARKS[verdict]}</a>'
+        return f'<span class="scirep-mark way{verdict}" role="img" title="{words}" aria-label="{words}">{MARKS[verdict]}</span>'
+
+    def chapter(page: str, title: str, found: Mapping[str, tuple[int, str]]) -> str:
+        marks = "".join(mark(title, *found.get(role, ())) for role in ROLES)
+        return f'<span class="scirep-judged">{marks}<a href="{page}.html">{html.escape(title)}</a></span>'
 
     def report(title: str, pages: Container[str], first: str = "chapter") -> str:
         body = [
@@ -166,13 +170,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
 
     by_part = {part: {key: found for key, found in judged.items() if key[0] == part} for part, _, _ in judged}
     strip = [
-        [
-            html.escape(part),
-            *(
-                "".join(mark(page, name, *found.get(role, ())) for (_, page, name), found in of.items())
-                for role in ROLES
-            ),
-        ]
+        [html.escape(part), "".join(chapter(page, name, found) for (_, page, name), found in of.items())]
         for part, of in by_part.items()
     ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
@@ -195,10 +193,10 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     return (
         f"<p><strong>{finding}</strong></p>"
         + _which_vectors(executed)
-        + f'<div class="scirep-report">{table(["", *WHOSE], strip, "One claim of each chapter")}</div>'
-        + "<p>Each mark stands for one chapter, in the same order on both sides: ✓ the claim holds, ✗ it does not, ? it is open "
-        "(inconclusive, confounded or not run); a gap means that we did not judge it. Point at a mark to read its claim. “By the "
-        "paper’s own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
+        + f'<div class="scirep-report">{table(["", "chapters"], strip, "Two claims a chapter: the paper’s, and ours")}</div>'
+        + "<p>The first mark of a chapter is the paper’s claim, by its own numbers; the second is ours, on real papers: ✓ it "
+        "holds, ✗ it does not, ? it is open (inconclusive, confounded or not run), – not judged. Point at a mark to read its "
+        "claim. “By its own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
         "papers’ own models are not part of the book. On real papers we therefore test a claim <em>of our own</em> that answers "
         "the chapter’s question, mostly with MiniLM, a small general sentence encoder: ✓ means that our claim holds, not that the "
         "paper is right. It may even be the opposite of the paper’s claim, so read both.</p>"
