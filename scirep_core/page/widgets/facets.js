@@ -196,7 +196,7 @@ function render({ model, el }) {
     numbers.replaceChildren(h("table", {},
       h("caption", {}, `Metrics in percent at ${reach}; relevant = rated ${view.relevant} or 3 (${relevant} of ${ranking(0).length})`),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Metric"),
-        both((side) => h("th", { scope: "col" }, letter(side), " ", nameOf(side), small(`k = ${kOf(side)}`))),
+        both((side) => h("th", { scope: "col" }, letter(side), " ", nameOf(side), typeof sel.cutoff === "string" ? small(`k = ${kOf(side)}`) : null)),
         h("th", { scope: "col" }, "B − A"))),
       h("tbody", {}, METRICS.map(([name, hint], i) => h("tr", {}, h("th", { scope: "row" }, name, small(hint)),
         [show(a[i]), show(b[i]), gap(i)].map((text) => h("td", {}, text)))))));

@@ -169,8 +169,8 @@ function render({ model, el }) {
     for (const p of papers) counts.set(group(p), (counts.get(group(p)) || 0) + 1);
     const focused = legend.contains(document.activeElement) ? document.activeElement.dataset.c : null;
     legend.replaceChildren(...groups().map(([key, name]) => button(
-      [h("i", { "data-c": key, "aria-hidden": "true" }), name, " ", small(counts.get(key) || 0)],
-      () => light(lit === key ? null : key), { "data-c": key, "aria-pressed": String(lit === key),
+      [h("i", { "data-c": key, "aria-hidden": "true" }), name],
+      () => light(lit === key ? null : key), { "data-c": key, title: `${counts.get(key) || 0} papers`, "aria-pressed": String(lit === key),
         onmouseenter: () => shade(key), onmouseleave: () => shade(lit) })));
     if (focused !== null) (legend.querySelector(`button[data-c="${focused}"]`) || legend.firstElementChild).focus({ preventScroll: true });
   }
