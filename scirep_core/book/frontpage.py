@@ -111,7 +111,8 @@ def _which_vectors(executed: Path) -> str:
     if not answer:
         return ""
     first = re.sub(r"<[^>]*>", "", answer["text"]).partition(". ")[0].rstrip(".")
-    return f'<p><strong>Which vectors?</strong> {first}: <a href="{BOARD}.html">the leaderboard</a>.</p>'
+    board = f'<a href="{BOARD}.html">the leaderboard</a>'
+    return f"<p><strong>Which vectors?</strong> {first}: {board}. The papers’ own models are not among the systems.</p>"
 
 
 def _worded(verdict: int, claim: str) -> str:
@@ -178,10 +179,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
         for role in ROLES
     )
-    finding = "We judged a claim of each chapter where we could."
-    finding += f" By the paper’s own numbers {own}." * bool(own) + f" Of our own claims on real papers {real}." * bool(
-        real
-    )
+    finding = "In each chapter we judge, where we can, a claim of the paper and one of our own."
+    finding += f" Of the papers’ claims {own}, by their own numbers." * bool(own)
+    finding += f" Of ours, on real papers, {real}." * bool(real)
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verbs = VERDICTS | {0: "is open"}
