@@ -193,7 +193,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     return (
         f"<p><strong>{finding}</strong></p>"
         + _which_vectors(executed)
-        + f'<div class="scirep-report">{table(["", "chapters"], strip, "Two claims a chapter: the paper’s, and ours")}</div>'
+        + f'<div class="scirep-report">{table(["", "chapters"], strip, "Two marks a chapter: the paper’s claim, and ours")}</div>'
         + "<p>The first mark of a chapter is the paper’s claim, by its own numbers; the second is ours, on real papers: ✓ it "
         "holds, ✗ it does not, ? it is open (inconclusive, confounded or not run), – not judged. Point at a mark to read its "
         "claim. “By its own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
