@@ -36,7 +36,7 @@ def test_the_recorded_differences_are_those_there_were():
     assert (len(ids), hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]) == PINNED
 
 
-PINNED = (1900, "9b4fdb872efedb0a")
+PINNED = (1904, "4c2456db79c05e15")
 """Those that the names told before, but for six that say `minus` of something else: `gain 2^grade - 1`, and what came since."""
 
 
