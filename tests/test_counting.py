@@ -130,7 +130,7 @@ def test_rounded_statements_stand_for_a_range(value, bounds):
 
 
 COUNTED = [
-    (FOS, {"train": 2, "test": 1}), (RELISH, {"queries": 2, "pairs": 4}), (POOL, {"queries": 1, "papers": 3}),
+    (FOS, {"test": 1, "labels": 2}), (RELISH, {"queries": 2, "pairs": 4}), (POOL, {"queries": 1, "papers": 3}),
     (FINE, {"papers": 2, "labels": 4}), (REVIEWERS, {"queries": 1, "pairs": 1, "reviewers": 1}),
     (AUTHORS, {"signatures": 3, "clusters": 1}),  # a mention of nobody known is no cluster
     (COLLECTION, {"papers": 4}), (TRIPLES, {"train": 2, "queries": 1}),

@@ -214,7 +214,7 @@ def test_every_state_rests_on_something_committed():
     ("rows", "says"),
     [
         (some("V2-C1", state="sample"), "V2-C1: sample, but no row of real data is recorded"),
-        (some("V1-C7", state="open"), "V1-C7: open, but no row of the open literature is recorded"),
+        (some("CS-C9", state="open"), "CS-C9: open, but no row of the open literature is recorded"),
         (some("V2-T5", state="exact"), "V2-T5: exact, but no row of real data is recorded"),
         (some("CS-C9", state="exact"), "CS-C9: exact, but there is no printed number"),
         (some("CS-C7", rests=""), "CS-C7: arithmetic, but no printed number of CS-C7"),

@@ -266,14 +266,14 @@ def test_near_duplicates_gives_the_share_by_hand():
 def test_counts_of_every_type():
     rows = {"train": (t.Triple("a", "b", "c"), t.Triple("a", "c", "d")), "validation": (t.Triple("b", "a"),)}
     names = {"L": t.LabelText("L", "law"), "M": t.LabelText("M", "m")}
-    mentions = (t.Signature("1", "a", "x", "k"), t.Signature("2", "b", "x", "k"))
+    mentions = (t.Signature("1", "a", "x", "k"), t.Signature("2", "b", "x", "k"), t.Signature("3", "b", "x", ""))
     for payload, expected in (
         (labelled(), {"train": 2, "test": 2, "papers": 4, "labels": 2}),
         (t.Judged((*GOOD.rows, t.Qrel("d", "a", 0, "Law"))), {"queries": 2, "pairs": 5, "groups": 1}),
         (t.Pooled({"a": {"b": 1}}, ("b", "c")), {"queries": 1, "papers": 2}),
         (t.LabelSpace({"a": ("L",)}, names), {"papers": 1, "labels": 2}),
-        (t.Reviewers(GOOD.rows, GOOD.rows, {"r": ("a",)}), {"queries": 2, "pairs": 4}),
-        (t.Signatures(mentions), {"clusters": 1, "signatures": 2}),
+        (t.Reviewers(GOOD.rows, GOOD.rows, {"r": ("a",)}), {"queries": 2, "pairs": 4, "reviewers": 1}),
+        (t.Signatures(mentions), {"clusters": 1, "signatures": 3}),  # nobody knows whose the third is
         (t.Collection(("a", "b")), {"papers": 2}),
         (t.Triples(lambda split: iter(rows[split]), ("train", "validation")), {"train": 2, "validation": 1, "queries": 2}),
     ):  # fmt: skip

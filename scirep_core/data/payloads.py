@@ -253,7 +253,8 @@ class Reviewers:
         return Ids(needed, (*papers, *(row.query_id for row in (*self.hard, *self.soft))), needed, ranked)
 
     def counts(self) -> dict[str, int]:
-        return {"queries": len({row.query_id for row in self.hard}), "pairs": len(self.hard)}
+        queries = {row.query_id for row in self.hard}
+        return {"queries": len(queries), "pairs": len(self.hard), "reviewers": len(self.reviewers)}
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Reviewers:
@@ -288,7 +289,8 @@ class Signatures:
         return Ids(keys, keys, keys)
 
     def counts(self) -> dict[str, int]:
-        return {"clusters": len({row.cluster for row in self.rows}), "signatures": len(self.rows)}
+        known = {row.cluster for row in self.rows if row.cluster}
+        return {"clusters": len(known), "signatures": len(self.rows)}
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Signatures:

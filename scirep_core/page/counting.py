@@ -23,7 +23,8 @@ from scirep_core.bench.suites import SPECS
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import away
-from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
+from scirep_core.data.task import Judged, Labelled, Reviewers, Task
+from scirep_core.data.validate import printed_counts
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
 from scirep_core.kit.records import Paper
 from scirep_core.page import report
@@ -125,40 +126,8 @@ def row(task: Task, metric: str, value: float, n: int, note: str = "") -> Result
 
 
 def counts(task: Task) -> Iterator[Count]:
-    """Yield what is in a task, by the type of its payload: (name, count, of how many)."""
-    match task.payload:
-        case Labelled(splits=splits):
-            for split, examples in splits.items():
-                yield split, len(examples), len(examples)
-        case Judged(rows=rows):
-            queries = {q.query_id for q in rows}
-            yield "queries", len(queries), len(queries)
-            yield "pairs", len(rows), len(rows)
-        case Pooled(relevant=relevant, pool=pool):
-            yield "queries", len(relevant), len(relevant)
-            yield "papers", len(pool), len(pool)
-        case LabelSpace(gold=gold, labels=labels):
-            yield "papers", len(gold), len(gold)
-            yield "labels", len(labels), len(labels)
-        case Reviewers(hard=hard, reviewers=reviewers):
-            queries = {q.query_id for q in hard}
-            yield "queries", len(queries), len(queries)
-            yield "pairs", len(hard), len(hard)
-            yield "reviewers", len(reviewers), len(reviewers)
-        case Signatures(rows=signatures):
-            yield "signatures", len(signatures), len(signatures)
-            yield "clusters", len({s.cluster for s in signatures if s.cluster}), len(signatures)
-        case Collection(paper_ids=paper_ids):
-            yield "papers", len(paper_ids), len(paper_ids)
-        case Triples() as triples:
-            questions: set[str] = set()
-            total = 0
-            for split in triples.splits:
-                for triple in triples.rows(split):
-                    total += 1
-                    questions.add(triple.query)
-            yield "train", total, total
-            yield "queries", len(questions), len(questions)
+    """Yield what is in a task, in the reading of its paper: (name, count, of how many)."""
+    return ((name, n, n) for name, n in printed_counts(task).items())
 
 
 def label_shares(task: Task) -> Iterator[Count]:
