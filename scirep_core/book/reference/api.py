@@ -29,7 +29,7 @@ ROOMS: dict[str, Room] = {
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
         ("data", "data.task", "data.payloads", "data.folder", "data.readers.beir", "data.readers.csfcube",
          "data.readers.maple_pairs", "data.readers.recommendation", "data.readers.samples",
-         "data.readers.scirepeval",
+         "data.readers.scirepeval", "data.open.corpora", "data.open.pairs", "data.open.tasks",
          "data.validate", "data.inventory", "data.manifests", "data.sources", "kit.records", "kit.formats", "kit.errors",
          "kit.store"),
     ),
@@ -58,7 +58,7 @@ ROOMS: dict[str, Room] = {
         "Training",
         "Losses, mixed batches, one visible loop, and the trained model of each variant.",
         ("training.losses", "training.batching", "training.config", "training.loop", "training.variants", "training.models",
-         "training.base", "training.data.pairs", "training.optimisation"),
+         "training.base", "training.data.pairs", "training.data.real", "training.optimisation"),
     ),
     "api-evaluation": Room(
         "Evaluation",
