@@ -164,6 +164,20 @@ MEANT: dict[str, tuple[str, ...]] = {
         "Tasks interfere where an expert, or a prefix, lies above Vanilla trained as long, on as many documents as its two stages "
         "together; where only Vanilla trained as long does, it is the steps.",
     ),
+    "partitions": (
+        "Formats are the right groups where MTL CTRL lies above the mean of the five random groupings over the eight tasks, by "
+        "the interval over trainings and groupings, each task encoded with the code of its own group; with one training of each, "
+        "MTL CTRL above all five of them is what chance gives one time in six.",
+    ),
+    "batching": (
+        "A way of mixing, weighing or starting helps where its average over all tasks lies above MTL CTRL's by the interval over "
+        "seeds; of one training each, differences within the spread of MTL CTRL's own trainings in `main` say nothing.",
+    ),
+    "scimult-choices": (
+        "Label negatives matter where Vanilla without them lies below Vanilla on the tables of classification; the warm start "
+        "where MHAExpert from the start lies below MHAExpert, which has encoded twice as many documents; and other tasks disturb "
+        "one where Vanilla on it alone lies above Vanilla on its own tables. Of one training each nothing is tested.",
+    ),
 }  # fmt: skip
 """Study -> what its results on the open literature are taken to mean: written before any of them was looked at."""
 
