@@ -44,6 +44,9 @@ PAPERS = {
     "neighbours": "Textual neighbours",
     "scimult": "SciMult",
 }
+WEIGHTS = ("Yes", "In part", "No")
+"""Whether a slip matters. Yes: a sentence of the paper does not follow, or who follows the paper gets another score; in part:
+some of the sentence stands, or few numbers change; no: neither."""
 Value = Printed | Result | float
 Floats = NDArray[np.float64]
 
@@ -75,6 +78,14 @@ class Slip:
     made: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     holds: Sequence[str] = ()
     rule: str = ""
+
+    @property
+    def weight(self) -> str:
+        """Whether it matters, one of `WEIGHTS`, with which the comment on it begins. Raises ConfigError for another beginning."""
+        for weight in WEIGHTS:
+            if re.match(rf"{weight}\b", self.matters):
+                return weight.lower()
+        raise ConfigError(f"{self.id}: matters = {self.matters!r} begins with none of {', '.join(WEIGHTS)}")
 
     def check(self, rules: Mapping[str, Rule], seed: int = 0) -> Evidence:
         """Return the evidence as the tables stand. Raises ConfigError for a name, cell, check or relation that there is not."""
