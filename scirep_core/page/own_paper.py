@@ -6,6 +6,7 @@ literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept 
     rounding     cosine of the rounded model's vector to the trained one's; nearest papers that both have (recorded)
     field        % of papers whose field a linear classifier on the vector under CLF says, fitted on other papers (5 folds)
     year         mean |year said - year|, by ridge regression on the vector under RGN, fitted on other papers
+    change       of papers not compared with: nearest papers that stay under a change, and those of the paper's own field, %
 
     python -m scirep_core.page.own_paper --seed 2       # train (or find) the study's model, round and record it
 """
@@ -23,6 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.literature.lexicon import lexicon
+from scirep_core.data.perturbations import PERTURBATIONS, perturb
+from scirep_core.data.perturbations.changes import Parsed
+from scirep_core.data.perturbations.linguistics import find_tools
 from scirep_core.data.sources import embedded_root, literature
 from scirep_core.encoders import Encoder, load_encoder
 from scirep_core.encoders.models.model_store import load_model
@@ -33,6 +37,7 @@ from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.page.chapter import progress
 from scirep_core.page.widgets.own_encoder import pack, unpack
 from scirep_core.page.widgets.own_paper import (
+    CODES,
     NEAR,
     Example,
     Heads,
@@ -50,7 +55,9 @@ from scirep_core.training.variants import Budget, budget
 CHAPTER, VARIANT = "beyond/own_paper", "one pass dense"
 MODEL = ROOT / "results" / "embedded" / "beyond" / "own_paper.model.json.gz"
 ROWS = MODEL.with_name("own_paper.jsonl")
-EXAMPLES, FOLDS = 5, 5
+EXAMPLES, FOLDS, TEXTS = 5, 5, 100
+AS_IS, NO_ABSTRACT, NO_TITLE = "unchanged", "abstract deleted", "title deleted"
+STAY, RIGHT = "nearest papers that stay, %", "nearest papers of its own field, %"
 OURS = Example(
     "this book",
     "A research book that anyone can rerun",
@@ -192,6 +199,46 @@ def readings(shown: Shown, found: Read, seed: int) -> list[Result]:
     """Return how well field and year are read; 95 % bootstrap intervals over papers."""
     field = _row(shown, "reading/field", "accuracy", 100 * found.right, "% of papers, fitted on others", seed)
     return [field, _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed)]
+
+
+def changes(shown: Shown, seed: int) -> list[Result]:
+    """Return what stays of the nearest papers of texts under each change, and which are of the text's own field; over formats.
+
+    The texts are papers of the literature that are not compared with, up to TEXTS of them; where none is left, nothing is returned.
+    """
+    made = shown.packed["made"]
+    found, lexical = literature(made["papers"], made["data_seed"]), lexicon().fields
+    drawn = np.random.default_rng(seed).permutation(len(found))[EXAMPLES + len(shown.papers) :][:TEXTS].tolist()
+    texts = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
+    own = np.array([lexical[int(found.latents.field[i])].name for i in drawn])
+    tables = {form: whole_vectors(of).astype(float) for form, of in shown.vectors.items()}
+    fields, tagger = np.array([paper.field for paper in shown.papers]), find_tools("fallback")
+
+    def nearest(those: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
+        by = vectors_of(shown.encoder, those)
+        return np.stack([nearest_places(by[form], tables[form], NEAR) for form in tables])
+
+    def altered(code: str) -> list[tuple[str, str]]:
+        parsed = [(Parsed(title, tagger), Parsed(abstract, tagger)) for title, abstract in texts]
+        made = [perturb(f"example {at}", *both, code, seed, None) for at, both in enumerate(parsed)]
+        return [(one.title or "", one.abstract or "") for one in made]
+
+    if not texts:
+        return []
+    changed = {
+        AS_IS: texts,
+        NO_ABSTRACT: [(title, "") for title, _ in texts],
+        NO_TITLE: [("", text) for _, text in texts],
+    }
+    changed |= {PERTURBATIONS[code].abstract: altered(code) for code in CODES}
+    plain, rows, note = nearest(texts), [], f"of {NEAR}, mean over {len(tables)} vectors"
+    for what, those in changed.items():
+        near = nearest(those)
+        stay = (near[..., None] == plain[..., None, :]).any(-1).mean(axis=(0, 2))
+        right = (fields[near] == own[None, :, None]).mean(axis=(0, 2))
+        for metric, values in ((STAY, stay), (RIGHT, right)):
+            rows.append(_row(shown, f"change/{what}", metric, 100 * values, note, seed))
+    return rows
 
 
 def rounding(shown: Shown, before: Mapping[Format, NDArray[np.float32]], seed: int) -> list[Result]:

@@ -109,6 +109,9 @@ PERTURBATIONS: dict[str, Perturbation] = {
 }  # fmt: skip
 """Code -> what it is, in the order of the paper's Table 1."""
 MORE: dict[str, Perturbation] = {
+    "T_ADelOpp": Perturbation(
+        LO_HS, KEPT, "adjectives with an antonym deleted", "word", _of(changes.antonyms, delete=True)
+    ),
     # one of your own: CONTRIBUTING.md
 }
 """Codes that are not the paper's, known by name everywhere; no chapter shows them among the 32."""

@@ -184,16 +184,17 @@ def delete_phrases(given: Given, top_only: bool) -> Text:
     return _keep_title(given, text)
 
 
-def antonyms(given: Given) -> Text:
-    """Adjectives of the abstract replaced by an opposite, where one is known; neither case nor inflection is restored."""
+def antonyms(given: Given, delete: bool = False) -> Text:
+    """Adjectives of the abstract with a known opposite, replaced by it or deleted; neither case nor inflection is restored."""
     abstract = _field(given, ADJ)
-    tokens = [
-        (abstract.tools.antonym(token) or token) if tag == ADJ else token
+    opposites = [
+        abstract.tools.antonym(token) if tag == ADJ else None
         for token, tag in zip(abstract.tokens, abstract.tags, strict=True)
     ]
-    if tokens == abstract.tokens:
+    pairs = [(token, opposite or token) for token, opposite in zip(abstract.tokens, opposites, strict=True)]
+    if all(token == other for token, other in pairs):
         raise DoesNotApply("no adjective of the abstract has a known opposite")
-    return _keep_title(given, " ".join(tokens))
+    return _keep_title(given, " ".join(other for token, other in pairs if not delete or token == other))
 
 
 # ---- the title -------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from scirep_core.page.chapter import Chapter, progress
 from scirep_core.page.counting import Gathered, gather, names_in
 from scirep_core.page.names import NAMES
 from scirep_core.page.rows import Exhibit
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, provenance, recorded
 from scirep_core.results.differences import difference_of, versus
 from scirep_core.results.published import lookup
 
@@ -292,3 +292,9 @@ def edged(row: Result, papers: int) -> Result:
     slack = 100 * (1 - 0.025 ** (1 / max(1, min(row.n, papers))))
     low, high = (100.0 - slack, 100.0) if row.value else (0.0, slack)
     return replace(row, low=low, high=high, note="; ".join(part for part in (row.note, EXACT) if part))
+
+
+def neighbours_kept(change: str) -> Result | None:
+    """Return how many of ten nearest papers MiniLM keeps under a change, % of the recorded run on real papers; None without one."""
+    rows = recorded("neighbours/overlap", "real")
+    return next((row for row in rows if (system(row), row.metric, row.split) == (MINILM, "aop@10", change)), None)
