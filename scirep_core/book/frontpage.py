@@ -179,17 +179,17 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
         for role in ROLES
     )
-    finding = "In each chapter we judge, where we can, a claim of the paper and one of our own."
-    finding += f" Of the papers’ claims {own}, by their own numbers." * bool(own)
-    finding += f" Of ours, on real papers, {real}." * bool(real)
+    finding = "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers."
+    finding += f" Of the papers’ claims {own}." * bool(own)
+    finding += f" Of ours {real}." * bool(real)
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verbs = VERDICTS | {0: "is open"}
-            says = {role: f"that {html.escape(claim)}, {verbs[verdict]}" for role, (verdict, claim) in found.items()}
+            says = {role: f"{verbs[verdict]}: {html.escape(claim)}." for role, (verdict, claim) in found.items()}
             finding += (
-                f" {html.escape(part.partition(':')[0])}’s main claim, {says['paper']} by the paper’s own numbers"
+                f" {html.escape(part.partition(':')[0])}’s main claim, by the paper’s own numbers, {says['paper']}"
             )
-            finding += f"; on real papers ours, {says['real']}." if "real" in says else "."
+            finding += f" Ours, on real papers, {says['real']}" if "real" in says else ""
     return (
         f"<p><strong>{finding}</strong></p>"
         + _which_vectors(executed)
