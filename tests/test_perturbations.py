@@ -94,6 +94,20 @@ def test_deleting_a_tag_leaves_every_other_token(tools, title, abstract):
 
 @examples
 @given(TITLES, ABSTRACTS)
+def test_the_adjectives_that_antonyms_replace_are_those_that_are_deleted_without_them(tools, title, abstract):
+    t, a = parsed(title, abstract, tools)
+    replaced, deleted = (perturb("p", t, a, code) for code in ("T_ARepADJ", "T_ADelOpp"))
+    assert replaced.applies == deleted.applies
+    if replaced.applies:
+        turned = [
+            at for at, (old, new) in enumerate(zip(a.tokens, replaced.abstract.split(), strict=True)) if old != new
+        ]
+        assert turned and deleted.title == replaced.title
+        assert deleted.abstract.split() == [token for at, token in enumerate(a.tokens) if at not in turned]
+
+
+@examples
+@given(TITLES, ABSTRACTS)
 def test_upper_case_and_white_space_change_nothing_else(tools, title, abstract):
     t, a = parsed(title, abstract, tools)
     for code, field, nouns in (

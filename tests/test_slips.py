@@ -84,6 +84,14 @@ def test_rows_of_one_build_have_one_name_each() -> None:
             assert made.setdefault(row.id, row.value) == row.value, row.id
 
 
+def test_a_slip_weighs_what_its_comment_begins_with() -> None:
+    assert {slip.weight for slip in SLIPS} == {"yes", "in part", "no"}
+    with pytest.raises(ConfigError, match=r"Perhaps.*Yes, In part, No"):
+        _ = replace(SLIPS[0], matters="Perhaps.").weight
+    with pytest.raises(ConfigError):  # a whole word
+        _ = replace(SLIPS[0], matters="Nobody minds.").weight
+
+
 def test_wording_names_nobody_and_shouts_at_nobody() -> None:
     names = ("Mysore|O.Gorman|McCallum|Zamani|Singh|Arcy|Cohan|Downey|Feldman|Zhang|Cheng|Shen|Liu|Wang|Gao|Han|Medić|Timkey|"
              "the authors|careless|sloppy|wrongly|mistake|blunder|unfortunately|obviously|clearly")  # fmt: skip
