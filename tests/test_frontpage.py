@@ -123,8 +123,8 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     )
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
-        "In each chapter we judge, where we can, a claim of the paper and one of our own. "
-        "Of the papers’ claims 1 hold, 1 do not hold, by their own numbers. Of ours, on real papers, "
+        "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers. "
+        "Of the papers’ claims 1 hold, 1 do not hold. Of ours "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" role="img" title="([^"]*)"', made) == [
         ("1", "a/one? a &gt; b: holds"), ("-1", "a/one? a &gt; b: does not hold"), ("-1", "a/two? : does not hold"),
@@ -160,10 +160,11 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     assert f"real of {LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
     assert all(f"paper of {page}: <b>holds" in folded for page in (LEADS[0], "csfcube/other"))
     finding = (
-        "Of the papers’ claims 2 hold, by their own numbers. Of ours, on real papers, 2 hold. "
-        f"A’s main claim, that paper of {LEADS[0]}, holds by the paper’s own numbers; "
-        f"on real papers ours, that real of {LEADS[0]}, holds."
+        "Of the papers’ claims 2 hold. Of ours 2 hold. "
+        f"A’s main claim, by the paper’s own numbers, holds: paper of {LEADS[0]}. "
+        f"Ours, on real papers, holds: real of {LEADS[0]}."
     )
     assert before.startswith(
-        f"<p><strong>In each chapter we judge, where we can, a claim of the paper and one of our own. {finding}</strong></p>"
+        "<p><strong>In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real "
+        f"papers. {finding}</strong></p>"
     )
