@@ -124,7 +124,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
         "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers. "
-        "Of the papers’ claims 1 hold, 1 do not hold. Of ours "
+        "Of the papers’ claims 1 holds, 1 does not hold. Of ours "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" role="img" title="([^"]*)"', made) == [
         ("1", "a/one? a &gt; b: holds"), ("-1", "a/one? a &gt; b: does not hold"), ("-1", "a/two? : does not hold"),

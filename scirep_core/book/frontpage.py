@@ -82,7 +82,8 @@ def _prose(name: str, text: str) -> dict[str, Any]:
 LEADS = ("scirepeval/multi_format", "csfcube/baselines", "neighbours/short_queries", "scimult/interference")
 """Chapters of each paper's main claim, whatever became of it: the first one stands in words before the marks."""
 MARKS = {1: "✓", -1: "✗", 0: "?"}
-COUNTED = {1: "hold", -1: "do not hold", 0: "are open"}
+COUNTED = {1: ("holds", "hold"), -1: ("does not hold", "do not hold"), 0: ("is open", "are open")}
+"""Verdict -> of one claim, of several."""
 
 
 ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
@@ -176,7 +177,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (
-        ", ".join(f"{counts[role][way]} {words}" for way, words in COUNTED.items() if counts[role][way])
+        ", ".join(
+            f"{counts[role][way]} {words[counts[role][way] > 1]}" for way, words in COUNTED.items() if counts[role][way]
+        )
         for role in ROLES
     )
     finding = "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers."
