@@ -48,7 +48,7 @@ ROOMS: dict[str, Room] = {
         "Encoders",
         "Texts in, vectors out: one packed BERT trunk, a file for each conditioning, and the store that keeps vectors.",
         ("encoders", "encoders.sentence_model", "encoders.vectors.embed", "encoders.trunk.bert", "encoders.trunk.packing",
-         "encoders.trunk.shapes",
+         "encoders.trunk.shapes", "encoders.trunk.number_types", "encoders.settings",
          "encoders.lexical", "encoders.latent", "encoders.ensemble", "encoders.conditioning", "encoders.conditioning.base",
          "encoders.conditioning.bottleneck", "encoders.conditioning.fusion", "encoders.conditioning.pals",
          "encoders.conditioning.prefix", "encoders.conditioning.parts", "encoders.conditioning.experts",
