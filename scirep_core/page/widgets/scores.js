@@ -41,7 +41,7 @@ function render({ model, el }) {
   const { root, live } = frame("Score explorer", { onkeydown: rootKey },
     h("div", { class: "sco-bar" },
       h("div", {}, firstLabel, first), swap, h("div", {}, secondLabel, second),
-      h("div", {}, runLabel, run), h("div", {}, protocolLabel, protocol)),
+      h("div", { hidden: view.runs.length < 2 || null }, runLabel, run), h("div", { hidden: view.protocols < 2 || null }, protocolLabel, protocol)),
     told, verdict,
     h("table", {}, h("caption", { class: "sco-sr" }, "Scores of two systems on each task, and their difference"), h("thead", {}, head), body),
     h("p", { class: "sco-help" }, "Keys: ", keys("x"), " swap, ", keys("[ ]"),
@@ -100,7 +100,7 @@ function render({ model, el }) {
     told.textContent = about.get(sel.run);
     verdict.textContent = summary(rows);
     drawHead();
-    const most = Math.max(1, ...rows.flatMap((row) => (gap(row) || []).filter((x) => x !== null).map(Math.abs)));
+    const most = Math.max(1, ...rows.flatMap((row) => (gap(row) || [difference(row)]).map(Math.abs)));
     body.replaceChildren(...rows.map((row) => line(row, most)));
     if (!rows.length) body.append(h("tr", {}, h("td", { colspan: 5 }, "Neither system was scored here.")));
   }
@@ -129,14 +129,14 @@ function render({ model, el }) {
     const at = (x) => `${50 + (48 * x) / most}%`;
     return h("tr", { "data-task": row.task, "data-state": is },
       h("th", { scope: "row" }, row.title, row.split === "test" ? null : `, ${row.split}`,
-        small([view.formats[row.format], row.metric, `n = ${count(row.n)}`].filter(Boolean).join(" · "))),
+        small([view.formats[row.format], row.metric, row.n && `n = ${count(row.n)}`].filter(Boolean).join(" · "))),
       cell(sel.first), cell(sel.second),
       h("td", { class: "sco-gap" }, d === null ? "–" : signed(d),
         found && found[1] !== null ? small(`${signed(found[1])} to ${signed(found[2])}`) : null,
         h("small", { class: "sco-word" }, d === null ? "one was not scored" : WORDS[is])),
-      h("td", { class: "sco-plot", "aria-hidden": "true" }, found && h("span", {}, h("i", { class: "sco-zero" }),
-        found[1] !== null && h("i", { class: "sco-range", style: `left:${at(found[1])};right:calc(100% - ${at(found[2])})` }),
-        h("i", { class: "sco-dot", style: `left:${at(found[0])}` }))));
+      h("td", { class: "sco-plot", "aria-hidden": "true" }, d !== null && h("span", {}, h("i", { class: "sco-zero" }),
+        found && found[1] !== null && h("i", { class: "sco-range", style: `left:${at(found[1])};right:calc(100% - ${at(found[2])})` }),
+        h("i", { class: "sco-dot", style: `left:${at(d)}` }))));
   }
 
   function summary(rows) {
@@ -145,7 +145,11 @@ function render({ model, el }) {
     const [ahead, behind, open] = ["ahead", "behind", "open"].map((is) => rows.filter((row) => state(row) === is).length);
     const of = rows.filter((row) => state(row) !== "none").length;
     const without = rows.length - of;
-    if (!of) return `No paired difference of ${a} and ${b} was recorded here.`;
+    if (!of) {
+      const both = rows.map(difference).filter((d) => d !== null);
+      const [above, below] = [1, -1].map((sign) => both.filter((d) => Math.sign(d) === sign).length);
+      return `${a} is higher on ${above} of ${both.length} ${both.length === 1 ? "score" : "scores"}, lower on ${below}; no paired difference of the two was recorded.`;
+    }
     return `${a} − ${b}: the interval lies above 0 on ${ahead} of ${of} ${of === 1 ? "score" : "scores"}, below 0 on ${behind}; `
       + `${open} ${open === 1 ? "has" : "have"} no significant difference.${without ? ` ${without} without a paired difference.` : ""} Differences are taken before rounding.`;
   }

@@ -15,13 +15,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.bench.pairs import by_place, main_rows, plain
 from scirep_core.bench.suites import SPECS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.page.blocks import label, value_of
+from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets.common import (
     Explorer,
     View,
@@ -35,7 +38,10 @@ from scirep_core.page.widgets.common import (
     table,
 )
 from scirep_core.results import Result
-from scirep_core.results.differences import difference_of
+from scirep_core.results.differences import difference_of, versus
+
+if TYPE_CHECKING:
+    from scirep_core.page.chapter import Chapter
 
 ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
@@ -93,20 +99,20 @@ class ScoreExplorer(Explorer):
         """Return all scores as HTML tables that need no script."""
         view = self._view
         names = view["systems"]
+        facts = [one for one in ("metric", "n") if any(row[one] for row in view["rows"])]
+        facts[1:1] = ["protocol"] * (view["protocols"] > 1)
         parts = []
-        for key, label, about in view["runs"]:
+        for key, words, about in view["runs"]:
             lines = []
             for row in (row for row in view["rows"] if row["run"] == key):
-                cells = [escape(str(row[name])) for name in ("metric", "protocol", "n")]
+                cells = [escape(str(row[name])) for name in facts]
                 for name, _ in names:
                     value, low, high = row["scores"].get(name, (None, None, None))
                     shown = "–" if value is None else f"{value:.1f}"
                     cells.append(f"{shown}{'' if low is None else f' ({low:.1f} to {high:.1f})'}")
                 split = "" if row["split"] == "test" else f", {row['split']}"
                 lines.append([escape(row["title"] + split), *cells])
-            parts.append(
-                table(f"{label}. {about}", ("task", "metric", "protocol", "n", *(name for _, name in names)), lines)
-            )
+            parts.append(table(f"{words}. {about}", ("task", *facts, *(name for _, name in names)), lines))
         return folded("sco", view["key"], "All scores as plain tables", parts)
 
 
@@ -138,24 +144,92 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
         "runs": [[run.key, run.label, run.about] for run in given],
         "formats": FORMATS,
         "rows": rows,
+        "protocols": len({row["protocol"] for row in rows}),
         "opens": {run.key: _opening(systems, [row for row in rows if row["run"] == run.key]) for run in given},
     }
     return keyed(view)
 
 
-def _opening(systems: Sequence[str], rows: Sequence[View]) -> list[str]:
+def explore(
+    chapter: Chapter, exhibit: Exhibit, systems: Sequence[Any] = (), scores: Sequence[Any] = (), gaps: Exhibit | None = None,
+    labels: Mapping[Any, str] | None = None, about: Mapping[str, str] | None = None, **chosen: str,
+) -> None:  # fmt: skip
+    """Show the lines of an exhibit, its systems, two at a time: as printed, of real papers, of invented ones.
+
+    Args:
+        systems, scores: lines and columns; the exhibit's own where none are given.
+        gaps: paired differences by (`versus` of two systems, column), where some were recorded.
+        about: a sentence on each run by the name of its papers.
+        chosen: what it opens on (`first`, `second`, `order`); else the pair that leads each other most evenly.
+    """
+    systems, scores = list(systems) or exhibit.axis(0), list(scores) or exhibit.axis(1)
+    names = {system: label(labels, system).replace("\n", " ") for system in systems}
+    shown = list(dict.fromkeys(names.values()))  # what is called alike in print and here is one choice
+    lines: list[View] = []
+    runs: list[list[str]] = []
+    for kind, found in (exhibit.open | exhibit.folded).items():
+        apart = gaps.printed if gaps and kind == PRINTED else gaps.ours.get(kind, {}) if gaps else {}
+        here = [_paired(kind, score, label(labels, score), names, shown, found, apart) for score in scores]
+        here = [line for line in here if len(line["scores"]) > 1]
+        if here:
+            lines += here
+            runs.append([kind, (kind if kind != PRINTED else "as printed").capitalize(), (about or {}).get(kind, "")])
+    if not runs:
+        return
+    bounds = [names.get(name, name) for name in BOUNDS]
+    view = keyed({
+        "systems": [[name, name] for name in shown], "runs": runs, "formats": {}, "protocols": 1, "rows": lines,
+        "opens": {kind: _opening(shown, [line for line in lines if line["run"] == kind], bounds) for kind, *_ in runs},
+    })  # fmt: skip
+    explorer = ScoreExplorer(view, **{"order": "difference"} | chosen)
+    from IPython.display import display
+
+    display(explorer)  # type: ignore[no-untyped-call]
+    chapter.show(explorer.static_fallback())  # without JavaScript; folds away when the explorer starts
+
+
+def _paired(
+    kind: str, score: Any, title: str, names: Mapping[Any, str], shown: Sequence[str], found: Cells, apart: Cells
+) -> View:  # fmt: skip
+    """Return one line of the explorer: a score of all systems, and the differences that were recorded."""
+    there = [system for system in names if (system, score) in found]
+    check_distinct("systems", [names[system] for system in there])
+    gaps = {}
+    for first, second in permutations(there, 2):
+        gap, places = apart.get((versus(first, second), score)), [shown.index(names[one]) for one in (first, second)]
+        if isinstance(gap, Result):
+            sign = 1 if places[0] < places[1] else -1
+            ends = sorted(sign * x for x in (gap.low, gap.high) if x is not None) or [None, None]
+            gaps["|".join(map(str, sorted(places)))] = [sign * gap.value, *ends]
+    numbers = {names[system]: found[system, score] for system in there}
+    return {
+        "run": kind, "protocol": "paper", "task": title, "title": title.replace("\n", " "), "format": "", "split": "test",
+        "metric": "", "n": next((number.n for number in numbers.values() if isinstance(number, Result)), 0), "gaps": gaps,
+        "scores": {
+            name: [value_of(number), getattr(number, "low", None), getattr(number, "high", None)]
+            for name, number in numbers.items()
+        },
+    }  # fmt: skip
+
+
+def _opening(systems: Sequence[str], rows: Sequence[View], bounds: Sequence[str] = BOUNDS) -> list[str]:
     """Return [first, second, protocol] of a run that show most: the pair and the protocol of most paired differences.
 
     A floor or a ceiling stands in it only where nothing else was compared; of equals the earlier. A run without any paired
-    difference opens at its first two systems.
+    difference opens at the two systems that lead each other most evenly.
     """
     found = Counter((row["protocol"], pair) for row in rows for pair in row["gaps"])
-    here = sorted(systems, key=lambda name: not any(name in row["scores"] for row in rows))  # stable
-    bare = (rows[0]["protocol"], "|".join(str(systems.index(name)) for name in here[:2]))
+
+    def even(pair: tuple[str, str]) -> tuple[int, int]:
+        both = [[row["scores"][name][0] for name in pair] for row in rows if {*pair} <= {*row["scores"]}]
+        return min(sum(a > b for a, b in both), sum(a < b for a, b in both)), len(both)
+
+    closest = max(combinations(systems, 2), key=even)
+    bare = (rows[0]["protocol"], "|".join(str(systems.index(name)) for name in closest))
 
     def rank(one: tuple[str, str]) -> tuple[bool, int, int]:
-        bounds = {systems[int(place)] for place in one[1].split("|")} & {*BOUNDS}
-        return not bounds, found[one], -PROTOCOLS.index(one[0])
+        floor = {systems[int(place)] for place in one[1].split("|")} & {*bounds}
+        return not floor, found[one], -PROTOCOLS.index(one[0])
 
     protocol, pair = max(found, key=rank, default=bare)
     return [*(systems[int(place)] for place in pair.split("|")), protocol]
