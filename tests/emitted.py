@@ -1,0 +1,44 @@
+"""Embedded collections as they are written: a literature, its files, the tasks read from them, where each paper stands."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from scirep_core.data import READERS, TASKS
+from scirep_core.data.literature import Literature
+from scirep_core.data.literature.emit import split, write_collection
+
+
+class Emitted:
+    def __init__(self, root: Path, literature: Literature, *collections: str) -> None:
+        for name in collections:
+            write_collection(root, name, literature)
+        self.root, self.literature, self.latents, self.people = root, literature, literature.latents, literature.people
+        self.part = split.held_out(literature)
+        self.place = {literature.paper_id(i): i for i in range(len(literature))}
+        self.task = functools.cache(self._task)
+
+    def _task(self, name: str) -> Any:
+        return READERS[TASKS[name].reader](TASKS[name], name, self.root, "embedded")
+
+    def oracle(self, task: str) -> dict[str, np.ndarray]:
+        with np.load(self.root / "oracle" / f"{task.replace('/', '__')}.npz") as file:
+            return dict(zip(file["ids"].tolist(), file["vectors"], strict=True))
+
+    def rows(self, config: str, part: str = "evaluation", collection: str = "scirepeval") -> list[dict[str, Any]]:
+        """Return the rows of a table of the hub."""
+        return pq.read_table(split.table(self.root, collection, config, part)).to_pylist()
+
+    def labels(self, config: str, part: str) -> tuple[list[str], np.ndarray]:
+        found = self.rows(config, part, "scirepeval_test")
+        return [row["paper_id"] for row in found], np.array([row["label"] for row in found])
+
+    def labelled(self, config: str, *parts: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions and labels of the papers of one or more parts."""
+        ids, values = zip(*(self.labels(config, part) for part in parts), strict=True)
+        return np.array([self.place[i] for one in ids for i in one]), np.concatenate(values)
