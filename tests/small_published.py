@@ -10,9 +10,21 @@ from typing import Any, NamedTuple
 
 from small_files import jsonl
 
-from scirep_core.data.inventory import TASKS
-from scirep_core.data.readers import beir, maple, mdcr, neighbours, recommendation, s2and, scimult
+from scirep_core.data import READERS, TASKS
+from scirep_core.data.readers import maple, mdcr, recommendation
 from scirep_core.data.task import Task, Triples
+
+
+def lay(folder: Path, files: dict[str, Any]) -> Path:
+    """Write files below a folder: lists as JSON lines, text as it is, anything else as one JSON value; returns the folder."""
+    for name, content in files.items():
+        if isinstance(content, list):
+            jsonl(folder / name, content)
+            continue
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    return folder
+
 
 # --- BEIR and the user study ------------------------------------------------------------------------------------------
 
@@ -30,25 +42,19 @@ ROWS = ["1\t2\tContent\t2.5\t1\t0.5", "1\t3\tBehavior\t5\t2\t", "1\t2\tContent\t
 
 
 def write_beir(root: Path) -> Path:
-    folder = root / "beir" / "scifact"
-    jsonl(folder / "corpus.jsonl", CORPUS)
-    jsonl(folder / "queries.jsonl", QUERIES)
-    (folder / "qrels").mkdir(exist_ok=True)
-    (folder / "qrels" / "test.tsv").write_text(HEADER + "q1\td1\t2\nq1\td2\t0\n")
-    (folder / "qrels" / "train.tsv").write_text(HEADER + "q2\td3\t1\n")
-    return folder
+    return lay(root / "beir" / "scifact", {
+        "corpus.jsonl": CORPUS, "queries.jsonl": QUERIES,
+        "qrels/test.tsv": HEADER + "q1\td1\t2\nq1\td2\t0\n", "qrels/train.tsv": HEADER + "q2\td3\t1\n"})  # fmt: skip
 
 
 def write_study(root: Path) -> Path:
-    folder = root / "recommendation"
-    folder.mkdir(parents=True)
-    (folder / recommendation.STUDY).write_text(STUDY + "\n".join(ROWS) + "\n")
-    return folder
+    return lay(root / "recommendation", {recommendation.STUDY: STUDY + "\n".join(ROWS) + "\n"})
 
 
 # --- SciMult and MAPLE ------------------------------------------------------------------------------------------------
 
 FINE, COARSE, LINKS = "classification_fine", "classification_coarse", "link_prediction_retrieval"
+PMC = "pmc_patients/PMCPatients"
 LABELS = [
     {"label": "L1", "name": ["kites", "paper kites"], "definition": "things on a line"},
     {"label": "L2", "name": ["gliders"], "definition": ""},
@@ -66,31 +72,26 @@ def titled(key: str, **more: object) -> dict[str, Any]:
 
 
 def write_scimult(root: Path) -> Path:
-    base = root / "scimult"
-    jsonl(base / FINE / "Geography_label.json", LABELS)
-    jsonl(base / FINE / "Geography_papers_test.json", [
-        titled("1", label=["L1", "L3"]), titled("2", label=["L2"]), titled("3", label=["L3"], abstract=None)])  # fmt: skip
-    jsonl(base / FINE / "Geography_matched.json", MATCHED)
-    jsonl(base / COARSE / "MAG_label.json", LABELS)
-    jsonl(base / COARSE / "MAG_papers_test.json", [titled("1", label=2), titled("2", label=0)])
-    jsonl(base / LINKS / "SciDocs_papers_test.json", [
-        titled("1", **{"cite": ["2", "3", "2", "99"], "co-cite": []}), titled("2", **{"cite": [], "co-cite": ["1"]}),
-        titled("3", **{"cite": ["98"], "co-cite": []})])  # fmt: skip
-    jsonl(base / LINKS / "PMCPatientsPPR_patients_test.json",
-          [{"patient": key, "title": f"Patient {key}", "abstract": "Coughs."} for key in ("p1", "p2")])  # fmt: skip
-    jsonl(base / LINKS / "PMCPatientsPPR_queries_test.json",
-          [{"patient": ["p2"], "title": "A cough", "abstract": "Dry."},
-           {"patient": ["p1", "p2"], "title": "B", "abstract": ""}])  # fmt: skip
-    pmc = base / "pmc_patients" / "PMCPatients"
-    jsonl(pmc / "PAR" / "PAR_corpus.jsonl",
-          [{"_id": "a1", "title": "Cough", "text": "Dry."}, {"_id": "a2", "title": "", "text": "Wet."}])  # fmt: skip
-    jsonl(pmc / "queries" / "test_queries.jsonl",
-          [{"_id": "x1", "text": "He coughs."}, {"_id": "x2", "text": "She does not."}])  # fmt: skip
-    (pmc / "PAR" / "PAR_test_qrels.tsv").write_text("query-id\tcorpus-id\tscore\nx1\ta1\t2\nx1\ta2\t1\n")
-    jsonl(base / "pretraining" / "search_train.json",
-          [PAIR, {**PAIR, "question": "q2", "hard_negative_ctxs": []},
-           {"question": "q3", "positive_ctxs": [*PAIR["positive_ctxs"], {"title": "", "text": "Wind."}]}])  # fmt: skip
-    return base
+    return lay(root / "scimult", {
+        f"{FINE}/Geography_label.json": LABELS, f"{FINE}/Geography_matched.json": MATCHED, f"{COARSE}/MAG_label.json": LABELS,
+        f"{FINE}/Geography_papers_test.json": [
+            titled("1", label=["L1", "L3"]), titled("2", label=["L2"]), titled("3", label=["L3"], abstract=None)],
+        f"{COARSE}/MAG_papers_test.json": [titled("1", label=2), titled("2", label=0)],
+        f"{LINKS}/SciDocs_papers_test.json": [
+            titled("1", **{"cite": ["2", "3", "2", "99"], "co-cite": []}), titled("2", **{"cite": [], "co-cite": ["1"]}),
+            titled("3", **{"cite": ["98"], "co-cite": []})],
+        f"{LINKS}/PMCPatientsPPR_patients_test.json": [
+            {"patient": key, "title": f"Patient {key}", "abstract": "Coughs."} for key in ("p1", "p2")],
+        f"{LINKS}/PMCPatientsPPR_queries_test.json": [
+            {"patient": ["p2"], "title": "A cough", "abstract": "Dry."}, {"patient": ["p1", "p2"], "title": "B", "abstract": ""}],
+        f"{PMC}/PAR/PAR_corpus.jsonl": [
+            {"_id": "a1", "title": "Cough", "text": "Dry."}, {"_id": "a2", "title": "", "text": "Wet."}],
+        f"{PMC}/queries/test_queries.jsonl": [{"_id": "x1", "text": "He coughs."}, {"_id": "x2", "text": "She does not."}],
+        f"{PMC}/PAR/PAR_test_qrels.tsv": HEADER + "x1\ta1\t2\nx1\ta2\t1\n",
+        "pretraining/search_train.json": [
+            PAIR, {**PAIR, "question": "q2", "hard_negative_ctxs": []},
+            {"question": "q3", "positive_ctxs": [*PAIR["positive_ctxs"], {"title": "", "text": "Wind."}]}],
+    })  # fmt: skip
 
 
 def field_paper(key: str, year: object, labels: list[str]) -> dict[str, Any]:
@@ -99,12 +100,10 @@ def field_paper(key: str, year: object, labels: list[str]) -> dict[str, Any]:
 
 
 def write_maple(root: Path) -> Path:
-    folder = root / "maple" / "Geography"
-    rows = [field_paper("1", 2015, ["L1", "L3"]), field_paper("2", "2016", ["L2"]), field_paper("3", 2001, [])]
-    jsonl(folder / "papers.json", rows)
-    (folder / "labels.txt").write_text("L3\tballoons\t2\nL1\tkites\t1\nL2\tgliders\t2\n")
-    (folder / "labels_mesh.txt").write_text("L1\tkites\tpaper kites\tkite\nL2\tgliders\n")
-    return folder
+    return lay(root / "maple" / "Geography", {
+        "papers.json": [field_paper("1", 2015, ["L1", "L3"]), field_paper("2", "2016", ["L2"]), field_paper("3", 2001, [])],
+        "labels.txt": "L3\tballoons\t2\nL1\tkites\t1\nL2\tgliders\t2\n",
+        "labels_mesh.txt": "L1\tkites\tpaper kites\tkite\nL2\tgliders\n"})  # fmt: skip
 
 
 # --- textual neighbours, S2AND, MDCR ----------------------------------------------------------------------------------
@@ -125,10 +124,8 @@ BENCHMARK = {
 
 
 def write_kites(root: Path) -> Path:
-    path = root / "acl_anthology" / "acl_anth.jsonl.gz"
-    plain = jsonl(path.with_suffix(""), KITES)
-    path.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
-    plain.unlink()
+    path = jsonl(root / "acl_anthology" / "acl_anth.jsonl.gz", KITES)
+    path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
     return path.parent
 
 
@@ -144,11 +141,9 @@ def text(number: int, **more: object) -> dict[str, Any]:
 
 
 def collection(root: Path, name: str, prefix: bool, **files: Any) -> Path:
-    folder = root / "s2and" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    for part, content in files.items():
-        (folder / (f"{name}_{part}.json" if prefix else f"{part}.json")).write_text(json.dumps(content))
-    return folder
+    return lay(
+        root / "s2and" / name, {f"{name}_{part}.json" if prefix else f"{part}.json": files[part] for part in files}
+    )
 
 
 def cluster(name: str, *signatures: str) -> dict[str, Any]:
@@ -172,16 +167,14 @@ def write_stones(root: Path) -> Path:
         papers={"12": text(12, title="Another copy"), "13": text(13)},
     )  # fmt: skip
     (root / "s2and" / "notes").mkdir()
-    (root / "s2and" / "README.md").write_text("no collection")
+    lay(root / "s2and", {"README.md": "no collection"})
     return folder
 
 
 def write_fields(root: Path) -> Path:
     abstracts = ["Of pebbles.", None, *["Of pebbles."] * 6]
-    jsonl(root / "mdcr" / mdcr.DATA, [
-        {"paper_id": str(i), "title": f"Stones {i}", "abstract": one} for i, one in enumerate(abstracts, 1)])  # fmt: skip
-    (root / "mdcr" / mdcr.BENCHMARK).write_text(json.dumps(BENCHMARK))
-    return root / "mdcr"
+    papers = [{"paper_id": str(i), "title": f"Stones {i}", "abstract": one} for i, one in enumerate(abstracts, 1)]
+    return lay(root / "mdcr", {mdcr.DATA: papers, mdcr.BENCHMARK: BENCHMARK})
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -189,9 +182,7 @@ def write_fields(root: Path) -> Path:
 
 def read(name: str, root: Path, source: str = "embedded") -> Task:
     """Read a task by the reader the inventory names."""
-    readers = (beir, mdcr, neighbours, recommendation, s2and, scimult)
-    module = {one.__name__.rpartition(".")[2]: one for one in readers}[TASKS[name].reader]
-    return module.read(TASKS[name], name, root, source)  # type: ignore[attr-defined, no-any-return]
+    return READERS[TASKS[name].reader](TASKS[name], name, root, source)
 
 
 def whole(task: Task) -> tuple[Any, ...]:
@@ -219,7 +210,6 @@ def of_task(name: str, write: Callable[[Path], Path], *files: str) -> tuple[str,
     return name, Place(write, lambda root: whole(read(name, root)), files)
 
 
-PMC = "pmc_patients/PMCPatients"
 PLACES: dict[str, Place] = dict([
     of_task("scimult/scifact", write_beir, "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "qrels/train.tsv"),
     of_task("scimult/recommendation", write_study, recommendation.STUDY),

@@ -10,121 +10,97 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from small_files import jsonl
 
-from scirep_core.cli import main
 from scirep_core.data.perturbations import MORE, PERTURBATIONS
 
+ABSTRACT = "We build large graphs. They grow quickly. The deep model learns."
 LINES = [
-    {
-        "paper_id": "a",
-        "title": "Large graphs",
-        "abstract": "We build large graphs. They grow quickly. The deep model learns.",
-    },
+    {"paper_id": "a", "title": "Large graphs", "abstract": ABSTRACT},
     {"paper_id": 7, "title": "No abstract", "abstract": None, "year": 2020},
     {"paper_id": "c", "title": "Half a pair \ud83d", "abstract": "We use large graphs.\u2028They\tgrow."},
 ]
+GIVEN = "".join(json.dumps(line) + "\n" for line in LINES)
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*arguments: str, given: str | None = None) -> tuple[int, list[dict], str]:
-        text = "\n".join(json.dumps(line) for line in LINES) + "\n" if given is None else given
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
-        with pytest.raises(SystemExit) as left:
-            main(["perturb", *arguments])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), [json.loads(line) for line in out.splitlines() if line.startswith("{")], err
+def run(monkeypatch, scirep):
+    """Run the command on lines, with the fallback tools if no others are named; returns exit code, rows, errors."""
+
+    def run(*words, given=GIVEN):
+        words += () if "--tools" in words else ("--tools", "fallback")
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(given.encode())))
+        code, out, err = scirep("perturb", *words)
+        return code, [json.loads(line) for line in out.splitlines() if line.startswith("{")], err
 
     return run
 
 
 def test_one_line_out_for_each_line_in_and_each_code(run):
-    code, rows, err = run("--code", "T_ARot", "--tools", "fallback")
-    assert code == 0 and [row["paper_id"] for row in rows] == ["a", "7", "c"]
-    assert rows[0] == {"paper_id": "a", "code": "T_ARot", "applies": True, "title": "Large graphs",
-                       "abstract": "They grow quickly. The deep model learns. We build large graphs."}  # fmt: skip
-    assert rows[1] == {
-        "paper_id": "7",
-        "code": "T_ARot",
-        "applies": False,
-        "title": None,
-        "abstract": None,
-        "reason": "no abstract",
-    }
-    assert "fallbacks do part of the work" in err
-    code, rows, _ = run("--code", "all", "--tools", "fallback")
+    code, rows, err = run("--code", "T_ARot")
+    assert code == 0 and "fallbacks do part of the work" in err and [row["paper_id"] for row in rows] == ["a", "7", "c"]
+    assert rows[:2] == [
+        {"paper_id": "a", "code": "T_ARot", "applies": True, "title": "Large graphs",
+         "abstract": "They grow quickly. The deep model learns. We build large graphs."},
+        {"paper_id": "7", "code": "T_ARot", "applies": False, "title": None, "abstract": None, "reason": "no abstract"},
+    ]  # fmt: skip
+    code, rows, _ = run("--code", "all")
     assert code == 0 and [row["code"] for row in rows] == [*PERTURBATIONS] * 3
+    assert run("--code", "T_ARot", given="")[:2] == (0, [])
 
 
 def test_the_same_seed_gives_the_same_lines_and_another_other_ones(run):
-    first, again, other = (
-        run("--code", "T_AShuff,T_ADelRand", "--seed", seed, "--tools", "fallback")[1] for seed in "334"
-    )
+    first, again, other = (run("--code", "T_AShuff,T_ADelRand", "--seed", seed)[1] for seed in "334")
     assert first == again != other
 
 
 def test_the_literal_variant_is_named(run):
-    literal = run("--code", "T_A_WS", "--variant", "literal", "--tools", "fallback")[1][0]
-    default = run("--code", "T_A_WS", "--tools", "fallback")[1][0]
-    words = LINES[0]["abstract"].split()
-    assert default["abstract"].split() == words and literal["abstract"].split() != words
+    literal, default = (run("--code", "T_A_WS", *more)[1][0] for more in (("--variant", "literal"), ()))
+    assert default["abstract"].split() == ABSTRACT.split() != literal["abstract"].split()
 
 
 def test_top_phrases_come_from_the_input_or_from_a_corpus(run, tmp_path):
-    own = run("--code", "T_ADelTopNNPH", "--tools", "fallback")[1]
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps({"paper_id": str(i), "abstract": text}) + "\n" for i, text in
-                              enumerate(["A deep model helps. Large graphs help."] + ["Large graphs help."] * 9)))  # fmt: skip
-    other = run("--code", "T_ADelTopNNPH", "--corpus", str(corpus), "--tools", "fallback")[1]
+    own = run("--code", "T_ADelTopNNPH")[1]
+    texts = ["A deep model helps. Large graphs help."] + ["Large graphs help."] * 9
+    corpus = jsonl(tmp_path / "corpus.jsonl", [{"paper_id": str(i), "abstract": text} for i, text in enumerate(texts)])
+    other = run("--code", "T_ADelTopNNPH", "--corpus", corpus)[1]
     assert len(own) == len(other) == 3 and own != other
     assert "deep model" not in other[0]["abstract"] and "large graphs" in other[0]["abstract"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "given", "said"),
-    [
-        (["--code", "T_ARott"], "", "unknown neighbour 'T_ARott'"),
-        ([], "", "give --code"),
-        (["--code", "T_ARot", "--variant", "litteral"], "", "default or literal"),
-        (["--code", "T_ARot", "--tools", "spacy"], "", "unknown linguistic tools 'spacy'"),
-        (["--code", "T_ARot"], '{"paper_id": "a"}\n{"title": "b"}\n', "standard input:2: field 'paper_id' is missing"),
-        (
-            ["--code", "T_ARot"],
-            '{"paper_id": "a", "abstract": ["x"]}\n',
-            "standard input:1: field 'abstract' must be str or null",
-        ),
-        (["--code", "T_ARot"], "{broken\n", "standard input:1: not a JSON object"),
-        (["--code", "T_ADelTopNNPH", "--corpus", "nowhere.jsonl"], "", "nowhere.jsonl: file not found"),
-    ],
-)
-def test_bad_input_ends_with_one_line_and_2(run, arguments, given, said):
-    code, _, err = run(*arguments, given=given)
+ROTATE = ("--code", "T_ARot")
+
+
+@pytest.mark.parametrize(("words", "given", "said"), [
+    (("--code", "T_ARott"), "", "unknown neighbour 'T_ARott'"),
+    ((), "", "give --code"),
+    ((*ROTATE, "--variant", "litteral"), "", "default or literal"),
+    ((*ROTATE, "--tools", "spacy"), "", "unknown linguistic tools 'spacy'"),
+    (ROTATE, '{"paper_id": "a"}\n{"title": "b"}\n', "standard input:2: field 'paper_id' is missing"),
+    (ROTATE, '{"paper_id": "a", "abstract": ["x"]}\n', "standard input:1: field 'abstract' must be str or null"),
+    (ROTATE, "{broken\n", "standard input:1: not a JSON object"),
+    (("--code", "T_ADelTopNNPH", "--corpus", "nowhere.jsonl"), "", "nowhere.jsonl: file not found"),
+])  # fmt: skip
+def test_bad_input_ends_with_one_line_and_2(run, words, given, said):
+    code, _, err = run(*words, given=given)
     assert code == 2 and said in err.splitlines()[-1]
 
 
 def test_files_as_windows_saves_them_are_read_and_half_a_corpus_is_not(run, tmp_path):
     line = json.dumps(LINES[0])
-    code, rows, _ = run("--code", "T_ARot", "--tools", "fallback", given=f"\ufeff{line}\r\n{line}\r\n")
-    assert code == 0 and rows[0] == rows[1] == run("--code", "T_ARot", "--tools", "fallback")[1][0]
-    corpus = tmp_path / "corpus.jsonl.gz"
-    whole = gzip.compress(("\ufeff" + line).encode())
+    code, rows, _ = run(*ROTATE, given=f"\ufeff{line}\r\n{line}\r\n")
+    assert code == 0 and rows[0] == rows[1] == run(*ROTATE)[1][0]
+    corpus, whole = tmp_path / "corpus.jsonl.gz", gzip.compress(("\ufeff" + line).encode())
     for content, ends in ((whole, 0), (whole[:40], 2)):
         corpus.write_bytes(content)
-        code, _, err = run("--code", "T_ADelTopNNPH", "--corpus", str(corpus), "--tools", "fallback")
+        code, _, err = run("--code", "T_ADelTopNNPH", "--corpus", corpus)
         assert code == ends and (not ends or "corpus.jsonl.gz:1: not a whole gzip file" in err.splitlines()[-1])
 
 
-def test_no_input_is_no_output(run):
-    assert run("--code", "T_ARot", "--tools", "fallback", given="")[:2] == (0, [])
-
-
-def test_the_codes_can_be_listed(run, capsys):
-    with pytest.raises(SystemExit):
-        main(["perturb", "--list", "--json"])
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["code"] for row in rows] == [*PERTURBATIONS, *MORE] and {row["category"] for row in rows} == {
-        known.category for known in PERTURBATIONS.values()
-    }
+def test_the_codes_can_be_listed(scirep):
+    rows = json.loads(scirep("perturb", "--list", "--json")[1])
+    assert [row["code"] for row in rows] == [*PERTURBATIONS, *MORE]
+    assert {row["category"] for row in rows} == {known.category for known in PERTURBATIONS.values()}
 
 
 @pytest.mark.slow
@@ -136,6 +112,6 @@ def test_all_32_codes_of_real_abstracts_with_nltk(run):
     papers = [paper for paper in load_task("sample/acl_anth", "real").papers.values() if len(paper.abstract) > 200][
         :200
     ]
-    lines = [{"paper_id": paper.paper_id, "title": paper.title, "abstract": paper.abstract} for paper in papers]
-    code, rows, _ = run("--code", "all", "--tools", "nltk", given="".join(json.dumps(line) + "\n" for line in lines))
+    lines = [json.dumps({name: getattr(paper, name) for name in ("paper_id", "title", "abstract")}) for paper in papers]
+    code, rows, _ = run("--code", "all", "--tools", "nltk", given="\n".join(lines))
     assert code == 0 and len(rows) == 32 * len(papers) == 6_400

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ from scirep_core.encoders.models.model_store import finished, working
 from scirep_core.kit import store
 
 
-def killed(work: Callable[[], object], stop: int) -> bool:
+def killed(work, stop):
     """Run something in a process that is killed before its `stop`-th rename or sync; return whether it came so far."""
     pid = os.fork()
     if pid:
@@ -46,7 +44,7 @@ def killed(work: Callable[[], object], stop: int) -> bool:
         os._exit(1)
 
 
-def whole_after_any_kill(place: Path, work: Callable[[], object], least: int) -> None:
+def whole_after_any_kill(place, work, least):
     """Kill a writer at each point on a folder of its own, then once more on what was left, and let it finish."""
     work()
     alone, stop = contents(place), 0
@@ -71,42 +69,39 @@ def test_a_file_and_a_shard(tmp_path):
     whole_after_any_kill(place, work, 6)
 
 
-def test_kept_rows(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
+def test_kept_rows(home):
     key = {"task": ["small/proximity", "1", "embedded", "hash"]}
     whole_after_any_kill(score_cache.folder(), lambda: score_cache.write(key, []), 3)
 
 
 def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        emit, "COLLECTIONS", {name: emit.COLLECTIONS[name] for name in ("literature", "recommendation")}
-    )
+    ensure, out, stop = embedded.ensure, tmp_path / "out", 1
+    few = {name: emit.COLLECTIONS[name] for name in ("literature", "recommendation")}
+    monkeypatch.setattr(emit, "COLLECTIONS", few)
     monkeypatch.setattr(embedded, "TASKS", {"scimult/recommendation": embedded.TASKS["scimult/recommendation"]})
-    ensure = embedded.ensure
     monkeypatch.setattr(embedded, "ensure", lambda root, name, *given: name == "csfcube" or ensure(root, name, *given))
     monkeypatch.setattr(embedded.shutil, "copytree", lambda *_: None)
-    out = tmp_path / "out"
-    embedded.write_embedded(out, 300, 0)
-    alone, stop = contents(out), 0
-    assert len(alone) > 5
+
+    def work():
+        embedded.write_embedded(out, 300, 0)
+
+    work()
+    alone = contents(out)
     store._remove(out)
-    while killed(
-        lambda: embedded.write_embedded(out, 300, 0), stop := stop + 1
-    ):  # all on one folder, each a point further
+    while killed(work, stop):  # all on one folder, each a point further
+        stop += 1
         assert stop < 300
-    assert stop > 20
-    embedded.write_embedded(out, 300, 0)
-    assert contents(out) == alone
+    work()
+    assert stop > 20 and len(alone) > 5 and contents(out) == alone
 
 
 def test_a_folder_that_replaces_another(tmp_path):
-    place = tmp_path / "model"
+    place, stop = tmp_path / "model", 0
 
     def put(name):
         with store.atomic_folder(place) as part:
             (part / name).write_text(name)
 
-    stop = 0
     while True:
         store._remove(tmp_path)
         put("old")
@@ -121,15 +116,13 @@ def test_a_folder_that_replaces_another(tmp_path):
 def test_what_the_living_write_and_what_is_not_ours_stays(tmp_path):
     path = tmp_path / "a.txt"
     others = {".a.txt.swp", ".a.txt.part", ".a.txt.0a1b2c3.part", ".b.txt.0a1b2c3d.part", "a.txt.0a1b2c3d.part"}
-    for name in others:
+    for name in (*others, ".a.txt.0a1b2c3d.part"):
         (tmp_path / name).write_text("theirs")
-    (tmp_path / ".a.txt.0a1b2c3d.part").write_text("half")
     with store.atomic(path) as stream:
         stream.write(b"first")
         store.write_text(path, "second")
         assert path.read_text() == "second"
-    assert path.read_text() == "first"
-    assert {name.name for name in tmp_path.iterdir()} == others | {"a.txt"}
+    assert path.read_text() == "first" and {name.name for name in tmp_path.iterdir()} == others | {"a.txt"}
 
 
 def test_who_is_taken_for_dead_before_the_lock_begins_again(tmp_path, monkeypatch):
@@ -158,26 +151,30 @@ def test_a_file_has_the_mode_that_the_user_gives_files_and_nobody_s_mask_is_set(
                 store.write_text(part / "c.txt", "x")
     finally:
         os.umask(before)
-    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b/c.txt")] == [mode] * 2
-    assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o777 & ~mask
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.txt", "b/c.txt", "b")]
+    assert modes == [mode, mode, 0o777 & ~mask]
 
 
 def test_files_and_the_folders_that_name_them_are_synced_and_nothing_else_is(tmp_path, monkeypatch):
-    synced, fsync = set(), os.fsync
+    synced, fsync, two = set(), os.fsync, tmp_path / "two"
     monkeypatch.setattr(os, "sync", lambda: pytest.fail("the whole machine would wait"))
     monkeypatch.setattr(os, "fsync", lambda handle: (synced.add(os.fstat(handle).st_ino), fsync(handle)))
+
+    def now(folder, *names):
+        found = {(folder / name).stat().st_ino for name in names} == synced
+        synced.clear()
+        return found
+
     store.write_text(tmp_path / "one" / "a", "x")
-    assert synced == {(tmp_path / "one" / name).stat().st_ino for name in ("", "a")}
-    synced.clear()
+    assert now(tmp_path / "one", "", "a")
     for name in ("deep/b", "c"):
-        with store.atomic(tmp_path / "two" / name, sync=False) as stream:
+        with store.atomic(two / name, sync=False) as stream:
             stream.write(b"x")
     assert not synced
-    store.sync_tree(tmp_path / "two")
-    assert synced == {(tmp_path / "two" / name).stat().st_ino for name in ("", "deep", "deep/b", "c")}
-    synced.clear()
-    store.sync_tree(tmp_path / "two", [tmp_path / "two" / "deep" / "b"])  # and nothing of others
-    assert synced == {(tmp_path / "two" / name).stat().st_ino for name in ("", "deep", "deep/b")}
+    store.sync_tree(two)
+    assert now(two, "", "deep", "deep/b", "c")
+    store.sync_tree(two, [two / "deep" / "b"])  # and nothing of others
+    assert now(two, "", "deep", "deep/b")
 
 
 def test_a_saved_model_needs_no_checkpoint_any_more(tmp_path):
