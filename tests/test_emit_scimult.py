@@ -6,7 +6,6 @@ query of pre-training. Floors and ceilings of every task are in test_inventory.p
 
 from __future__ import annotations
 
-import csv
 import string
 from collections import Counter
 
@@ -134,21 +133,6 @@ def test_claims_are_about_the_papers_they_name(world):
         assert one["sentences"] and all(said[k] == "result_label" for k in one["sentences"])
 
 
-def test_study_has_the_columns_gaps_and_repetitions_of_the_real_one(world):
-    with (world.root / "recommendation" / "user_study_results.tsv").open() as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
-    assert tuple(rows[0]) == (
-        "PaperId", "RecommendedPaperId", "Method", "StudyScore", "StudyRankByMethod", "StudyRankGlobal",
-        "CooccurrenceCnt", "Similarity", "EmbSimilarity", "TfIdfSimilarity", "ComputedRankByMethod", "ComputedRankGlobal",
-    )  # fmt: skip
-    scores = Counter(row["StudyScore"] for row in rows)
-    assert 0.15 < scores[""] / len(rows) < 0.35
-    assert all(scores[s] > len(rows) / 40 for s in "12345") and any(s.endswith(".5") for s in scores)
-    assert len({(row["PaperId"], row["RecommendedPaperId"]) for row in rows}) < len(rows)
-    assert {row["Method"] for row in rows} == {"Content", "Behavior", "Both"}
-    assert any(row["Similarity"] == "" for row in rows)
-
-
 @pytest.mark.parametrize(("noise", "low", "high"), [(0.3, 90, 99), (0.0, 99.999, 100.001)])
 def test_recommendation_oracle_errs_only_as_far_as_readers_do(tmp_path, noise, low, high):
     task = Emitted(tmp_path, generate(PAPERS, 1, Dials(noise=noise)), "recommendation").task("scimult/recommendation")
@@ -160,17 +144,6 @@ def test_recommendation_oracle_errs_only_as_far_as_readers_do(tmp_path, noise, l
 def test_each_plain_collection_has_240_papers_of_texts_of_their_own(world, name):
     texts = [(p.title, p.abstract) for p in world.task(name).texts()]
     assert len(set(texts)) == len(texts) == 240 and len({title for title, _ in texts}) > 0.9 * 240
-
-
-def test_iclr_has_ratings_that_follow_quality(world):
-    rows = rows_of(world, "iclr", "iclr.jsonl.gz")
-    assert {key for row in rows for key in row} == {
-        "paper_id", "title", "abstract", "year", "venue", "decision", "ratings", "rating_avg", "confidences", "keywords",
-        "n_authors", "gs_citation"}  # fmt: skip
-    assert all(len(row) == 12 and len(row["ratings"]) in (3, 4) for row in rows)
-    assert all(1 <= r <= 10 for row in rows for r in row["ratings"])
-    assert 0.2 < np.mean([row["decision"] == "Accept" for row in rows]) < 0.8
-    assert np.std([row["rating_avg"] for row in rows]) > 1
 
 
 # --- pre-training -----------------------------------------------------------------------------------------------------

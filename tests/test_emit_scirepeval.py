@@ -182,13 +182,6 @@ def test_test_problems_are_new_where_the_tables_say_so(world):
         assert not set(train) & set(test)
 
 
-def test_rows_are_not_in_order_of_time(world):
-    """SciRepEval's folds take rows as they come."""
-    for config in LABELLED:
-        positions = world.labelled(config, "train")[0]
-        assert abs(kendalltau(np.arange(len(positions)), positions)[0]) < 0.2, config
-
-
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
@@ -213,14 +206,6 @@ def test_gold_labels_follow_the_latents(world):
         assert medical[label] in {words.topics[words.problems[p].topic].name for p in problems}
     positions, purposes = world.labelled("drsm", "test")
     assert (purposes == latents.purpose[positions]).all() and (purposes >= 0).all()
-
-
-def test_biomimicry_has_hard_negatives_and_few_positives(world):
-    positions, values = world.labelled("biomimicry", "train", "test")
-    spoken = world.latents.biomimetic[positions] == 0
-    assert 0.11 < values.mean() < 0.15 and 0.3 < spoken.sum() / values.sum() < 0.7
-    others = world.latents.field[positions[(values == 0) & ~spoken]]
-    assert {FIELDS[k] for k in others} <= set(classification.DESIGNS)
 
 
 def test_silver_labels_err_as_the_dial_says(world):
