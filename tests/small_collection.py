@@ -14,7 +14,8 @@ import yaml
 from urllib3 import HTTPResponse
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-BASE = f"https://source.example.org/{COMMIT}/"
+SITE = "https://source.example.org/"
+BASE = f"{SITE}{COMMIT}/"
 
 
 def sha256(data: bytes) -> str:
@@ -24,17 +25,20 @@ def sha256(data: bytes) -> str:
 def description(files: dict[str, bytes], name: str = "tiny") -> dict[str, Any]:
     """A correct manifest as plain data."""
     return {
-        "name": name,
-        "title": "A tiny collection",
-        "paper": "Nobody 2000",
-        "homepage": "https://source.example.org/",
-        "repository": "https://source.example.org/tiny",
-        "commit": COMMIT,
-        "url": "https://source.example.org/{commit}/{source}",
-        "licence": {"spdx": "CC0-1.0", "url": "https://source.example.org/cc0", "notice": "CC0: do as you like"},
+        "name": name, "title": "A tiny collection", "paper": "Nobody 2000", "homepage": SITE, "repository": f"{SITE}tiny",
+        "commit": COMMIT, "url": f"{SITE}{{commit}}/{{source}}",
+        "licence": {"spdx": "CC0-1.0", "url": f"{SITE}cc0", "notice": "CC0: do as you like"},
         "expect": {"rows": 3, "first_id": "1"},
         "files": [{"path": path, "bytes": len(data), "sha256": sha256(data)} for path, data in files.items()],
-    }
+    }  # fmt: skip
+
+
+def unknown(files: dict[str, bytes], **more: Any) -> dict[str, Any]:
+    """A manifest whose files nobody here has ever had."""
+    described = description(files) | {"verified": "no"} | more
+    for row in described["files"]:
+        row.update(sha256=None, bytes=None)
+    return described
 
 
 def publish(folder: Path, described: dict[str, Any]) -> Path:
@@ -58,10 +62,7 @@ def settle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: dict[str,
     publish(tmp_path / "manifests", described)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path / "manifests"))
-    if mirrored:
-        monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
-    else:
-        monkeypatch.delenv("SCIREP_DATA_MIRROR", raising=False)
+    monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror") if mirrored else "")
     return tmp_path / "home" / "data" / described["name"]
 
 
@@ -100,14 +101,11 @@ class Source(requests.adapters.BaseAdapter):
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         self.seen.append((request.url, request.headers.get("Range")))
         answer = self.answer(request)
-        body = answer.body if answer.cut is None else answer.body[: answer.cut]
+        body, response = answer.body[: answer.cut], requests.Response()
         self.sent += len(body)
-        response = requests.Response()
         response.status_code, response.url, response.request = answer.status, request.url, request
         response.headers.update(answer.headers)
-        response.raw = HTTPResponse(
-            body=io.BytesIO(body), headers=answer.headers, status=answer.status, preload_content=False
-        )
+        response.raw = HTTPResponse(io.BytesIO(body), answer.headers, answer.status, preload_content=False)
         return response
 
     def close(self) -> None:

@@ -57,8 +57,8 @@ class Wanted(NamedTuple):
 def readable(size: int) -> str:
     """Return a number of bytes for reading.
 
-    >>> readable(950), readable(19347), readable(9829829)
-    ('950 bytes', '19.3 kB', '9.8 MB')
+    >>> [readable(size) for size in (999, 1000, 9829829, 5 * 10**9)]
+    ['999 bytes', '1.0 kB', '9.8 MB', '5.0 GB']
     """
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
