@@ -32,36 +32,21 @@ def put(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
 
 
-# --- every file of every reader -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "file"), FILES)
-def test_bytes_that_are_no_text_are_named_by_their_line(name: str, file: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named_and_its_line_where_it_has_lines(name, file, tmp_path):
     path = PLACES[name].write(tmp_path) / file
-    lines = content(path)
-    put(path, lines[:-1] + b"\xff" + lines[-1:])
-    place = str(path) if file in WHOLE else at(path, lines.count(b"\n"))
-    refused(lambda: PLACES[name].read(tmp_path), place, "not UTF-8")
-
-
-@pytest.mark.parametrize(("name", "file"), FILES)
-def test_a_file_without_content_is_refused(name: str, file: str, tmp_path: Path) -> None:
-    path = PLACES[name].write(tmp_path) / file
-    put(path, b"")
-    refused(lambda: PLACES[name].read(tmp_path), str(path))
-
-
-@pytest.mark.parametrize(("name", "file"), [(name, file) for name, file in FILES if "json" in file])
-def test_half_a_row_is_refused(name: str, file: str, tmp_path: Path) -> None:
-    path = PLACES[name].write(tmp_path) / file
-    lines = content(path)
-    put(path, lines[:-9])
-    place = (str(path), "not JSON") if file in WHOLE else (at(path, lines.count(b"\n")), "not a JSON object")
-    refused(lambda: PLACES[name].read(tmp_path), *place)
+    whole = content(path)
+    last = str(path) if file in WHOLE else at(path, whole.count(b"\n"))
+    damaged = {"not UTF-8": whole[:-1] + b"\xff" + whole[-1:], "": b""}
+    if "json" in file:
+        damaged["not JSON" if file in WHOLE else "not a JSON object"] = whole[:-9]
+    for says, data in damaged.items():
+        put(path, data)
+        refused(lambda: PLACES[name].read(tmp_path), last if says else str(path), says)
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_files_from_windows_are_read_as_any(name: str, tmp_path: Path) -> None:
+def test_files_from_windows_are_read_as_any(name, tmp_path):
     folder = PLACES[name].write(tmp_path)
     before = PLACES[name].read(tmp_path)
     for file in PLACES[name].files:
@@ -71,7 +56,7 @@ def test_files_from_windows_are_read_as_any(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "file"), [(name, file) for name, file in FILES if name != "maple"])
-def test_the_hash_follows_content_not_place(name: str, file: str, tmp_path: Path) -> None:
+def test_the_hash_follows_content_not_place(name, file, tmp_path):
     folder = PLACES[name].write(tmp_path / "a")
     before = read(name, tmp_path / "a").data_hash
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -85,7 +70,7 @@ def test_the_hash_follows_content_not_place(name: str, file: str, tmp_path: Path
     ("scirepeval/s2and", "no collection with a signatures file. Run `scirep data get s2and`"),
     ("scirepeval/mdcr", "mdcr_test.json: file not found. Run `scirep data get mdcr`"),
 ])  # fmt: skip
-def test_a_collection_that_is_not_there(name: str, says: str, tmp_path: Path) -> None:
+def test_a_collection_that_is_not_there(name, says, tmp_path):
     refused(lambda: read(name, tmp_path / "nowhere"), says)
 
 
@@ -96,14 +81,12 @@ def test_a_collection_that_is_not_there(name: str, says: str, tmp_path: Path) ->
     ("scirepeval/s2and", "../zbmath/clusters.json", "neither zbmath_clusters.json nor clusters.json"),
     ("scimult/scifact", "qrels", "no judgements"),
 ])  # fmt: skip
-def test_a_file_that_is_not_there(name: str, file: str, says: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(name, file, says, tmp_path):
     path = PLACES[name].write(tmp_path) / file
     for one in path.iterdir() if path.is_dir() else [path]:
         one.unlink()
     refused(lambda: PLACES[name].read(tmp_path), says)
 
-
-# --- what is particular to a file ---------------------------------------------------------------------------------------
 
 ALL = ""
 """In place of what is replaced: the whole content."""
@@ -111,19 +94,11 @@ SCIFACT, RECOMMENDATION, GEOGRAPHY, MAG, CITE, PPR, PAR, SEARCH, ACL, S2AND, MDC
     "scimult/scifact", "scimult/recommendation", "scimult/geography", "scimult/mag", "scimult/cite", "scimult/ppr",
     "scimult/pmc_par", "scimult/pretrain_search", "neighbours/acl_anth", "scirepeval/s2and", "scirepeval/mdcr",
 )  # fmt: skip
-CORPUS, QUERIES, QRELS, TSV, KITES = (
-    "corpus.jsonl",
-    "queries.jsonl",
-    "qrels/test.tsv",
-    recommendation.STUDY,
-    "acl_anth.jsonl.gz",
-)
+CORPUS, QUERIES, QRELS, TSV, KITES, MAGS, LINKED, PAIRS = (
+    "corpus.jsonl", "queries.jsonl", "qrels/test.tsv", recommendation.STUDY, "acl_anth.jsonl.gz",
+    f"{COARSE}/MAG_papers_test.json", f"{LINKS}/SciDocs_papers_test.json", "pretraining/search_train.json",
+)  # fmt: skip
 NAMES, PAPERS, MATCHES = (f"{FINE}/Geography_{what}.json" for what in ("label", "papers_test", "matched"))
-MAGS, LINKED, PAIRS = (
-    f"{COARSE}/MAG_papers_test.json",
-    f"{LINKS}/SciDocs_papers_test.json",
-    "pretraining/search_train.json",
-)
 PATIENTS, ASKED = (f"{LINKS}/PMCPatientsPPR_{what}_test.json" for what in ("patients", "queries"))
 MENTIONS, CLUSTERS, TEXTS = (f"qian_{what}.json" for what in ("signatures", "clusters", "papers"))
 ONE = {"0": mention(0, 11)}
@@ -246,9 +221,10 @@ DAMAGE: list[tuple[str, str, str, Any, int | None, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", DAMAGE, ids=lambda row: f"{row[1]}: {row[5]}")
-def test_damage_names_file_and_line(row: tuple[str, str, str, Any, int | None, str], tmp_path: Path) -> None:
-    name, file, old, new, line, says = row
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "line", "says"), DAMAGE, ids=[f"{x[1]}: {x[5]}" for x in DAMAGE]
+)
+def test_damage_names_file_and_line(name, file, old, new, line, says, tmp_path):
     path = PLACES[name].write(tmp_path) / file
     before = content(path).decode()
     after = (new if isinstance(new, str) else json.dumps(new)) if old == ALL else before.replace(old, new)
@@ -257,14 +233,11 @@ def test_damage_names_file_and_line(row: tuple[str, str, str, Any, int | None, s
     refused(lambda: PLACES[name].read(tmp_path), at(path, line), says)
 
 
-def test_a_paper_that_is_named_has_a_text(tmp_path: Path) -> None:
+def test_a_paper_that_is_named_has_a_text_and_what_is_called_gz_is_a_whole_archive(tmp_path):
     folder = PLACES[S2AND].write(tmp_path)
     (folder / TEXTS).write_text(json.dumps({"11": text(11)}))
     refused(lambda: read(S2AND, tmp_path), "qian_signatures.json: signature '1': paper '12' is not in qian_papers.json")
-
-
-@pytest.mark.parametrize("cut", [0, 12])
-def test_what_is_called_gz_is_a_whole_archive(cut: int, tmp_path: Path) -> None:
     path = PLACES[ACL].write(tmp_path) / KITES
-    path.write_bytes(path.read_bytes()[:-cut] if cut else content(path))
-    refused(lambda: PLACES[ACL].read(tmp_path), "not a whole gzip file")
+    for data in (content(path), path.read_bytes()[:-12]):
+        path.write_bytes(data)
+        refused(lambda: PLACES[ACL].read(tmp_path), "not a whole gzip file")
