@@ -12,6 +12,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,50 +43,46 @@ def wrote(path: Path, content: str | bytes) -> Path:
     return path
 
 
-# ---- tables and JSON ------------------------------------------------------------------------------------------------
+# ---- what is done with a file ---------------------------------------------------------------------------------------
 
 
-def queries(content: str) -> Callable[[Path], Doing]:
-    def spoil(folder: Path) -> Doing:
-        path = wrote(folder / "queries-release.csv", content)
-        return lambda: csfcube._query_info(path, {csfcube.Query("1", "method")})
-
-    return spoil
+def with_file(name: str, doing: Callable[[Path], Doing], content: str | bytes) -> Callable[[Path], Doing]:
+    return lambda folder: doing(wrote(folder / name, content))
 
 
-def rankings(text: str) -> Callable[[Path], Doing]:
-    def spoil(folder: Path) -> Doing:
-        wrote(folder / "x-method-ranked.json", text)
-        return lambda: read_rankings(folder, ["method"])
-
-    return spoil
+def scored(name: str, content: str | bytes) -> Callable[[Path], Doing]:
+    return with_file(name, lambda path: ["score", "csfcube", "--vectors", path], content)
 
 
-def judgements(text: str) -> Callable[[Path], Doing]:
-    def spoil(folder: Path) -> Doing:
-        path = wrote(folder / "test.tsv", f"query-id\tcorpus-id\tscore\n{text}\n")
-        return lambda: list(beir.qrels(path))
-
-    return spoil
+def training(name: str, text: str) -> Callable[[Path], Doing]:
+    return with_file(name, lambda path: ["train", "--config", path], text)
 
 
-def papers(line: str) -> Callable[[Path], Doing]:
-    def spoil(folder: Path) -> Doing:
-        wrote(folder / "stdin", line + "\n")
-        return ["perturb", "--code", "T_ADelRand", "--tools", "fallback"]
+def study(**change: Any) -> Callable[[Path], Doing]:
+    line = json.dumps(ROW | change) + "\n"
+    return with_file("rows.jsonl", lambda path: ["study", "main", "--show", "--out", path], line)
 
-    return spoil
+
+def info(path: Path) -> Doing:
+    return lambda: csfcube._query_info(path, {csfcube.Query("1", "method")})
+
+
+queries = partial(with_file, "queries-release.csv", info)
+rankings = partial(with_file, "x-method-ranked.json", lambda path: partial(read_rankings, path.parent, ["method"]))
+judgements = partial(with_file, "test.tsv", lambda path: lambda: list(beir.qrels(path)))
+papers = partial(with_file, "stdin", lambda path: ["perturb", "--code", "T_ADelRand", "--tools", "fallback"])
+manifest = partial(with_file, "manifests/tiny.yaml", lambda path: ["data", "get", "tiny"])
 
 
 def vector(paper_id: str) -> str:
     return f'{{"paper_id": {paper_id}, "embedding": [1]}}\n'
 
 
-def scored(name: str, content: str) -> Callable[[Path], Doing]:
-    return lambda folder: ["score", "csfcube", "--vectors", wrote(folder / name, content)]
+def words(*given: str) -> Callable[[Path], Doing]:
+    return lambda folder: list(given)
 
 
-# ---- arrays ---------------------------------------------------------------------------------------------------------
+# ---- arrays, links, notebooks ---------------------------------------------------------------------------------------
 
 
 def npy(array: Any) -> bytes:
@@ -102,29 +99,25 @@ def headed(header: str, payload: bytes = bytes(16)) -> bytes:
 GOOD = {"ids.npy": npy(np.array(["a", "b"])), "vectors.npy": npy(np.zeros((2, 1)))}
 
 
-def arrays(
-    changed: dict[str, bytes] | None = None, spoil: Callable[[bytes], bytes] = bytes, **more: Any
-) -> Callable[[Path], Doing]:
-    def write(folder: Path) -> Doing:
-        held = io.BytesIO()
-        with zipfile.ZipFile(held, "w", **more) as archive:
-            for name, content in (GOOD | (changed or {})).items():
-                archive.writestr(name, content)
-        return ["score", "csfcube", "--vectors", wrote(folder / "v.npz", spoil(held.getvalue()))]
-
-    return write
+def packed(changed: dict[str, bytes] | None = None, **more: Any) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", **more) as archive:
+        for name, content in (GOOD | (changed or {})).items():
+            archive.writestr(name, content)
+    return held.getvalue()
 
 
-def overwritten(local: int, central: int, new: bytes) -> Callable[[bytes], bytes]:
-    """Put bytes at these places of every local header and of every header of the directory."""
+def arrays(changed: dict[str, bytes] | None = None, **more: Any) -> Callable[[Path], Doing]:
+    return scored("v.npz", packed(changed, **more))
 
-    def spoil(data: bytes) -> bytes:
-        for magic, at in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
-            before, after = re.escape(magic) + b"." * (at - 4), b"." * len(new)
-            data = re.sub(b"(" + before + b")" + after, lambda found: found[1] + new, data, flags=re.DOTALL)
-        return data
 
-    return spoil
+def overwritten(local: int, central: int, new: bytes) -> Callable[[Path], Doing]:
+    """An archive with bytes put at these places of every local header and of every header of the directory."""
+    data = packed()
+    for magic, at in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
+        before, after = re.escape(magic) + b"." * (at - 4), b"." * len(new)
+        data = re.sub(b"(" + before + b")" + after, lambda found: found[1] + new, data, flags=re.DOTALL)
+    return scored("v.npz", data)
 
 
 def folder_twice(folder: Path) -> Doing:
@@ -133,19 +126,6 @@ def folder_twice(folder: Path) -> Doing:
         for name in ("ids.npy", "vectors.npy", "ids.npy"):
             archive.writestr(name, GOOD[name])
     return lambda: read_arrays(path, ("ids",))
-
-
-# ---- rows, notebooks, settings, names -------------------------------------------------------------------------------
-
-
-def study(**change: Any) -> Callable[[Path], Doing]:
-    return lambda folder: [
-        "study",
-        "main",
-        "--show",
-        "--out",
-        wrote(folder / "rows.jsonl", json.dumps(ROW | change) + "\n"),
-    ]
 
 
 def loop(folder: Path) -> Doing:
@@ -166,27 +146,8 @@ def notebook(change: Callable[[dict[str, Any]], Any], *, needs: Any = None) -> C
     return spoil
 
 
-def manifest(text: str) -> Callable[[Path], Doing]:
-    def spoil(folder: Path) -> Doing:
-        wrote(folder / "manifests" / "tiny.yaml", text)
-        return ["data", "get", "tiny"]
-
-    return spoil
-
-
-def training(name: str, text: str) -> Callable[[Path], Doing]:
-    return lambda folder: ["train", "--config", wrote(folder / name, text)]
-
-
-def words(*given: str) -> Callable[[Path], Doing]:
-    return lambda folder: list(given)
-
-
 def broken(folder: Path) -> Doing:
-    def fail() -> None:
-        raise KeyError(f"{ESCAPE}{RIGHT_TO_LEFT}" + "x" * 10_000)
-
-    return fail
+    return lambda: {}[f"{ESCAPE}{RIGHT_TO_LEFT}" + "x" * 10_000]
 
 
 FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
@@ -204,7 +165,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
         rankings('{"1": [["2", ' + DIGITS[:400] + ']]}'), "F/x-method-ranked.json: a whole number of 400 digits"),
     "a distance of thousands of digits": (
         rankings('{"1": [["2", ' + DIGITS + ']]}'), "F/x-method-ranked.json: a whole number of 5,000 digits"),
-    "a grade of 5,000 digits": (judgements(f"q\td\t{DIGITS}"), "F/test.tsv:2: grade '999"),
+    "a grade of 5,000 digits": (judgements(f"query-id\tcorpus-id\tscore\nq\td\t{DIGITS}"), "F/test.tsv:2: grade '999"),
     "an id of 5,000 digits": (
         scored("v.jsonl", vector(DIGITS)), "F/v.jsonl:1: a whole number of 5,000 digits"),
     "an id beyond 64 bits": (
@@ -218,9 +179,9 @@ FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
     "no row of vectors": (scored("v.jsonl", ""), "F/v.jsonl: it has no rows"),
     "parquet that is none": (scored("v.parquet", "PAR1"), "F/v.parquet: not a whole parquet file"),
 
-    "an encrypted .npz": (arrays(spoil=overwritten(6, 8, b"\x01")), "F/v.npz: not a readable .npz (`ids` is encrypted)"),
+    "an encrypted .npz": (overwritten(6, 8, b"\x01"), "F/v.npz: not a readable .npz (`ids` is encrypted)"),
     "an .npz whose directory announces 4 GB": (
-        arrays(spoil=overwritten(22, 24, b"\xf0\xff\xff\xff")), "F/v.npz: not a readable .npz (`ids` announces 4,2"),
+        overwritten(22, 24, b"\xf0\xff\xff\xff"), "F/v.npz: not a readable .npz (`ids` announces 4,2"),
     "an .npz whose array announces 29 TiB": (
         arrays({"vectors.npy": headed("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2000000000000)}\n")}),
         "F/v.npz: not a readable .npz (`vectors` announces shape (2, 2000000000000)"),
@@ -295,9 +256,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Doing], str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_hostile_input_ends_in_one_line(
-    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_input_ends_in_one_line(name, tmp_path, capfd, monkeypatch):
     make, start = FAULTS[name]
     doing = make(tmp_path)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
@@ -321,25 +280,20 @@ def test_hostile_input_ends_in_one_line(
     assert "nobody foresaw" not in err or name == "what nobody foresaw", err
 
 
-def test_the_line_of_what_nobody_foresaw_names_the_file_of_its_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    assert cli._guarded(lambda: {}["lost"]) == 2
-    found = re.search(r"The traceback is in (\S+\.txt); please report it", capsys.readouterr().err)
-    assert found and Path(found[1]).parent == tmp_path / "home" / "faults"
-    assert "Traceback (most recent call last)" in Path(found[1]).read_text()
-    assert '{}["lost"]' in Path(found[1]).read_text()
+def test_the_line_of_what_nobody_foresaw_names_the_file_of_its_traceback(tmp_path, capsys, monkeypatch):
+    def traced(home: Path) -> Path:
+        monkeypatch.setenv("SCIREP_HOME", str(home))
+        assert cli._guarded(lambda: {}["lost"]) == 2
+        found = re.search(r"The traceback is in (\S+\.txt); please report it", capsys.readouterr().err)
+        assert found and "Traceback (most recent call last)" in Path(found[1]).read_text()
+        assert '{}["lost"]' in Path(found[1]).read_text()
+        return Path(found[1])
 
-    wrote(tmp_path / "file", "")  # no folder can be made below it: the system's own place is taken
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "file"))
-    assert cli._guarded(lambda: {}["lost"]) == 2
-    found = re.search(r"The traceback is in (\S+\.txt); please report it", capsys.readouterr().err)
-    assert found and "lost" in Path(found[1]).read_text()
-    Path(found[1]).unlink()
+    assert traced(tmp_path / "home").parent == tmp_path / "home" / "faults"
+    traced(wrote(tmp_path / "file", "")).unlink()  # no folder can be made below it: the system's own place is taken
 
 
-def test_a_line_that_is_cut_keeps_its_file_and_its_remedy() -> None:
+def test_a_line_that_is_cut_keeps_its_file_and_its_remedy():
     line = str(DataError("a.json", 3, "value " + "x" * 5000, "Save it again"))
     assert line.startswith("a.json:3: value xxx") and line.endswith("xxx. Save it again") and "[...]" in line
     assert len(line) == LONGEST
@@ -347,11 +301,9 @@ def test_a_line_that_is_cut_keeps_its_file_and_its_remedy() -> None:
     assert legible("\ud800" + "\x1b" * 10_000).isprintable() and len(legible("\x1b" * 10_000)) == LONGEST
 
 
-def test_what_is_of_a_usual_kind_is_still_read(tmp_path: Path) -> None:
+def test_what_is_of_a_usual_kind_is_still_read(tmp_path):
     assert from_text('"\\ud83d\\ude00"') == "\U0001f600", "both halves of a pair are a character"
-    assert from_text("1000000000000000019884624838656") == 10**30 + 19884624838656, (
-        "as tokenizers give their longest text"
-    )
+    assert from_text("1000000000000000019884624838656") == 10**30 + 19884624838656, "the longest text of a tokenizer"
     assert field({"n": 2**63 - 1}, "n", int, tmp_path, None) == 2**63 - 1
     assert parse_line(b'{"a": -1.5e3}', tmp_path, 1) == {"a": -1500.0}
     path = wrote(tmp_path / "a.csv", '\ufeffa,b\r\n1,"x\r\ny"\r\n\r\n2,\r\n')
