@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_files import jsonl
 
 from scirep_core.data.open import SOURCES, corpora, heldout, pairs, tasks
 from scirep_core.data.task import Collection, Task
@@ -42,18 +43,15 @@ def _tsv(path: Path, header: str, rows: Iterable[tuple[object, ...]]) -> None:
         stream.writelines("\t".join(map(str, row)) + "\n" for row in rows)
 
 
-def _papers(
-    corpus: str, prefix: str, more: Callable[[int], dict[str, Any]], key: str = "paper_id"
-) -> list[dict[str, Any]]:
+def _papers(corpus, prefix, more, key="paper_id"):
     return [{key: f"{prefix}:{i}", "title": title(corpus, i), "abstract": f"Words about topic {i % 7} and method {i % 5}.",
              "year": 2000 + i % 20} | more(i) for i in range(PAPERS)]  # fmt: skip
 
 
-def _linked(folder: Path, corpus: str, prefix: str, more: Callable[[int], dict[str, Any]]) -> list[dict[str, Any]]:
+def _linked(folder, corpus, prefix, more):
     """Write papers with authors, each next citing the two before it, and one reference shared by all of a topic, six times."""
-    rows = _papers(
-        corpus, prefix, lambda i: {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}", f"{prefix}c{i % 9}"]} | more(i)
-    )
+    rows = [row | {"author_ids": [f"{prefix}a{i % 4}", f"{prefix}b{i}", f"{prefix}c{i % 9}"]}
+            for i, row in enumerate(_papers(corpus, prefix, more))]  # fmt: skip
     cites = [(f"{prefix}:{i}", f"{prefix}:{i - step}") for i in range(PAPERS) for step in (1, 2, 5) if i >= step]
     _tsv(folder / "citations.tsv.gz", "citing cited", [*cites, (f"{prefix}:0", f"{prefix}:0")])
     shared = [(f"r{topic}{n}", "-", " ".join(f"{prefix}:{i}" for i in range(topic, PAPERS, 7)))
@@ -81,23 +79,18 @@ def write(root: Path) -> None:
     rows = [(f"review{i % 2}", f"oa:{i}", int(i % 3 == 0)) for i in range(PAPERS)]
     rows += [("review2", f"oa:{i}", 0) for i in range(PAPERS)]
     _tsv(synergy / "review_labels.tsv.gz", "review work included", rows)
-    _jsonl(
-        root / "arxiv_cs" / "papers.jsonl.gz",
-        _papers("arxiv", "arxiv", lambda i: {"categories": ["cs.AI", ("cs.CL", "cs.CV")[i % 2]]}),
-    )
-    bio = _papers(
-        "biomimicry", "mag", lambda i: {"is_biomimicry": i % 3 > 0} | ({"title": TWICE.upper() + "!"} if i == 7 else {})
-    )
-    _jsonl(root / "biomimicry" / "papers.jsonl.gz", bio)
-    asked = [{**row, "question": row["title"]} for row in _papers("pubmedqa", "pmid", lambda i: {
-        "decision": ("yes", "no", "maybe")[i % 3]})]  # fmt: skip
-    _jsonl(root / "pubmedqa" / "papers.jsonl.gz", asked)
     match = root / "reviewer_match"
-    _jsonl(match / "papers.jsonl.gz", _papers("reviewer_match", "s2", lambda i: {} if i else {"abstract": ""}))
-    _jsonl(
-        match / "profiles.jsonl.gz",
-        [{"participant": f"p{n}", "papers": [f"s2:{i}" for i in range(n, 20, 2)]} for n in (0, 1)],
-    )
+    for folder, corpus, prefix, more in (
+        ("arxiv_cs", "arxiv", "arxiv", lambda i: {"categories": ["cs.AI", ("cs.CL", "cs.CV")[i % 2]]}),
+        ("biomimicry", "biomimicry", "mag",
+         lambda i: {"is_biomimicry": i % 3 > 0} | ({"title": TWICE.upper() + "!"} if i == 7 else {})),
+        ("pubmedqa", "pubmedqa", "pmid",
+         lambda i: {"question": title("pubmedqa", i), "decision": ("yes", "no", "maybe")[i % 3]}),
+        ("reviewer_match", "reviewer_match", "s2", lambda i: {} if i else {"abstract": ""}),
+    ):  # fmt: skip
+        _jsonl(root / folder / "papers.jsonl.gz", _papers(corpus, prefix, more))
+    _jsonl(match / "profiles.jsonl.gz",
+           [{"participant": f"p{n}", "papers": [f"s2:{i}" for i in range(n, 20, 2)]} for n in (0, 1)])  # fmt: skip
     rated = [("p0", "s2:30", 1.0), ("p0", "s2:31", 3.25), ("p1", "s2:32", 2.0), ("p1", "s2:33", 2.0)]
     _tsv(match / "ratings.tsv.gz", "participant paper expertise", rated)
     _jsonl(root / "scifact_corpus" / "corpus.jsonl.gz", [
@@ -114,13 +107,9 @@ def write(root: Path) -> None:
     _jsonl(beside / "neighbours_sample" / "ml_year_citations.jsonl.gz", _papers("ml", "ml", lambda i: {
         "gs_citation": i - 1}))  # fmt: skip
     for split, first in (("train", 0), ("dev", 100)):
-        claims = [
+        jsonl(beside / "scifact_sample" / f"claims_{split}.jsonl", (
             {"id": first + i, "claim": f"Claim {first + i}.", "cited_doc_ids": [i * 3 + bool(first), 999]}
-            for i in range(15)
-        ]
-        path = beside / "scifact_sample" / f"claims_{split}.jsonl"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in claims))
+            for i in range(15)))  # fmt: skip
 
 
 def _sample(name: str) -> Task:

@@ -18,7 +18,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Query
 
 
-def test_real_collection_has_the_published_counts(real):
+def test_real_collection_has_the_published_counts(real, real_folder):
     assert len(real.queries) == 50
     assert Counter(q.facet for q in real.queries) == {"background": 16, "method": 17, "result": 17}
     assert len({q.paper_id for q in real.queries}) == 34
@@ -30,17 +30,10 @@ def test_real_collection_has_the_published_counts(real):
     }  # fmt: skip
     assert all(real.facet_sentences(query) for query in real.queries)
     assert min(real.papers, key=int) == "388"
-
-
-def test_readable_files_and_rebuilt_abstracts_hold_the_same_papers(real_folder):
     from_readable = csfcube._papers_from_readable(real_folder / "readable_annotations")
-    from_jsonl = csfcube._papers_from_jsonl(real_folder / "abstracts-csfcube-preds.jsonl")
-    assert from_readable == from_jsonl
-
-
-def test_real_pool_file_names_two_papers_nobody_rated(real, real_folder):
+    assert from_readable == csfcube._papers_from_jsonl(real_folder / "abstracts-csfcube-preds.jsonl")
     pooled = {c for entry in json.loads((real_folder / csfcube.POOL).read_text()).values() for c in entry["cands"]}
-    assert pooled - set(real.papers) == {"41022419", "5111924"}
+    assert pooled - set(real.papers) == {"41022419", "5111924"}  # nobody rated these two
 
 
 def test_readable_ratings_and_annotators_agree_with_the_gold_files(real, real_folder):
@@ -60,46 +53,44 @@ def test_readable_ratings_and_annotators_agree_with_the_gold_files(real, real_fo
     assert pairs == 6244
 
 
-def test_tiny_collection_by_hand(tiny):
+def test_tiny_collection_by_hand(tiny, tiny_folder, tmp_path):
     query = Query("1", "background")
-    assert tiny.candidates(query) == ("2", "3", "4")
-    assert list(tiny.ratings(query)) == [3, 1, 0]
+    assert tiny.candidates(query) == ("2", "3", "4") and list(tiny.ratings(query)) == [3, 1, 0]
     assert tiny.facet_sentences(query) == ("Parsing sentences is slow.",)
     assert tiny.judgements[query][0].sources == ("cited", "specter")
     assert tiny.papers["2"].labels[0] == "objective_label"
-    assert tiny.find("1_method") == Query("1", "method")
-    assert tiny.info[query].year == 2001
-    with pytest.raises(ConfigError, match="did you mean '1_method'"):
-        tiny.find("1_metod")
-
-
-def test_data_hash_follows_content_not_place(tiny_folder, tmp_path):
+    assert tiny.find("1_method") == Query("1", "method") and tiny.info[query].year == 2001
+    refused(lambda: tiny.find("1_metod"), "did you mean '1_method'", error=ConfigError)
     other = tmp_path / "elsewhere" / "copy"
     shutil.copytree(tiny_folder, other)
-    assert csfcube.folder_hash(other) == csfcube.folder_hash(tiny_folder)
+    assert csfcube.folder_hash(other) == tiny.data_hash
     (other / csfcube.QUERIES).write_text((other / csfcube.QUERIES).read_text() + " ")
-    assert csfcube.folder_hash(other) != csfcube.folder_hash(tiny_folder)
+    assert csfcube.folder_hash(other) != tiny.data_hash
 
 
-DAMAGE = {
-    "candidate twice": (lambda g: g["cands"].__setitem__(1, "2"), "candidate 2 is listed twice"),
-    "rating out of range": (lambda g: g["relevance_adju"].__setitem__(0, 4), "rating 4 is not 0, 1, 2 or 3"),
-    "raw rating a fraction": (lambda g: g.update(relevance_ann1=[2.7, 1, 0]), "relevance_ann1: rating 2.7 is not -1 (missing), 0"),
-    "raw rating too low": (lambda g: g.update(relevance_ann1=[2, -2, 0]), "relevance_ann1: rating -2"),
-    "candidate twice, once a number": (lambda g: g["cands"].__setitem__(1, 2), "candidate 2 is listed twice"),
-    "rating a bool": (lambda g: g["relevance_adju"].__setitem__(0, True), "rating True"),
-    "list too short": (lambda g: g["relevance_adju"].pop(), "2 ratings for 3 cands"),
-    "field missing": (lambda g: g.pop("cands"), "field 'cands' is missing"),
-    "no text": (lambda g: g["cands"].__setitem__(0, "99"), "paper 99 of query 1_background has no text"),
-}  # fmt: skip
+DAMAGE = [
+    # column, place in it, what stands there instead, what is said
+    ("cands", 1, "2", "candidate 2 is listed twice"),
+    ("cands", 1, 2, "candidate 2 is listed twice"),
+    ("cands", 0, "99", "paper 99 of query 1_background has no text"),
+    ("cands", ..., ..., "field 'cands' is missing"),
+    ("relevance_adju", 0, 4, "rating 4 is not 0, 1, 2 or 3"),
+    ("relevance_adju", 0, True, "rating True"),
+    ("relevance_adju", 0, ..., "2 ratings for 3 cands"),
+    ("relevance_ann1", 0, 2.7, "relevance_ann1: rating 2.7 is not -1 (missing), 0"),
+    ("relevance_ann1", 1, -2, "relevance_ann1: rating -2"),
+]
 
 
-@pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_gold_is_named(tiny_folder, name):
-    change, says = DAMAGE[name]
+@pytest.mark.parametrize(("column", "at", "value", "says"), DAMAGE)
+def test_damaged_gold_is_named(tiny_folder, column, at, value, says):
     path = tiny_folder / csfcube.GOLD.format(facet="background")
     gold = json.loads(path.read_text())
-    change(gold["1"])
+    held, key = (gold["1"], column) if at is ... else (gold["1"][column], at)
+    if value is ...:
+        del held[key]
+    else:
+        held[key] = value
     path.write_text(json.dumps(gold))
     refused(lambda: csfcube.read(tiny_folder), says)
 
@@ -120,15 +111,11 @@ def test_damaged_jsonl_names_file_and_line(tiny_folder, spoil, says):
     refused(lambda: csfcube.read(tiny_folder), f"{path}:2: ", says)
 
 
-def test_line_separators_inside_an_abstract_do_not_split_a_line(tiny_folder):
-    path = tiny_folder / csfcube.ABSTRACTS
+def test_line_separators_do_not_split_a_line_and_a_truncated_readable_file_is_refused(tiny_folder):
+    path, folder = tiny_folder / csfcube.ABSTRACTS, tiny_folder / csfcube.READABLE
     path.write_text(path.read_text().replace("We fill a chart.", "We fill\\u2028 a chart."), encoding="utf-8")
     assert "\u2028" in csfcube.read(tiny_folder).papers["2"].abstract
-
-
-def test_truncated_readable_file_is_refused_with_its_line(tiny_folder):
-    (tiny_folder / csfcube.ABSTRACTS).unlink()
-    folder = tiny_folder / csfcube.READABLE
+    path.unlink()
     folder.mkdir()
     (folder / "1-method-adju.txt").write_text("=====\npaper_id: 1; YEAR: 2001\nTITLE: A\nABSTRACT: meth")
     refused(lambda: csfcube.read(tiny_folder), "1-method-adju.txt:4: unexpected line")
@@ -165,22 +152,16 @@ def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder, names,
     refused(lambda: csfcube.read(tiny_folder), says)
 
 
-@pytest.mark.parametrize(
-    "name", [csfcube.SPLITS, csfcube.POOL, csfcube.GOLD.format(facet="method"), csfcube.QUERIES, "oracle.json"]
-)
-@pytest.mark.parametrize(
-    "content", [b"[]", b"null", b'{"1": 3}', b'{"1": {"cands": 3}}', b"\xff\xfe", b"{", b'{"method": []}']
-)
-def test_any_wrong_shape_in_any_file_is_refused_naming_the_folder(tiny_folder, name, content):
-    (tiny_folder / name).write_bytes(content)
-    refused(lambda: csfcube.read(tiny_folder), "tiny")
-
-
-TASK = {"name": "mine", "version": 1, "type": "facets"}
+@pytest.mark.parametrize("file", ["SPLITS", "POOL", "GOLD", "QUERIES", "oracle.json"])
+def test_any_wrong_shape_in_any_file_is_refused_naming_the_folder(tiny_folder, file):
+    path = tiny_folder / getattr(csfcube, file, file).format(facet="method")
+    for content in (b"[]", b"null", b'{"1": 3}', b'{"1": {"cands": 3}}', b"\xff\xfe", b"{", b'{"method": []}'):
+        path.write_bytes(content)
+        refused(lambda: csfcube.read(tiny_folder), "tiny")
 
 
 def test_task_json_decides_metrics_and_similarity(tiny_folder):
-    told = TASK | {"metrics": ["map"], "similarity": "cosine", "version": 3}
+    told = {"name": "mine", "version": 3, "type": "facets", "metrics": ["map"], "similarity": "cosine"}
     (tiny_folder / "task.json").write_text(json.dumps(told))
     task = load_task(tiny_folder)
     assert (task.version, task.metrics, task.similarity) == (3, ("map",), "cosine")

@@ -24,7 +24,7 @@ from scirep_core.book.explain import recompute
 from scirep_core.data.open import corpora, heldout, pairs, tasks, training
 from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import sought
-from scirep_core.data.task import Judged, Labelled, LabelSpace, Pooled, Reviewers, Task, Triples
+from scirep_core.data.task import Task, Triples
 from scirep_core.evaluators.reviewers import pairs_ordered
 from scirep_core.kit.errors import ConfigError, UnknownName
 from scirep_core.results import Result, read_results
@@ -44,16 +44,10 @@ def small(tmp_path, monkeypatch, tiny):
     small_open.forget()
 
 
-# --- parts and the leak rule ------------------------------------------------------------------------------------------
-
-
-def test_parts_are_fifths_by_the_hash_of_the_id():
+def test_parts_are_fifths_by_the_hash_of_the_id_and_of_a_corpus_published_without_its_first_the_second_tests():
     drawn = Counter(corpora.part_of(f"vis:{i}", "vis") for i in range(5_000))
     assert {part: round(count / 500) for part, count in drawn.items()} == {"test": 2, "dev": 2, "train": 6}
     assert corpora.part_of("oa:W10002689", "synergy") == {0: "test", 1: "dev"}.get(bucket("oa:W10002689", 5), "train")
-
-
-def test_a_corpus_published_without_its_first_fifth_tests_on_the_second():
     there = [f"acl:{i}" for i in range(5_000) if bucket(f"acl:{i}", 5) != 0]
     drawn = Counter(corpora.part_of(key, "acl") for key in there)
     assert {key for key in there if corpora.part_of(key, "acl") == "test"} == {k for k in there if bucket(k, 5) == 1}
@@ -61,15 +55,20 @@ def test_a_corpus_published_without_its_first_fifth_tests_on_the_second():
 
 
 def test_a_title_that_is_held_out_anywhere_leaves_train_and_dev(small):
-    first = ids("vis", "train", "vis")[0]
+    first, second, *others = ids("vis", "train", "vis")
     assert corpora.parts()[first] == "" and corpora.part_of(first, "vis") == "train"
-    assert all(corpora.parts()[key] == "train" for key in ids("vis", "train", "vis")[1:])
+    assert all(corpora.parts()[key] == "train" for key in (second, *others))
+    there = small_open.title("vis", int(second[4:]))  # a title of scifact leaves it too
+    path = small / "scifact_corpus" / "corpus.jsonl.gz"
+    small_open._jsonl(path, [{"doc_id": "0", "title": there, "abstract": ["One."]}])
+    small_open.forget()
+    assert corpora.parts()[second] == ""
 
 
 def test_scifact_trains_nothing_and_asks_its_dev_claims_of_all_its_abstracts(small):
     made, trained = heldout.scifact(), training.search_triplets()
     assert set(made.queries) == {f"claim:{i}" for i in range(100, 115)}
-    assert isinstance(made.payload, Pooled) and set(made.payload.pool) == corpora.records("scifact").keys()
+    assert set(made.payload.pool) == corpora.records("scifact").keys()
     assert not {paper.paper_id for paper in trained.papers} & set(made.payload.pool)
     assert not any(query.startswith("claim:") for query in trained.queries)
 
@@ -83,24 +82,13 @@ def test_short_titles_are_compared_with_their_abstracts(small):
     assert [corpora.parts()[key] for key in texts] == ["test", "", "train"]
 
 
-def test_a_title_of_scifact_leaves_train(small):
-    first = ids("vis", "train", "vis")[1]
-    path = small / "scifact_corpus" / "corpus.jsonl.gz"
-    small_open._jsonl(path, [{"doc_id": "0", "title": small_open.title("vis", int(first[4:])), "abstract": ["One."]}])
-    small_open.forget()
-    assert corpora.parts()[first] == ""
-
-
-# --- pairs and negatives ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("relation", [pairs.cited, pairs.same_author, pairs.coupled])
-@pytest.mark.parametrize("part", ["train", "dev", "test"])
-def test_a_pair_counts_only_within_a_part(small, relation, part):
-    papers = corpora.of_part("vis", part)
-    found = relation("vis", papers)
-    assert found and {key for query, others in found.items() for key in (query, *others)} <= papers.keys()
-    assert not any(query in others for query, others in found.items())
+def test_a_pair_counts_only_within_a_part(small, relation):
+    for part in ("train", "dev", "test"):
+        papers = corpora.of_part("vis", part)
+        found = relation("vis", papers)
+        assert found and {key for query, others in found.items() for key in (query, *others)} <= papers.keys()
+        assert not any(query in others for query, others in found.items())
 
 
 def test_an_author_name_of_too_many_papers_is_told_by_the_whole_corpus_and_gives_no_negatives(small, monkeypatch):
@@ -128,10 +116,12 @@ def test_no_negative_cites_the_query_or_is_cited_by_it(small, relation):
     assert len(negatives) > 100 and not [pair for pair in negatives if pair[1] in linked.get(pair[0], ())]
 
 
-def test_coupled_papers_share_five_references(small):
+def test_coupled_papers_share_five_references_and_an_unknown_citation_count_is_left_out(small):
     found = pairs.coupled("vis", corpora.records("vis"))
     assert "vis:7" not in found  # topic 0 has four
     assert set(found["vis:1"]) == {f"vis:{i}" for i in range(8, small_open.PAPERS, 7)}
+    labels = {one.paper_id: one.label for of in training.citations().payload.splits.values() for one in of}
+    assert "ml:0" not in labels and "vis:3" not in labels and labels["ml:5"] == pytest.approx(math.log1p(4))
 
 
 def test_negatives_are_neither_relevant_nor_the_query_and_depend_on_the_query_alone():
@@ -149,18 +139,12 @@ def test_negatives_are_neither_relevant_nor_the_query_and_depend_on_the_query_al
     assert pairs.drawn("t", "p0", pool[:3], 25, ["p1"]) == ["p2"] and pairs.drawn("t", "p0", ["p0"], 5, ()) == []
 
 
-def test_strata_keep_negatives_to_the_query_s_own(small):
-    made = heldout.synergy_reviews()
+def test_strata_keep_negatives_to_the_query_s_own_review_and_one_without_included_papers_is_not_asked(small):
     review = {key: record.row["reviews"][0] for key, record in corpora.records("synergy").items()}
-    assert isinstance(made.payload, Judged)
-    negatives = [row for row in made.payload.rows if not row.score]
+    negatives = [row for row in heldout.synergy_reviews().payload.rows if not row.score]
     assert negatives and all(review[row.query_id] == review[row.cand_id] for row in negatives)
-
-
-def test_a_review_without_an_included_paper_in_the_test_part_is_not_asked(small):
     made, test = heldout.reviews(), set(ids("synergy", "test", "oa"))
-    assert isinstance(made.payload, Judged) and set(made.queries) == {"review:review0", "review:review1"}
-    assert {row.query_id for row in made.payload.rows} == set(made.queries)
+    assert {row.query_id for row in made.payload.rows} == set(made.queries) == {"review:review0", "review:review1"}
     assert {row.cand_id for row in made.payload.rows} == test
 
 
@@ -179,24 +163,16 @@ def test_two_in_five_triplets_have_a_hard_negative_that_the_query_does_not_cite(
     assert [row.negative[0] for row in many] == list("hhnnnhhnnn")
 
 
-def test_a_citation_count_that_is_unknown_is_left_out(small):
-    made = training.citations()
-    assert isinstance(made.payload, Labelled)
-    labels = {one.paper_id: one.label for of in made.payload.splits.values() for one in of}
-    assert "ml:0" not in labels and "vis:3" not in labels and labels["ml:5"] == pytest.approx(math.log1p(4))
-
-
 def test_phrases_have_two_words_and_the_unseen_ones_are_in_no_paper_that_trains(small):
     train, made = pairs.phrases("train"), heldout.phrases() if len(pairs.phrases("test").texts) else None
     assert {"phrase:graph layout"} <= train.texts.keys() and not any("alone" in key for key in train.texts)
     seen = training.search().payload
-    assert isinstance(seen, Pooled) and "phrase:graph layout" in seen.relevant
+    assert "phrase:graph layout" in seen.relevant
     assert made is None or not made.queries.keys() & train.texts.keys()
 
 
 def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
     made = heldout.reviewer_match()
-    assert isinstance(made.payload, Reviewers)
     hard, profile = made.payload.hard, made.payload.reviewers["p0"]
     assert [(row.query_id, row.score) for row in hard] == [("s2:30", 0), ("s2:31", 9), ("s2:32", 4), ("s2:33", 4)]
     assert "s2:0" not in profile and "s2:2" in profile  # no abstract, no paper
@@ -212,13 +188,13 @@ def test_reviewers_order_what_they_rated_and_quarters_are_grades(small):
 def test_the_other_papers_questions_are_asked_of_the_same_papers(small):
     links = heldout.link_prediction().payload
     labels = heldout.label_texts("synergy", training.descriptors, "mesh").payload
-    assert isinstance(links, Pooled) and not links.keep_self and set(links.relevant) < set(links.pool)
-    assert isinstance(labels, LabelSpace) and {one.name for one in labels.labels.values()} == {"D0", "D1", "D2"}
+    assert not links.keep_self and set(links.relevant) < set(links.pool)
+    assert {one.name for one in labels.labels.values()} == {"D0", "D1", "D2"}
     assert set(labels.gold) == set(ids("synergy", "test", "oa"))
     assert heldout.collection("acl").payload.counts() == {"papers": small_open.PAPERS}
-
-
-# --- tasks and folders --------------------------------------------------------------------------------------------------
+    made = heldout.pubmedqa().payload  # held out whole, it tests on the same fifth as others
+    assert {one.paper_id for one in made.splits["test"]} == set(ids("pubmedqa", "test", "pmid"))
+    assert sum(map(len, made.splits.values())) == small_open.PAPERS
 
 
 def test_a_task_is_made_once_and_made_again_where_its_folder_was_altered(small, monkeypatch):
@@ -233,30 +209,18 @@ def test_a_task_is_made_once_and_made_again_where_its_folder_was_altered(small, 
     assert scirep_core.load_task("open/cite").data_hash == task.data_hash and made == ["open/cite"]
 
 
-def test_other_compact_files_are_another_folder(small):
-    scirep_core.load_task("open/year")
+def test_other_compact_files_or_rules_are_another_folder(small, monkeypatch, tmp_path):
+    keys, other = [tasks._key()], tmp_path / "other.py"
+    other.write_text("")
     (small / "biomimicry" / "more.jsonl.gz").write_bytes(b"")
     small_open.forget()
-    scirep_core.load_task("open/year")
-    assert len(list(Path(os.environ["SCIREP_HOME"]).glob("open/*/year/task.json"))) == 2
-
-
-@pytest.mark.parametrize("module", ["overlap", "task_folder", "csfcube", "samples"])
-def test_other_rules_of_reading_or_writing_are_another_folder(small, monkeypatch, tmp_path, module):
-    before, other = tasks._key(), tmp_path / "other.py"
-    other.write_text("")
-    small_open.forget()
-    monkeypatch.setattr(getattr(tasks, module), "__file__", str(other))
-    assert tasks._key() != before
-
-
-def test_a_collection_held_out_whole_tests_on_the_same_fifth_as_others(small):
-    made = heldout.pubmedqa().payload
-    assert {one.paper_id for one in made.splits["test"]} == set(ids("pubmedqa", "test", "pmid"))
-    assert sum(map(len, made.splits.values())) == small_open.PAPERS
-
-
-def test_an_unknown_task_names_the_nearest():
+    keys.append(tasks._key())
+    for module in (tasks.overlap, tasks.task_folder, tasks.csfcube, tasks.samples):
+        small_open.forget()
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "__file__", str(other))
+            keys.append(tasks._key())
+    assert len(set(keys)) == 6
     refused(lambda: scirep_core.load_task("open/same_authors"), "open/same_author", error=UnknownName)
 
 
@@ -309,9 +273,6 @@ def test_scimult_trains_on_the_open_literature_with_queries_and_candidates_read_
     assert [one.format for one in of_variant(variant("MTL CTRL"), there)] == ["PRX", "PRX"]
 
 
-# --- the average --------------------------------------------------------------------------------------------------------
-
-
 def rows_of_all() -> list[Result]:
     return [Result(unit.task, split, metric, "paper", float(i), 10, encoder="e", source="open", data_hash="d", fingerprint="f")
             for i, unit in enumerate(suites.units("open")) for split, metric in unit.members]  # fmt: skip
@@ -323,8 +284,8 @@ def test_the_average_is_over_units_and_refuses_a_silent_subset():
     assert count == 26 and made["all"].value == pytest.approx((count - 1) / 2) and made["all"].task == "open/average"
     assert (made["in-train"].n, made["out-of-train"].n) == (8, 18)
     assert {split: made[split].n for split in ("CLF", "RGN", "PRX", "QRY")} == {"CLF": 7, "RGN": 4, "PRX": 9, "QRY": 6}
-    with pytest.raises(ConfigError, match=r"1 missing: drsm \(24-shot\)"):
-        suites.averages([row for row in rows if (row.task, row.split) != ("open/drsm", "24-shot")], "open")
+    some = [row for row in rows if (row.task, row.split) != ("open/drsm", "24-shot")]
+    refused(lambda: suites.averages(some, "open"), "1 missing: drsm (24-shot)", error=ConfigError)
 
 
 def test_rows_are_recorded_once_with_the_command_that_gives_them_again(tmp_path):
@@ -334,9 +295,6 @@ def test_rows_are_recorded_once_with_the_command_that_gives_them_again(tmp_path)
     found = {row.task + row.split: row for row in read_results(file)}
     assert len(found) == 2 and found[rows[0].task + rows[0].split].value == 7.0
     assert all(recompute(row) == "scirep score open --encoder e" and not row.by_query for row in found.values())
-
-
-# --- the real papers ----------------------------------------------------------------------------------------------------
 
 
 @needs_mirror

@@ -9,18 +9,17 @@ import gzip
 import io
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_collection import Answer, Source, description, publish, sha256
+from small_collection import SITE, Answer, Source, description, settle, sha256
 from small_files import MIRROR, refused
 from typer.testing import CliRunner
 
 from scirep_core.cli import app
 from scirep_core.data import open as literature
-from scirep_core.data.manifests import download, fetch_raw, load_manifest, local_folder, running_numbers, verify
+from scirep_core.data.manifests import download, fetch_raw, load_manifest, running_numbers, verify
 from scirep_core.data.manifests.files import raw_manifest
 from scirep_core.data.open import acl, compact, converters
 from scirep_core.data.open.compact import bucket, opaque, packed, title_key
@@ -49,41 +48,23 @@ def archive(files: dict[str, Any]) -> bytes:
     return stream.getvalue()
 
 
-# --- what the converters share ----------------------------------------------------------------------------------------
-
-
-def test_texts_are_cleaned() -> None:
+def test_what_the_converters_share():
     assert compact.clean(" two\n\twords  ") == "two words" and compact.clean(None) == ""
     assert compact.clean("ask moss@green.example.org now") == "ask [email] now"
-
-
-def test_english_is_told_by_its_frequent_words() -> None:
-    assert compact.is_english(LONG) and not compact.is_english("Das Moos wächst auf dem Stein und bleibt grün.")
-    assert not compact.is_english("")
-
-
-def test_titles_are_equal_but_for_case_accents_and_marks() -> None:
+    assert compact.is_english(LONG) and not compact.is_english("")
+    assert not compact.is_english("Das Moos wächst auf dem Stein und bleibt grün.")
     assert title_key("Die  Mö́osflora: II") == title_key("die moosflora - ii") == "die moosflora ii"
-
-
-def test_compact_bytes_are_reproducible() -> None:
-    rows = [{"paper_id": "a", "title": "é"}]
+    rows = [{"paper_id": "a", "title": "é"}]  # bytes that are always the same
     assert packed("p.jsonl.gz", rows) == packed("p.jsonl.gz", rows)
     assert packed("p.jsonl.gz", rows)[:10] == bytes.fromhex("1f8b08000000000002ff")
     assert gzip.decompress(packed("p.jsonl.gz", rows)).decode() == '{"paper_id":"a","title":"é"}\n'
     assert gzip.decompress(packed("p.tsv.gz", [("a", "b"), ("x", 1)])) == b"a\tb\nx\t1\n"
-
-
-def test_running_numbers_stand_for_names_in_sorted_order() -> None:
-    assert opaque(["b", "a", "b"], "p", [1, 0]) == {"a": "p1", "b": "p0"}
+    assert opaque(["b", "a", "b"], "p", [1, 0]) == {"a": "p1", "b": "p0"}  # the numbers of names in sorted order
     assert opaque(["b", "a"], "p", []) == {"a": "p0", "b": "p1"}
     refused(lambda: opaque(["b", "a"], "p", [2, 1, 0]), "2 authors for 3 running numbers", error=ValueError)
 
 
-# --- one converter each -----------------------------------------------------------------------------------------------
-
-
-def test_pubmedqa(tmp_path: Path) -> None:
+def test_pubmedqa(tmp_path):
     row = {"QUESTION": "Does moss  grow?", "CONTEXTS": ["We looked."], "LONG_ANSWER": "It does.", "LABELS": ["METHODS"],
            "MESHES": ["Moss", "Growth", "Moss"], "YEAR": None, "final_decision": "yes"}  # fmt: skip
     write(tmp_path, {"pubmedqa/pubmedqa/data/ori_pqal.json": {"20": row, "3": row | {"YEAR": "1999"}}})
@@ -94,7 +75,7 @@ def test_pubmedqa(tmp_path: Path) -> None:
     assert first["mesh"] == ["Growth", "Moss"]
 
 
-def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path: Path) -> None:
+def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path):
     row = {"paper": "W9", "title": "Moss", "abstract": LONG, "isBiomimicry": "N", "level1": ["b", "a"], "level2": [],
            "mesh_terms": [], "mag_terms": ["z", "y"]}  # fmt: skip
     rows = [row, row | {"paper": "W10"}, row | {"paper": "W8", "abstract": "short"}]
@@ -106,7 +87,7 @@ def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path: Path) -> None:
     assert found == {"level1": ["a", "b"], "mag_terms": ["z", "y"], "is_biomimicry": False}
 
 
-def test_scifact_corpus_reads_what_numpy_prints(tmp_path: Path) -> None:
+def test_scifact_corpus_reads_what_numpy_prints(tmp_path):
     table = """doc_id,title,abstract,structured\n20,Moss,"['It\\'s green.'\n ""It's old.""]",0\n3,Fern,['One.' 'Two.'],0\n"""
     write(tmp_path, {"sumithra-p-v/claimverifier/data/scifact.zip": archive({"corpus_train.csv": table})})
     fern, moss = converters.scifact_corpus(tmp_path, [])["corpus.jsonl.gz"]
@@ -114,7 +95,7 @@ def test_scifact_corpus_reads_what_numpy_prints(tmp_path: Path) -> None:
     assert moss["abstract"] == ["It's green.", "It's old."]
 
 
-def test_reviewer_match(tmp_path: Path) -> None:
+def test_reviewer_match(tmp_path):
     base = "niharshah/goldstandard-reviewer-paper-match/data"
     header = ["ParticipantID", *(f"{kind}{n}" for kind in ("Paper", "Expertise") for n in range(1, 11))]
     row = ["7", "aa", *[""] * 9, "2.25", *[""] * 9]
@@ -131,18 +112,10 @@ def test_reviewer_match(tmp_path: Path) -> None:
     assert list(made["ratings.tsv.gz"]) == [("participant", "paper", "expertise"), ("p0", "s2:aa", 2.25)]
 
 
-def test_arxiv_takes_the_first_announcement_and_samples_by_hash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def row(number: str, **other: Any) -> str:
-        known = {
-            "id": number,
-            "title": f"T {number}",
-            "summary": LONG,
-            "categories": ["cs.LG", "cs.CV"],
-            "authors": ["A"],
-        }
-        return json.dumps(known | other) + "\n"
+def test_arxiv_takes_the_first_announcement_and_samples_by_hash(tmp_path, monkeypatch):
+    def row(number, **other):
+        known = {"id": number, "title": f"T {number}", "summary": LONG, "authors": ["A"]}
+        return json.dumps(known | {"categories": ["cs.LG", "cs.CV"]} | other) + "\n"
 
     base = "dw-dengwei/daily-arXiv-ai-enhanced/data"
     write(tmp_path, {
@@ -158,7 +131,7 @@ def test_arxiv_takes_the_first_announcement_and_samples_by_hash(
     assert sample["paper_id"] == min((p["paper_id"] for p in papers), key=lambda key: sha256(key.encode()))
 
 
-def test_classic_collections(tmp_path: Path) -> None:
+def test_classic_collections(tmp_path):
     cacm = (".I 1\r\n.T\r\nMoss\r\n.B\r\nCACM May, 1958\r\n.A\r\nGreen, A. B.\r\n.X\r\n2\t5\t1\r\n1\t5\t1\r\n2\t4\t1\r\n"
             ".I 2\r\n.T\r\nFern\r\n.W\r\nOn ferns.\r\n.B\r\nCACM May, 1959\r\n.A\r\nGREEN,A.B.\r\n"
             ".K\r\nfern\r\n.C\r\n3.1 3.2\r\n")  # fmt: skip
@@ -181,8 +154,8 @@ def test_classic_collections(tmp_path: Path) -> None:
     assert list(made["cran_qrels.tsv.gz"])[1:] == [("cran:q1", "cran:1", 3)]
 
 
-def test_synergy(tmp_path: Path) -> None:
-    def work(number: int, abstract: str, **other: Any) -> dict[str, Any]:
+def test_synergy(tmp_path):
+    def work(number, abstract, **other):
         words: dict[str, list[int]] = {}
         for place, word in enumerate(abstract.split()):
             words.setdefault(word, []).append(place)
@@ -218,8 +191,8 @@ def test_synergy(tmp_path: Path) -> None:
     assert shared == [("r00000", "oa:W9", "oa:W10 oa:W9"), ("r00001", "-", "oa:W10 oa:W9")]
 
 
-def test_vis(tmp_path: Path) -> None:
-    def article(doi: str, title: str, **other: Any) -> dict[str, Any]:
+def test_vis(tmp_path):
+    def article(doi, title, **other):
         terms = {"author_terms": {"terms": ["b", "a "]}, "ieee_terms": {"terms": ["Moss"]}}
         known = {"doi": doi, "title": title, "abstract": LONG, "publication_year": 2022, "download_count": 5}
         return known | {"index_terms": terms} | other
@@ -253,7 +226,7 @@ def test_vis(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def anthology(tmp_path: Path) -> Path:
+def anthology(tmp_path):
     """Four papers of one volume, a later one of an equal title, one by the same author, and lists of references to the first."""
 
     def paper(number: int, title: str, first: str = "Zoë") -> str:
@@ -279,7 +252,7 @@ def anthology(tmp_path: Path) -> Path:
     })  # fmt: skip
 
 
-def test_acl_graph(anthology: Path) -> None:
+def test_acl_graph(anthology):
     every = {f"acl:P01-{n}" for n in (1001, 1002, 1011, 1014)} | {"acl:2020.moss-main.2"}
     made = acl.acl_graph(anthology, held_out=True)
     papers = {p["paper_id"]: p for p in made["papers.jsonl.gz"]}
@@ -288,159 +261,133 @@ def test_acl_graph(anthology: Path) -> None:
     first, last = papers["acl:P01-1001"], papers["acl:2020.moss-main.2"]
     told = {"title": "The Moss of Region 1", "year": 2001, "venue": "ACL", "volume": "P01-1"}
     assert first.items() >= told.items() and "area" not in first
-    told = {
-        "year": 2020,
-        "venue": "MOSS",
-        "volume": "2020.moss-main",
-        "area_source": "MOSS2020",
-        "area": "Moss Studies",
-    }
+    told = {"year": 2020, "venue": "MOSS", "volume": "2020.moss-main", "area": "Moss Studies", "area_source": "MOSS2020"}
     assert last.items() >= told.items()
     assert list(made["citations.tsv.gz"])[1:] == [("acl:2020.moss-main.2", "acl:P01-1001")]
     rows = {(n, citing) for _, n, citing in list(made["shared_references.tsv.gz"])[1:]}
     assert rows == {(3, "acl:2020.moss-main.2 acl:P01-1001"), (2, "acl:2020.moss-main.2 acl:P01-1002")}
-
-
-def test_acl_graph_leaves_a_fifth_out(anthology: Path) -> None:
-    every = {p["paper_id"] for p in acl.acl_graph(anthology, held_out=True)["papers.jsonl.gz"]}
     some = {p["paper_id"] for p in acl.acl_graph(anthology)["papers.jsonl.gz"]}
     assert every - some == {paper for paper in every if bucket(paper, 5) == 0} != set()
 
 
-# --- from raw to compact, end to end ----------------------------------------------------------------------------------
-
 RAW = {"owner/moss/data/moss.json": b'{"moss": [3, 1, 2]}', "owner/moss/README.md": b"moss\n"}
 MADE = packed("papers.jsonl.gz", [{"paper_id": f"moss:{n}"} for n in (1, 2, 3)])
-SERVED = {
-    f"https://raw.githubusercontent.com/owner/moss/{'0' * 40}/{path.removeprefix('owner/moss/')}": data
-    for path, data in RAW.items()
-}
+ADDRESS = f"https://raw.githubusercontent.com/owner/moss/{'0' * 40}/"
 
 
-def moss(raw: Path, _: Any = ()) -> compact.Files:
+def moss(raw, _=()):
     numbers = json.loads((raw / next(iter(RAW))).read_bytes())["moss"]
     return {"papers.jsonl.gz": [{"paper_id": f"moss:{n}"} for n in sorted(numbers)]}
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     """Names in a folder but for locks."""
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
 
-def honest(request: Any) -> Answer:
-    data = SERVED.get(request.url)
+def brought(answer, say=lambda line: None):
+    """Have the source brought from a network that answers so."""
+    return literature.folder("moss", say, session=Source(answer).session())
+
+
+def honest(request):
+    data = RAW.get(request.url.replace(ADDRESS, "owner/moss/"))
     return Answer(404) if data is None else Answer(200, data)
 
 
+def closed(request):
+    return Answer(500)
+
+
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def source(tmp_path, monkeypatch):
     """A source `moss` with one compact file, made from two raw ones; no mirror."""
     described = description({"papers.jsonl.gz": MADE}, name="open_moss") | {
-        "url": "https://source.example.org/", "gated": "It is made here.", "mirror": "open/moss", "raw": "raw/open_moss.tsv.gz",
-    }  # fmt: skip
+        "url": SITE, "gated": "It is made here.", "mirror": "open/moss", "raw": "raw/open_moss.tsv.gz"}  # fmt: skip
     del described["commit"]
-    publish(tmp_path / "manifests", described)
+    folder = settle(tmp_path, monkeypatch, described)
     rows = [
         ("owner/moss", "0" * 40, path.removeprefix("owner/moss/"), len(data), sha256(data))
         for path, data in RAW.items()
     ]
     table = packed("x.tsv.gz", [("repository", "commit", "path", "bytes", "sha256"), *rows])
     write(tmp_path / "manifests", {"raw/open_moss.tsv.gz": table})
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SCIREP_MANIFESTS", str(tmp_path / "manifests"))
-    monkeypatch.delenv("SCIREP_DATA_MIRROR", raising=False)
     monkeypatch.setitem(literature.SOURCES, "moss", moss)
     monkeypatch.setattr(download, "PAUSE", 0)
-    return local_folder("open_moss")
+    return folder
 
 
-def test_a_source_is_made_from_its_raw_files(source: Path) -> None:
+def test_a_source_is_made_from_its_raw_files(source):
     said: list[str] = []
-    assert literature.folder("moss", said.append, session=Source(honest).session()) == source
+    assert brought(honest, said.append) == source
     assert (source / "papers.jsonl.gz").read_bytes() == MADE and verify("open_moss") == [("papers.jsonl.gz", "ok")]
     assert sum("CC0: do as you like" in line for line in said) == 1  # the licence notice
     assert names(source) == ["papers.jsonl.gz", "raw"]
-    literature.folder("moss", session=Source(lambda request: Answer(500)).session())  # all here: nothing is asked for
+    brought(closed)  # all here: nothing is asked for
     (source / "papers.jsonl.gz").write_bytes(b"damaged")
-    literature.folder("moss", session=Source(lambda request: Answer(500)).session())
+    brought(closed)
     assert (source / "papers.jsonl.gz").read_bytes() == MADE
 
 
-def test_a_mirror_with_the_compact_files_serves(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_with_the_compact_files_serves(source, tmp_path, monkeypatch):
     write(tmp_path / "mirror/open/moss", {"papers.jsonl.gz": MADE})
     monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
-    literature.folder("moss", session=Source(lambda request: Answer(500)).session())
+    brought(closed)
     assert (source / "papers.jsonl.gz").read_bytes() == MADE and not (source / "raw").exists()
 
 
-def test_a_raw_file_that_cannot_be_had_leaves_nothing_made(source: Path) -> None:
-    def gone(request: Any) -> Answer:
-        return Answer(404) if "README" in str(request.url) else honest(request)
+def test_a_raw_file_that_cannot_be_had_leaves_nothing_made(source):
+    def gone(request):
+        return Answer(404) if "README" in request.url else honest(request)
 
-    refused(lambda: literature.folder("moss", session=Source(gone).session()), "owner/moss/README.md", "HTTP 404")
+    refused(lambda: brought(gone), "owner/moss/README.md", "HTTP 404")
     assert not (source / "papers.jsonl.gz").exists()
 
 
-WRONG: dict[str, tuple[Callable[..., Any], str]] = {
-    "other rows": (lambda raw, _: {"papers.jsonl.gz": []}, "papers.jsonl.gz as made from it is not the published file"),
-    "another layout": (lambda raw, _: {}["moss"], "cannot be read as moss"),
-    "other authors": (lambda raw, _: opaque(["a"], "p", [1, 0]), "1 authors for 2 running numbers"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_made_wrong_gets_no_name(case: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, says = WRONG[case]
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda raw, _: {"papers.jsonl.gz": []}, "papers.jsonl.gz as made from it is not the published file"),
+    (lambda raw, _: {}["moss"], "cannot be read as moss"),
+    (lambda raw, _: opaque(["a"], "p", [1, 0]), "1 authors for 2 running numbers"),
+])  # fmt: skip
+def test_what_is_made_wrong_gets_no_name(make, says, source, monkeypatch):
     monkeypatch.setitem(literature.SOURCES, "moss", make)
-    refused(lambda: literature.folder("moss", session=Source(honest).session()), says)
+    refused(lambda: brought(honest), says)
     assert names(source) == ["raw"]
 
 
-def test_unknown_sources() -> None:
+def test_unknown_sources():
     refused(lambda: literature.folder("acl_grahp"), "did you mean 'acl_graph'", error=UnknownName)
     refused(lambda: fetch_raw("csfcube"), "not made of other files", error=ConfigError)
 
 
-# --- the committed manifests ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
-def committed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def committed(monkeypatch, tmp_path):
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
 
 
 @pytest.mark.usefixtures("committed")
 @pytest.mark.parametrize("name", literature.SOURCES)
-def test_raw_files_are_pinned(name: str) -> None:
+def test_raw_files_are_pinned_and_the_mirrors_compact_files_are_those_made_of_them(name):
     manifest = load_manifest(literature.PREFIX + name)
-    raw = raw_manifest(manifest)
+    raw, numbers = raw_manifest(manifest), running_numbers(manifest)
     assert raw.files and all(raw.url_of(file).startswith("https://raw.githubusercontent.com/") for file in raw.files)
-    numbers = running_numbers(manifest)
     assert len(set(numbers)) == len(numbers) and all(number >= 0 for number in numbers)
-
-
-@pytest.mark.usefixtures("committed")
-@pytest.mark.parametrize("name", literature.SOURCES)
-def test_the_mirrors_compact_files_are_the_pinned_ones(name: str) -> None:
     if not (MIRROR / "open" / name).is_dir():
         pytest.skip(f"SCIREP_DATA_MIRROR has no folder open/{name}")
-    folder, manifest = literature.folder(name), load_manifest(literature.PREFIX + name)
+    folder = literature.folder(name)
     for file in manifest.files:
         stem, kind = file.path.split(".")[:2]
         lines = gzip.decompress((folder / file.path).read_bytes()).count(b"\n")
         assert lines - (kind == "tsv") == manifest.counts[stem], file.path
         if kind == "jsonl" and stem.rpartition("_")[2] in ("papers", "docs", "corpus"):
             ids = [row.get("paper_id") or row["doc_id"] for _, row in read_jsonl(folder / file.path)]
-            expected = [
-                manifest.expect[f"{stem.partition('_')[0]}_{end}" if "_" in stem else end]
-                for end in ("first_id", "last_id")
-            ]
-            assert [ids[0], ids[-1]] == expected
+            of = f"{stem.partition('_')[0]}_" if "_" in stem else ""
+            assert [ids[0], ids[-1]] == [manifest.expect[f"{of}{end}_id"] for end in ("first", "last")]
 
 
 @pytest.mark.usefixtures("committed")
-def test_open_stands_for_all_nine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_stands_for_all_nine(monkeypatch):
     brought: list[str] = []
     monkeypatch.setattr(literature, "folder", lambda source, say: brought.append(source) or Path(source))
     done = CliRunner().invoke(app, ["data", "get", "open"])

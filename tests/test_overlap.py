@@ -47,18 +47,14 @@ def unit(query: Text | None, *positives: Text, negative: Text | None = None) -> 
     return Unit(query, (*((p, True) for p in positives), *(((negative, False),) if negative else ())))
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "same"),
-    [("Pre-training  of BERTs: A Survey", "pretraining of berts — a survey.", True),
-     ("Étude des réseaux neuronaux", "Etude des reseaux neuronaux", True),
-     ("STRASSE und Brücke heute", "straße und brücke heute", True),
-     ("On the growth of trees", "On the growth of tree", False)],
-)  # fmt: skip
-def test_titles_are_compared_by_letters_and_digits(first, second, same):
-    assert (title_key(first) == title_key(second)) is same
-
-
-def test_short_titles_say_nothing():
+def test_titles_are_compared_by_letters_and_digits_and_short_ones_say_nothing():
+    for first, second, same in (
+        ("Pre-training  of BERTs: A Survey", "pretraining of berts — a survey.", True),
+        ("Étude des réseaux neuronaux", "Etude des reseaux neuronaux", True),
+        ("STRASSE und Brücke heute", "straße und brücke heute", True),
+        ("On the growth of trees", "On the growth of tree", False),
+    ):
+        assert (title_key(first) == title_key(second)) is same
     assert title_key("Introduction") == ""
     found = one(unit(Text("x", "Editorial"), Text("y", "EDITORIAL!")))
     assert (found.papers.seen, found.short_titles) == (0, 1)
@@ -105,31 +101,20 @@ def test_what_is_seen_is_named(case):
     assert all(getattr(found, name).seen == len(first) for name, first in expected.items())
 
 
-def test_papers_of_equal_title_are_all_seen():
+def test_papers_of_equal_title_are_all_seen_and_each_task_is_counted_for_itself_in_one_pass():
     twins = Sought("twins", {"1": "One and the same long title", "2": "One and the same long title!"})
     assert one(unit(None, Text("", "one and the same LONG title")), task=twins).papers.seen == 2
-
-
-def test_several_tasks_are_counted_in_one_pass_each_for_itself():
     other = Sought("other", {"b": "Parsing with two stacks", "e": ""})
     first, second = overlap("train", iter([unit(Text("a"), Text("b"))]), [TASK, other])
-    assert (first.papers.seen, second.papers.seen) == (2, 1)
-    assert second.trained_on.of == 0
-
-
-def test_nothing_to_read_is_an_error():
+    assert (first.papers.seen, second.papers.seen, second.trained_on.of) == (2, 1, 0)
     refused(lambda: overlap("empty", [], [TASK]), "no training row")
-
-
-# ---- tasks and files -------------------------------------------------------------------------------------------------
 
 
 def test_every_type_of_task_has_an_evaluation_side():
     tasks = all_tasks()
     for name, task in tasks.items():
         if task.type == "triplets":
-            with pytest.raises(ConfigError, match="is training data"):
-                sought(task)
+            refused(lambda task=task: sought(task), "is training data", error=ConfigError)
             continue
         found = sought(task)
         assert found.titles, name
@@ -164,31 +149,24 @@ def test_files_of_every_form(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert list(training_units(str(packed))) == UNITS
     assert sought_in(path).titles.keys() == {"a", "b", "7", "c", "x", "stack", "d", "9"}
-
-
-def test_parquet_as_the_hub_has_it(tmp_path):
-    part = {"doc_id": "a", "title": "T", "abstract": "not read", "corpus_id": 3}
+    part = {"doc_id": "a", "title": "T", "abstract": "not read", "corpus_id": 3}  # as the hub has it
     pq.write_table(pa.Table.from_pylist([{"query": part, "pos": part, "neg": part}]), tmp_path / "x.parquet")
     text = Text("a", "T")
     assert list(units_in(tmp_path / "x.parquet")) == [Unit(text, ((text, True), (text, False)))]
 
 
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [({"abstract": "x"}, "train.jsonl:2: neither"), ({"query": {"abstract": "x"}, "pos": "a"}, ":2: query has neither"),
-     ({"query": 1.5, "pos": "a"}, ":2: field 'query' must be")],
-)  # fmt: skip
-def test_malformed_rows_are_named(tmp_path, row, says):
-    path = jsonl(tmp_path / "train.jsonl", [ROWS[1], row])
-    refused(lambda: list(units_in(path)), says)
-
-
-@pytest.mark.parametrize(("name", "says"), [
-    ("scirepeval/relish", "scirepeval/relish is no training data"),
-    ("scirepeval/cite_predicton", "did you mean 'scirepeval/cite_prediction'"),
-])  # fmt: skip
-def test_what_is_no_training_data_is_refused(name, says):
-    refused(lambda: training_units(name), says, error=ConfigError)
+def test_what_is_no_training_data_is_refused(tmp_path):
+    for row, says in (
+        ({"abstract": "x"}, "train.jsonl:2: neither"),
+        ({"query": {"abstract": "x"}, "pos": "a"}, ":2: query has neither"),
+        ({"query": 1.5, "pos": "a"}, ":2: field 'query' must be"),
+    ):
+        path = jsonl(tmp_path / "train.jsonl", [ROWS[1], row])
+        refused(lambda path=path: list(units_in(path)), says)
+    says = "scirepeval/relish is no training data"
+    refused(lambda: training_units("scirepeval/relish"), says, error=ConfigError)
+    says = "did you mean 'scirepeval/cite_prediction'"
+    refused(lambda: training_units("scirepeval/cite_predicton"), says, error=ConfigError)
 
 
 def test_memory_does_not_grow_with_the_training_set():
@@ -201,49 +179,35 @@ def test_memory_does_not_grow_with_the_training_set():
     assert held(80_000) < 1.1 * few
 
 
-# ---- the command -----------------------------------------------------------------------------------------------------
-
-
-def run(capsys, *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main(["data", "overlap", *words])
-    out, err = capsys.readouterr()
-    return left.value.code, out, err
-
-
 def test_the_command_prints_counts_and_json(tmp_path, capsys):
+    def run(*words):
+        with pytest.raises(SystemExit) as left:
+            cli.main(["data", "overlap", train, *words])
+        return left.value.code, *capsys.readouterr()
+
     train = str(jsonl(tmp_path / "train.jsonl", ROWS))
     papers = str(jsonl(tmp_path / "mine.jsonl", [{"paper_id": "b", "title": "X"}]))
-    code, out, _ = run(capsys, train, papers)
+    code, out, _ = run(papers)
     assert code == 0 and "1 of 1 (100.0 %)" in out
-    code, out, _ = run(capsys, train, papers, "--json")
-    (row,) = json.loads(out)
+    (row,) = json.loads(run(papers, "--json")[1])
     assert (row["task"], row["rows"]) == ("mine.jsonl", 4)
     assert row["papers"] == {"seen": 1, "of": 1, "percent": 100.0, "first": ["b"]}
-    code, _, err = run(capsys, train, "scirepeval/relsh")
+    code, _, err = run("scirepeval/relsh")
     assert code == 2 and "did you mean 'scirepeval/relish'" in err and "Traceback" not in err
 
-
-# ---- the embedded literature -----------------------------------------------------------------------------------------
 
 RANKED = ("same_author", "high_influence_cite", "scidocs_cite", "scidocs_cocite", "relish", "search", "mdcr")
 
 
 def test_triplets_of_the_embedded_literature_ask_no_query_of_evaluation_but_show_its_candidates():
-    found = check("scirepeval/cite_prediction", [f"scirepeval/{name}" for name in RANKED], papers=600)
-    for one_ in found:
-        assert one_.queries.seen == 0, one_.task
-        assert one_.both_seen.seen == one_.trained_on.seen == 0, one_.task
-        assert one_.other_title.seen == 0, one_.task
-        assert one_.by_id.seen == one_.by_title.seen == one_.papers.seen, one_.task
-        assert one_.papers.seen > 0, one_.task  # candidates may be of any split
-
-
-def test_scimult_pairs_are_told_by_title_as_their_ids_are_hashes():
+    for found in check("scirepeval/cite_prediction", [f"scirepeval/{name}" for name in RANKED], papers=600):
+        unseen = (found.queries, found.both_seen, found.trained_on, found.other_title)
+        assert [share.seen for share in unseen] == [0] * 4, found.task
+        # candidates may be of any split
+        assert found.by_id.seen == found.by_title.seen == found.papers.seen > 0, found.task
+    # SciMult's pairs are told by title, as their ids are hashes
     (found,) = check("scimult/pretrain_citation", ["scirepeval/scidocs_cite"], papers=600)
-    assert found.by_id.seen == 0
-    assert found.by_title.seen > 0
-    assert found.queries.seen == 0
+    assert (found.by_id.seen, found.queries.seen) == (0, 0) and found.by_title.seen > 0
 
 
 def test_a_bare_query_of_triplets_is_known_by_its_words():

@@ -29,17 +29,13 @@ def test_the_small_tasks_cover_every_type():
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_what_is_written_is_read_back(tmp_path, name):
+def test_what_is_written_is_read_back_and_the_card_names_every_file_once_and_its_rows(tmp_path, name):
     task = TASKS[name]
     write_folder(task, tmp_path / "a")
     read = read_folder(tmp_path / "a")
-    assert isinstance(read, Task)
-    for part in fields(Task):
-        if part.name in ("texts", "data_hash", "payload", "source"):
-            continue
-        assert getattr(read, part.name) == getattr(task, part.name), part.name
+    same = {part.name for part in fields(Task)} - {"texts", "data_hash", "payload", "source"}
+    assert {part: getattr(read, part) for part in same} == {part: getattr(task, part) for part in same}
     if isinstance(task.payload, Triples):
-        assert isinstance(read.payload, Triples)
         assert read.payload.splits == task.payload.splits
         assert list(read.payload.rows("train")) == list(task.payload.rows("train"))
     else:
@@ -51,6 +47,20 @@ def test_what_is_written_is_read_back(tmp_path, name):
     write_folder(read, tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert read_folder(tmp_path / "b").data_hash == read.data_hash
+    text = (tmp_path / "a" / "README.md").read_text()
+    configs = yaml.safe_load(text.split("---\n")[1])["configs"]
+    files = [one["path"] for config in configs for one in config["data_files"]]
+    assert sorted(files) == sorted(path.name for path in (tmp_path / "a").glob("*.jsonl"))
+    assert [config.get("default", False) for config in configs] == [True, *[False] * (len(configs) - 1)]
+    assert len({config["config_name"] for config in configs}) == len(configs)
+    for file in files:
+        assert f"| {file} | {len((tmp_path / 'a' / file).read_text().splitlines()):,} |" in text
+    if name == "classification":
+        splits = {one["split"]: one["path"] for one in configs[0]["data_files"]}
+        assert splits["train"] == "train.jsonl" and splits["test"] == "test.jsonl"
+    if name == "proximity":
+        files = [{"split": "test", "path": "qrels.jsonl"}]
+        assert configs[0] == {"config_name": "qrels", "data_files": files, "default": True}
 
 
 def test_the_oracle_travels_along(tmp_path):
@@ -61,12 +71,11 @@ def test_the_oracle_travels_along(tmp_path):
 
 def test_a_folder_may_do_without_texts_and_without_what_has_a_default(tmp_path):
     (tmp_path / "task.json").write_text('{"name": "mine", "version": 1, "type": "label_ranking"}')
-    (tmp_path / "papers.jsonl").write_text('{"paper_id": 7, "labels": ["a"]}\n')
-    (tmp_path / "labels.jsonl").write_text('{"label_id": "a", "name": "A"}\n{"label_id": "b", "name": "B"}\n')
+    jsonl(tmp_path / "papers.jsonl", [{"paper_id": 7, "labels": ["a"]}])
+    jsonl(tmp_path / "labels.jsonl", [{"label_id": "a", "name": "A"}, {"label_id": "b", "name": "B"}])
     task = read_folder(tmp_path)
     assert (task.similarity, task.format, task.metrics) == ("dot", "CLF", METRICS["label_ranking"])
-    assert task.payload.gold == {"7": ("a",)}
-    assert task.papers == {}
+    assert (task.payload.gold, task.papers) == ({"7": ("a",)}, {})
 
 
 DAMAGE = [
@@ -130,68 +139,37 @@ def test_a_bare_query_has_the_id_of_a_paper_only_where_its_own_paper_is_dropped(
     refused(lambda: read_folder(tmp_path), "queries.jsonl:2: q2 is a query and a paper of the pool")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"metrcs": ["map"]}, "unknown key 'metrcs'. did you mean 'metrics'?"),
-        ({"type": "proximty"}, "did you mean 'proximity'"),
-        ({"type": ...}, "field 'type' is missing"),
-        ({"version": "1"}, "field 'version' must be int"),
-        ({"similarity": "cosin"}, "did you mean 'cosine'"),
-        ({"multi_label": 1}, "field 'multi_label' must be bool"),
-        ({"few_shot": [{"sample_size": 3}]}, "few_shot holds"),
-        ({"few_shot": [{"sample_size": 3, "iterations": 0}]}, "few_shot holds"),
-        ({"metrics": [1]}, "metrics must be names"),
-        ({"metrics": "map"}, "field 'metrics' must be list"),
-        ({"metrics": ["f1", "f1"]}, "metrics are ['f1', 'f1']. Name each once"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"metrcs": ["map"]}, "unknown key 'metrcs'. did you mean 'metrics'?"), ({"type": "proximty"}, "did you mean 'proximity'"),
+    ({"type": ...}, "field 'type' is missing"), ({"version": "1"}, "field 'version' must be int"),
+    ({"similarity": "cosin"}, "did you mean 'cosine'"), ({"multi_label": 1}, "field 'multi_label' must be bool"),
+    ({"few_shot": [{"sample_size": 3}]}, "few_shot holds"),
+    ({"few_shot": [{"sample_size": 3, "iterations": 0}]}, "few_shot holds"),
+    ({"metrics": [1]}, "metrics must be names"), ({"metrics": "map"}, "field 'metrics' must be list"),
+    ({"metrics": ["f1", "f1"]}, "metrics are ['f1', 'f1']. Name each once"),
+    ({"fields": ["title", "yaer"]}, "unknown field 'yaer'. did you mean 'year'"), ({"fields": []}, "Name each of title"),
+    ({"fields": "title"}, "fields"), ({"fields": ["title", "title"]}, "Name each of title"), ({"fields": [1]}, "unknown field 1"),
+])  # fmt: skip
 def test_a_wrong_task_json_is_named(tmp_path, change, message):
     write_folder(TASKS["classification"], tmp_path)
     path = tmp_path / "task.json"
     row = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in row.items() if value is not ...}))
     refused(lambda: read_folder(tmp_path), f"{path}: ", message)
-
-
-def test_an_unfinished_folder_does_not_pass_for_a_whole_one(tmp_path):
-    write_folder(TASKS["proximity"], tmp_path / "a")
-    (tmp_path / "a" / "task.json").unlink()
-    refused(lambda: read_folder(tmp_path / "a"), "file not found")
+    path.unlink()  # an unfinished folder does not pass for a whole one
+    refused(lambda: read_folder(tmp_path), "file not found")
     refused(lambda: read_folder(tmp_path / "c"), "no such folder")
 
 
-@pytest.mark.parametrize("name", sorted(all_tasks()))
-def test_the_card_names_every_file_once_and_its_rows(tmp_path, name):
-    task = all_tasks()[name]
-    write_folder(task, tmp_path / "t")
-    text = (tmp_path / "t" / "README.md").read_text()
-    head = yaml.safe_load(text.split("---\n")[1])
-    files = {one["path"] for config in head["configs"] for one in config["data_files"]}
-    assert files == {path.name for path in (tmp_path / "t").glob("*.jsonl")}
-    assert sum(len(config["data_files"]) for config in head["configs"]) == len(files)
-    assert [config.get("default", False) for config in head["configs"]] == [True, *[False] * (len(head["configs"]) - 1)]
-    assert len({config["config_name"] for config in head["configs"]}) == len(head["configs"])
-    for file in files:
-        rows = len((tmp_path / "t" / file).read_text().splitlines())
-        assert f"| {file} | {rows:,} |" in text
-    if name == "classification":
-        splits = {one["split"]: one["path"] for one in head["configs"][0]["data_files"]}
-        assert splits["train"] == "train.jsonl" and splits["test"] == "test.jsonl"
-    if name == "proximity":
-        assert head["configs"][0] == {
-            "config_name": "qrels", "data_files": [{"split": "test", "path": "qrels.jsonl"}], "default": True}  # fmt: skip
-
-
 def test_a_card_is_renewed_a_text_of_ones_own_stays_and_neither_changes_the_hash(tmp_path):
-    task = all_tasks()["proximity"]
+    task, card = TASKS["proximity"], tmp_path / "README.md"
     write_folder(task, tmp_path)
-    first, hashed = (tmp_path / "README.md").read_text(), folder_hash(tmp_path)
+    first, hashed = card.read_text(), folder_hash(tmp_path)
     write_folder(replace(task, notes="Read again."), tmp_path)
-    assert "Read again." in (tmp_path / "README.md").read_text() and "Read again." not in first
-    (tmp_path / "README.md").write_text("# Mine\n")
+    assert "Read again." in card.read_text() and "Read again." not in first
+    card.write_text("# Mine\n")
     write_folder(task, tmp_path)
-    assert (tmp_path / "README.md").read_text() == "# Mine\n" and folder_hash(tmp_path) == hashed
+    assert card.read_text() == "# Mine\n" and folder_hash(tmp_path) == hashed
 
 
 TEXTS = {
@@ -223,27 +201,22 @@ def judged(*rows) -> t.Judged:
 GOOD = judged(("a", "b", 1), ("a", "c", 0), ("d", "c", 2), ("d", "b", 0))
 
 
-@pytest.mark.parametrize("payload", [labelled(), GOOD, t.Pooled({"a": {"b": 1}}, ("b", "c", "d"))])
-def test_a_sound_task_has_no_findings(payload):
-    assert validate(task(payload)) == []
-
-
-@pytest.mark.parametrize(
-    ("payload", "check", "words"),
-    [
-        (labelled(test="cdx"), "texts", "1 judged ids without a text (x)"),
-        (labelled(test="cda"), "splits", "1 papers in two splits (a)"),
-        (t.Labelled({"train": examples("ab"), "test": (t.Example("c", 99),)}), "labels", "no training paper has (99)"),
-        (judged(("a", "b", 1), ("a", "c", 0), ("a", "a", 0)), "splits", "their own candidates (a)"),
-        (judged(("a", "b", 1), ("a", "c", 0), ("a", "b", 0)), "splits", "judged twice (a b)"),
-        (judged(("a", "b", 0), ("a", "c", 0)), "relevance", "without a relevant candidate (a)"),
-        (judged(("a", "b", 2), ("a", "c", 2)), "relevance", "equally relevant (a)"),
-        (t.Pooled({"a": {"b": 0}}, ("b",)), "relevance", "queries without a relevant paper (a)"),
-    ],
-)
-def test_each_fault_is_named(payload, check, words):
-    (found,) = [str(f) for f in validate(task(payload)) if f.check == check]
-    assert words in found and found.startswith(f"toy: {check}: ")
+@pytest.mark.parametrize(("payload", "check", "words"), [
+    (labelled(), "", ""), (GOOD, "", ""), (t.Pooled({"a": {"b": 1}}, ("b", "c", "d")), "", ""),
+    (labelled(test="cdx"), "texts", "1 judged ids without a text (x)"),
+    (labelled(test="cda"), "splits", "1 papers in two splits (a)"),
+    (t.Labelled({"train": examples("ab"), "test": (t.Example("c", 99),)}), "labels", "no training paper has (99)"),
+    (judged(("a", "b", 1), ("a", "c", 0), ("a", "a", 0)), "splits", "their own candidates (a)"),
+    (judged(("a", "b", 1), ("a", "c", 0), ("a", "b", 0)), "splits", "judged twice (a b)"),
+    (judged(("a", "b", 0), ("a", "c", 0)), "relevance", "without a relevant candidate (a)"),
+    (judged(("a", "b", 2), ("a", "c", 2)), "relevance", "equally relevant (a)"),
+    (t.Pooled({"a": {"b": 0}}, ("b",)), "relevance", "queries without a relevant paper (a)"),
+])  # fmt: skip
+def test_each_fault_is_named_and_a_sound_task_has_none(payload, check, words):
+    found = validate(task(payload))
+    assert bool(found) == bool(check)
+    assert all(words in str(f) and str(f).startswith(f"toy: {check}: ") for f in found if f.check == check)
+    assert [f.check for f in found].count(check) == bool(check)
 
 
 def test_a_test_text_that_nearly_repeats_a_training_text_is_a_leak():
