@@ -6,6 +6,7 @@ import logging
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
 from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
+from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import beside, read_header
 
 HERE = Path(__file__).parent
@@ -40,6 +42,9 @@ class Letters:
         self.given.append(list(texts))
         return np.array([[t.count("a"), t.count("b"), len(t), hash_of(t)] for t in texts], dtype=np.float32)
 
+    def computed(self):
+        return sorted(text for group in self.given for text in group)
+
 
 def hash_of(text):
     return sum(ord(c) * (i % 97 + 1) for i, c in enumerate(text)) % 9973
@@ -53,8 +58,8 @@ def shards(encoder, format="PRX"):
     return sorted(folder_of(encoder, format).glob("*"))
 
 
-def contents(encoder, format="PRX"):
-    return {path.name: path.read_bytes() for path in shards(encoder, format)}
+def contents(encoder):
+    return {path.name: path.read_bytes() for path in shards(encoder)}
 
 
 def words(count, seed=0):
@@ -62,38 +67,48 @@ def words(count, seed=0):
     return ["".join(rng.choice("abcdef ") for _ in range(rng.randrange(1, 60))) + f" {i}" for i in range(count)]
 
 
+@pytest.fixture
+def group(monkeypatch):
+    """Set how many texts are in a shard."""
+    return lambda size: monkeypatch.setattr(store_, "SHARD", size)
+
+
 # ---------------------------------------------------------------------------------------------------------- by text
 
 
-def test_vectors_come_in_the_given_order_and_are_computed_once():
-    encoder = Letters()
-    texts = ["cab", "abc", "zz", "abc", ""]
+def test_vectors_come_in_the_given_order_and_are_computed_once(group):
+    encoder, texts, seen = Letters(), ["cab", "abc", "zz", "abc", ""], []
     first = embed(encoder, texts, "PRX")
     assert np.array_equal(first, expected(texts))
     assert np.array_equal(encode(encoder, np.array(texts)[::-1], "PRX"), first[::-1])
     assert encoder.given == [["abc", "cab", "zz", ""]]  # longest first, each once
     embed(encoder, texts, "QRY")
     assert len(encoder.given) == 2  # another format is another vector
+    group(4)
+    embed(encoder, ["a", *(f"x{i}" for i in range(9)), "a"], "PRX", lambda *done: seen.append(done))
+    assert seen == [(4, 10), (8, 10), (10, 10)]
 
 
-def test_calls_that_overlap_compute_only_what_is_missing(monkeypatch):
-    monkeypatch.setattr(store_, "SHARD", 16)
+def test_calls_that_overlap_compute_only_what_is_missing(group):
+    group(16)
     encoder, texts = Letters(), words(200)
     for start, stop in ((0, 100), (50, 150), (120, 130), (0, 200)):
         assert np.array_equal(embed(encoder, texts[start:stop], "PRX"), expected(texts[start:stop]))
-    given = [text for group in encoder.given for text in group]
-    assert sorted(given) == sorted(set(texts))  # none twice
+    assert encoder.computed() == sorted(set(texts))  # none twice
     assert all(len(group) <= 16 for group in encoder.given)
     listed = [name for path in shards(encoder) for name in read_header(path).meta["texts"]]
     assert sorted(listed) == sorted({store_.text_hash(text) for text in texts})
 
 
-def test_what_is_there_needs_no_encoder_and_no_right_to_write(monkeypatch):
-    encoder, texts = Letters(), words(20)
+def test_what_is_there_needs_no_encoder_no_right_to_write_and_one_shard_of_ten(group, monkeypatch):
+    group(10)
+    encoder, texts, read = Letters(), words(100), []
     embed(encoder, texts, "PRX")
     monkeypatch.setattr(encoder, "encode", None)
     monkeypatch.setattr(shards_, "held", None)
-    assert np.array_equal(embed(encoder, texts[3:9], "PRX"), expected(texts[3:9]))
+    monkeypatch.setattr(shards_, "read_shard", lambda path, plain=shards_.read_shard: read.append(path) or plain(path))
+    assert np.array_equal(embed(encoder, texts[7:8], "PRX"), expected(texts[7:8]))
+    assert len(read) == 1
 
 
 def test_small_calls_leave_small_files_and_reading_them_costs_by_their_number():
@@ -102,46 +117,17 @@ def test_small_calls_leave_small_files_and_reading_them_costs_by_their_number():
         for text in texts[first:last]:
             embed(encoder, [text], "PRX")
         assert len(shards(encoder)) == last
-        assert np.array_equal(embed(encoder, texts[:last], "PRX"), expected(texts[:last]))
         read[last] = calls(lambda last=last: embed(encoder, texts[:last], "PRX"))
     assert read[90] < 3.3 * read[30], read
     assert len(encoder.given) == 90
 
 
-def test_a_group_of_a_large_set_is_read_without_the_rest(monkeypatch):
-    monkeypatch.setattr(store_, "SHARD", 10)
-    encoder, texts = Letters(), words(100)
-    embed(encoder, texts, "PRX")
-    read = []
-    monkeypatch.setattr(shards_, "read_shard", lambda path, plain=shards_.read_shard: read.append(path) or plain(path))
-    embed(encoder, texts[7:8], "PRX")
-    assert len(read) == 1  # of ten payloads
-
-
-def test_progress_counts_texts(monkeypatch):
-    monkeypatch.setattr(store_, "SHARD", 4)
-    seen = []
-    embed(Letters(), ["a", *(f"x{i}" for i in range(9)), "a"], "PRX", lambda done, total: seen.append((done, total)))
-    assert seen == [(4, 10), (8, 10), (10, 10)]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "\0", "a\0b", "\ud835", "x\udc00y", "😀", "\u202e עברית", "e\u0301", "\ufffd", "a" * 10**6]
-)
-def test_any_text_has_a_vector(text):
-    encoder = Letters()
-    vector = embed(encoder, [text, "other"], "PRX")
-    assert np.array_equal(embed(Letters(), ["other", text], "PRX")[::-1], vector)
-    assert "".join(encoder.given[0]).encode() is not None  # no half characters reach an encoder
-
-
 def test_half_a_character_is_read_as_the_replacement_character():
     assert store_.readable("a\ud835b\udd38") == "a\ufffdb\ufffd"
-    assert store_.readable("a\ud835\udd38") == "a𝔸"
+    assert store_.readable("a\ud835\udd38\0") == "a𝔸\0"
     encoder = Letters()
     both = embed(encoder, ["a\ud835", "a\ufffd"], "PRX")
-    assert np.array_equal(both[0], both[1])
-    assert encoder.given == [["a\ufffd"]]
+    assert np.array_equal(both[0], both[1]) and encoder.given == [["a\ufffd"]]
 
 
 def test_what_is_no_list_of_texts_is_refused():
@@ -154,15 +140,14 @@ def test_what_is_no_list_of_texts_is_refused():
     assert not folder_of(Letters(), "PRX").exists()
 
 
-# ----------------------------------------------------------------------------------------------------------- damage
+# ---------------------------------------------------------------------------------------------------- damage, errors
 
 
-def test_100_of_100_flipped_bits_are_noticed_and_mended(monkeypatch, caplog):
-    monkeypatch.setattr(store_, "SHARD", 8)
-    encoder, texts = Letters(), words(40)
+def test_100_of_100_flipped_bits_are_noticed_and_mended(group, caplog):
+    group(8)
+    encoder, texts, rng = Letters(), words(40), random.Random(5)
     good = embed(encoder, texts, "PRX")
     before = contents(encoder)
-    rng = random.Random(5)
     for _ in range(100):
         path = rng.choice(shards(encoder))
         content = bytearray(path.read_bytes())
@@ -174,8 +159,7 @@ def test_100_of_100_flipped_bits_are_noticed_and_mended(monkeypatch, caplog):
             assert np.array_equal(embed(encoder, texts, "PRX"), good)
         assert len(encoder.given) == computed + 1  # that group and no other
         (line,) = [record.getMessage() for record in caplog.records]
-        assert str(path) in line
-        assert "computed again" in line
+        assert str(path) in line and "computed again" in line
         assert contents(encoder) == before
 
 
@@ -188,20 +172,7 @@ def test_a_shard_of_another_encoder_or_format_is_not_believed():
         (place / path.name).write_bytes(path.read_bytes())
     embed(encoder, texts, "PRX")
     embed(other, texts, "CLF")
-    assert len(encoder.given) == 1
-    assert len(other.given) == 2
-
-
-# ----------------------------------------------------------------------------------------------------------- errors
-
-
-class Faulty(Letters):
-    def __init__(self, result):
-        super().__init__("faulty")
-        self.result = result
-
-    def encode(self, texts, format):
-        return self.result(texts)
+    assert (len(encoder.given), len(other.given)) == (1, 2)
 
 
 def nan_for(word):
@@ -217,10 +188,12 @@ def nan_for(word):
         (lambda texts: np.zeros(len(texts)), r"shape \(3,\)"),
     ],
 )
-def test_what_is_no_vector_is_refused_and_nothing_written(result, message):
+def test_what_is_no_vector_is_refused_and_nothing_written(result, message, monkeypatch):
+    faulty = Letters("faulty")
+    monkeypatch.setattr(faulty, "encode", lambda texts, format: result(texts))
     with pytest.raises(NumericError, match=message):
-        embed(Faulty(result), ["fine", "bad one", "also fine"], "PRX")
-    assert shards(Faulty(result)) == []
+        embed(faulty, ["fine", "bad one", "also fine"], "PRX")
+    assert shards(faulty) == []
 
 
 def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
@@ -265,12 +238,23 @@ def shared(log, *asked):
     return sorted(log.read_text().split())
 
 
-@pytest.mark.parametrize("spans", [[(0, 60)] * 3, [(0, 45), (15, 60), (30, 50)]])
-def test_processes_share_the_work_and_compute_no_text_twice(tmp_path, spans):
-    asked, slow = [("Letters", "PRX", *span) for span in spans], Letters("slow")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("Letters", "PRX", 0, 60)] * 3,
+        [("Letters", "PRX", first, last) for first, last in ((0, 45), (15, 60), (30, 50))],
+        [("AtOnce", format, 0, 60) for format in ("CLF", "PRX", "QRY")],
+    ],
+)
+def test_processes_share_the_work_and_compute_no_text_twice(tmp_path, asked):
+    slow = Letters("slow")
+    left = folder_of(slow, "QRY") / ".aa.shard.0a1b2c3d.part"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
     assert shared(tmp_path / "log", *asked) == sorted(store_.text_hash(text) for text in words(60))
     assert {path.suffix for path in shards(slow)} == {".shard"}
-    if spans[0] == spans[-1]:  # the groups are those of one process alone
+    assert left.exists() == (asked[0][0] == "Letters")
+    if asked[0] == asked[-1]:  # the groups are those of one process alone
         together = contents(slow)
         for path in shards(slow):
             path.unlink()
@@ -278,16 +262,13 @@ def test_processes_share_the_work_and_compute_no_text_twice(tmp_path, spans):
         assert contents(slow) == together
 
 
-def test_threads_share_the_work_too(monkeypatch):
-    from concurrent.futures import ThreadPoolExecutor
-
-    monkeypatch.setattr(store_, "SHARD", 5)
+def test_threads_share_the_work_too(group):
+    group(5)
     encoder, texts = Letters(), words(60)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda i: embed(encoder, texts[i : i + 30], "PRX"), [0, 10, 20, 30]))
     assert all(np.array_equal(v, expected(texts[i : i + 30])) for v, i in zip(found, [0, 10, 20, 30], strict=True))
-    given = [text for group in encoder.given for text in group]
-    assert sorted(given) == sorted(texts)
+    assert encoder.computed() == sorted(texts)
 
 
 def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
@@ -298,29 +279,17 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
     dead.write_text(f'["{store_.text_hash(texts[0])}"]')
     living.write_text(f'["{store_.text_hash("somebody else")}"]')
     (folder / ".aa.shard.0a1b2c3d.part").write_text("half")
-    lock = claims.FileLock(living)
-    lock.acquire()
-    with beside(folder / "bb.shard") as part:
+    with claims.FileLock(living), beside(folder / "bb.shard") as part:
         assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts))
         assert sorted(p.name for p in folder.iterdir() if p.suffix != ".shard") == [part.name, "bb.claim"]
-    lock.release()
 
 
 # ----------------------------------------------------------------------------------------- keys, neighbours, memory
 
 
-def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another():
-    class Same(Letters):
-        by_format = False
-
-    encoder, texts = Same("same"), words(30)
-    embed(encoder, texts[:20], "PRX")
-    assert np.array_equal(embed(encoder, texts, "CLF"), expected(texts))
-    assert sorted(text for group in encoder.given for text in group) == sorted(texts)
-    assert len(shards(encoder, "CLF")) == 1
-    assert TransformersEncoder.by_format is False
-    assert not hasattr(AdaptedEncoder, "by_format")  # an adapter for each
-    assert not hasattr(Ensemble, "by_format")
+class ByFormat(Letters):
+    def encode(self, texts, format):
+        return super().encode(texts, format) + self.formats.index(format)
 
 
 class AtOnce(Letters):
@@ -333,48 +302,40 @@ class AtOnce(Letters):
         return {format: plain + i for i, format in enumerate(self.formats)}
 
 
-def test_one_pass_fills_the_store_of_every_format(monkeypatch):
-    monkeypatch.setattr(store_, "SHARD", 8)
+def test_an_encoder_that_ignores_the_format_reads_what_it_computed_for_another(monkeypatch):
+    monkeypatch.setattr(Letters, "by_format", False, raising=False)
+    encoder, texts = Letters(), words(30)
+    embed(encoder, texts[:20], "PRX")
+    assert np.array_equal(embed(encoder, texts, "CLF"), expected(texts))
+    assert encoder.computed() == sorted(texts)
+    assert len(shards(encoder, "CLF")) == 1
+    assert TransformersEncoder.by_format is False  # and adapters are one for each
+    assert not hasattr(AdaptedEncoder, "by_format") and not hasattr(Ensemble, "by_format")
+
+
+def test_one_pass_fills_the_store_of_every_format_or_of_none(group, monkeypatch):
+    group(8)
     encoder, texts = AtOnce("at once"), words(30)
-    for i, format in enumerate(("CLF", "RGN", "PRX", "QRY")):
+    for i, format in enumerate(FORMATS):
         assert np.array_equal(embed(encoder, texts, format), expected(texts) + i)
-        assert len(shards(encoder, format)) == 4
-        assert {path.suffix for path in shards(encoder, format)} == {".shard"}
+        assert [path.suffix for path in shards(encoder, format)] == [".shard"] * 4
     assert len(encoder.given) == 4  # groups, once each
     asked_last = [path.stat().st_mtime_ns for f in ("PRX", "QRY", "RGN", "CLF") for path in shards(encoder, f)[:1]]
     assert asked_last == sorted(asked_last)
-
-
-def test_a_pass_that_gives_one_bad_vector_stores_none_of_any_format():
-    class Bad(AtOnce):
-        def encode_formats(self, texts):
-            return super().encode_formats(texts) | {"QRY": np.full((len(texts), 4), np.nan)}
-
+    bad, whole = AtOnce("bad"), encoder.encode_formats(["a", "b"])
+    monkeypatch.setattr(bad, "encode_formats", lambda texts: whole | {"QRY": np.full((2, 4), np.nan)})
     with pytest.raises(NumericError, match="NaN"):
-        embed(Bad("bad"), ["a", "b"], "CLF")
-    assert not [path for format in ("CLF", "RGN", "PRX", "QRY") for path in shards(Bad("bad"), format)]
-
-
-def test_processes_that_ask_for_different_formats_share_one_pass(tmp_path):
-    left = folder_of(AtOnce("slow"), "QRY") / ".aa.shard.0a1b2c3d.part"
-    left.parent.mkdir(parents=True)
-    left.write_text("half")
-    computed = shared(tmp_path / "log", *(("AtOnce", format, 0, 60) for format in ("CLF", "PRX", "QRY")))
-    assert computed == sorted(store_.text_hash(text) for text in words(60))
-    assert not left.exists()
+        embed(bad, ["a", "b"], "CLF")
+    assert not [path for format in FORMATS for path in shards(bad, format)]
 
 
 def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
-    class ByFormat(Letters):
-        def encode(self, texts, format):
-            return super().encode(texts, format) + self.formats.index(format)
-
     encoder, texts = ByFormat("by format"), words(12)
     held = Held("letters#RGN", encoder, "RGN")
     first = embed(held, texts, "PRX")
     assert np.array_equal(first, expected(texts) + 1)
-    assert np.array_equal(embed(held, texts, "QRY"), first)
-    assert np.array_equal(embed(encoder, texts, "RGN"), first)
+    for same, format in ((held, "QRY"), (encoder, "RGN")):
+        assert np.array_equal(embed(same, texts, format), first)
     assert len(encoder.given) == 1
     assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts) + 2)  # what is not held is as it was
     assert np.array_equal(held.encode(texts, "PRX"), first)
@@ -382,12 +343,9 @@ def test_an_encoder_held_to_a_format_shares_the_store_of_what_it_holds():
     assert len(set(others)) == 3
 
 
-def test_memory_beside_the_result_does_not_grow_with_the_stored_vectors():
-    class Wide(Letters):
-        def encode(self, texts, format):
-            return np.ones((len(texts), 2000), dtype=np.float32)
-
+def test_memory_beside_the_result_does_not_grow_with_the_stored_vectors(monkeypatch):
+    monkeypatch.setattr(Letters, "encode", lambda self, texts, format: np.ones((len(texts), 2000), dtype=np.float32))
     texts = [f"{i:06d}" for i in range(4096)]
-    embed(Wide("wide"), texts, "PRX")  # 8 shards of 4 MB
+    embed(Letters(), texts, "PRX")  # 8 shards of 4 MB
     most = 4096 * 2000 * 4 + 4 * 512 * 2000 * 4  # the result, and a few copies of one shard
-    assert peak(lambda: embed(Wide("wide"), texts, "PRX")) < most
+    assert peak(lambda: embed(Letters(), texts, "PRX")) < most

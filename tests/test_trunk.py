@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
+import transformers
+from safetensors.torch import load_file, save_file
 
 from scirep_core import load_encoder
 from scirep_core.encoders import SENTENCES
@@ -38,8 +40,6 @@ def draw(vocabulary: int, lengths=LENGTHS, seed: int = 0) -> list[list[int]]:
 
 def random_bert(folder: Path, seed: int = 0, **config) -> Path:
     """Write a BERT of three layers with weights large enough to matter."""
-    import transformers
-
     torch.manual_seed(seed)
     sizes = {
         "vocab_size": 99, "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 80,
@@ -53,15 +53,19 @@ def random_bert(folder: Path, seed: int = 0, **config) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
 def minilm() -> Path:
-    """Return the folder of the bundled model."""
     return load_encoder("minilm").folder
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory) -> Path:
+    """A BERT of two layers, which no test changes."""
+    return tiny_models.bert(tmp_path_factory.mktemp("own") / "b")
 
 
 def theirs(folder: Path, documents) -> list[torch.Tensor]:
     """Return transformers' last hidden states of each document, all padded into one batch."""
-    import transformers
-
     model = transformers.AutoModel.from_pretrained(folder).eval()
     longest = max(map(len, documents))
     ids = torch.tensor([document + [0] * (longest - len(document)) for document in documents])
@@ -95,8 +99,8 @@ def plain(folder: Path, pooling: str = "cls") -> Conditioned:
     ids=["plain", "tanh", "one head", "one type", "minilm"],
 )
 @pytest.mark.parametrize("laid_out", [False, True])
-def test_random_weights_and_minilms_give_transformers_states(tmp_path, config, laid_out):
-    folder = minilm() if config is None else random_bert(tmp_path / "b", **config)
+def test_random_weights_and_minilms_give_transformers_states(tmp_path, minilm, config, laid_out):
+    folder = minilm if config is None else random_bert(tmp_path / "b", **config)
     documents = draw(30522 if config is None else 99)
     model = plain(folder)
     if laid_out:
@@ -178,50 +182,28 @@ def test_gelu_within_the_product_and_after_it_are_one_function(monkeypatch, appr
 
 
 def test_weights_come_back_under_transformers_names(tmp_path):
-    import transformers
-    from safetensors.torch import save_file
-
-    folder = random_bert(tmp_path / "b")
-    trunk = read_trunk(folder)
-    again = tmp_path / "again"
+    trunk, again = read_trunk(random_bert(tmp_path / "b")), tmp_path / "again"
     again.mkdir()
     (again / "config.json").write_text(json.dumps(config_of(trunk.shape)))
     for prefix, old in (("", False), ("bert.", False), ("bert.", True)):
         tensors = {prefix + name: value.clone() for name, value in tensors_of(trunk).items()}
-        if old:
-            pairs = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-            for new, was in pairs.items():
-                tensors = {name.replace(new, was): value for name, value in tensors.items()}
+        for new, was in (("Norm.weight", "Norm.gamma"), ("Norm.bias", "Norm.beta")) if old else ():
+            tensors = {name.replace(new, was): value for name, value in tensors.items()}
         save_file(tensors, again / "model.safetensors")
         back = read_trunk(again)
         assert back.shape == trunk.shape
         assert all(torch.equal(a, b) for a, b in zip(back.parameters(), trunk.parameters(), strict=True))
     save_file(dict(tensors_of(trunk)), again / "model.safetensors", metadata={"format": "pt"})
     model, told = transformers.AutoModel.from_pretrained(again, output_loading_info=True)
-    assert all(name.startswith("pooler") for name in told["missing_keys"])
-    assert not told["unexpected_keys"]
+    assert all(name.startswith("pooler") for name in told["missing_keys"]) and not told["unexpected_keys"]
     assert torch.equal(model.embeddings.word_embeddings.weight, trunk.words.weight)
-
-
-def test_weights_in_parts_are_read_and_a_pickle_only_where_it_is_allowed(tmp_path, monkeypatch):
-    import transformers
-
-    folder = tiny_models.bert(tmp_path / "b")
-    expected = list(read_trunk(folder).parameters())
     parts = tmp_path / "parts"
-    transformers.AutoModel.from_pretrained(folder).save_pretrained(parts, max_shard_size="10KB")
+    model.save_pretrained(parts, max_shard_size="10KB")
     assert len(list(parts.glob("model-*.safetensors"))) > 1
-    pickled = tiny_models.bert(tmp_path / "bin", safe=False)
-    with pytest.raises(ConfigError, match=r"no model\.safetensors"):
-        read_trunk(pickled)
-    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    for other in (parts, pickled):
-        assert all(torch.equal(a, b) for a, b in zip(read_trunk(other).parameters(), expected, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(read_trunk(parts).parameters(), trunk.parameters(), strict=True))
 
 
 def test_weights_that_do_not_fit_are_named(tmp_path):
-    from safetensors.torch import load_file, save_file
-
     folder = random_bert(tmp_path / "b")
     tensors = load_file(folder / "model.safetensors")
     name = "encoder.layer.1.output.dense.weight"
@@ -231,15 +213,16 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
     save_file({**tensors, name: tensors[name].T.contiguous()}, folder / "model.safetensors")
     with pytest.raises(ConfigError, match=rf"weight {name} has shape \(80, 48\), not \(48, 80\)"):
         read_trunk(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"no model\.safetensors"):
+        read_trunk(folder)
 
 
 def test_which_models_run_on_the_trunk(tmp_path):
     folder = tiny_models.bert(tmp_path / "b")
-    assert load_encoder(str(folder)).on_trunk
-    assert load_encoder("minilm").on_trunk
-    assert not load_encoder(f"{folder}@pooler").on_trunk
-    assert not load_encoder(str(tiny_models.roberta(tmp_path / "r"))).on_trunk
-    assert not load_encoder(str(tiny_models.mpnet(tmp_path / "m"))).on_trunk
+    others = tiny_models.roberta(tmp_path / "r"), tiny_models.mpnet(tmp_path / "m")
+    assert load_encoder(str(folder)).on_trunk and load_encoder("minilm").on_trunk
+    assert not any(load_encoder(str(name)).on_trunk for name in (f"{folder}@pooler", *others))
     config = json.loads((folder / "config.json").read_text())
     for change in ({"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}, {"is_decoder": True}):
         (folder / "config.json").write_text(json.dumps(config | change))
@@ -273,11 +256,11 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("what", FOLDERS)
-def test_ids_are_those_of_transformers_fast_tokenizer(tmp_path, what):
+def test_ids_are_those_of_transformers_fast_tokenizer(tmp_path, minilm, what):
     drop, config, small = FOLDERS[what]
-    folder = shutil.copytree(minilm(), tmp_path / "m", ignore=shutil.ignore_patterns("*.safetensors", *drop))
+    folder = shutil.copytree(minilm, tmp_path / "m", ignore=shutil.ignore_patterns("*.safetensors", *drop))
     if config:
-        told = json.loads((minilm() / "tokenizer_config.json").read_text())
+        told = json.loads((minilm / "tokenizer_config.json").read_text())
         (folder / "tokenizer_config.json").write_text(json.dumps(told | config))
     for name, content in small.items():
         (folder / name).write_text(json.dumps(content))
@@ -290,25 +273,22 @@ def test_ids_are_those_of_transformers_fast_tokenizer(tmp_path, what):
     assert (tokens.pad, tokens.cls, tokens.sep, tokens.size) == (0, 101, 102, len(oracle))
 
 
-def test_tokens_are_saved_as_transformers_reads_them(tmp_path):
-    tokens = read_tokens(minilm())
+def test_tokens_are_saved_as_transformers_reads_them_and_a_vocabulary_becomes_a_tokenizer(tmp_path, minilm):
+    tokens = read_tokens(minilm)
     assert tokens.add(["[CLF]", "[SEP]"]) == (30522, 102)
     tokens.save(tmp_path)
     for again in (read_tokens(tmp_path), tokens):
         assert again.ids(UNPLEASANT, 512) == tokens.ids(UNPLEASANT, 512)
         assert 30522 in again.ids(["A [CLF] b"])[0]
-    shutil.copy(minilm() / "config.json", tmp_path)
+    shutil.copy(minilm / "config.json", tmp_path)
     oracle = load_tokenizer(tmp_path)
     texts = [model_folder.clean(text) for text in UNPLEASANT]
     assert oracle(texts, truncation=True, max_length=512)["input_ids"] == tokens.ids(UNPLEASANT, 512)
     assert (oracle.cls_token, oracle.pad_token_id, oracle.model_max_length) == ("[CLS]", 0, 512)
-
-
-def test_a_vocabulary_becomes_a_tokenizer():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pap", "##er"]
-    tokens = of_words({word: i for i, word in enumerate(words)})
-    assert tokens.ids(["Paper zebra [SEP] pap"]) == [[2, 5, 6, 1, 3, 5, 3]]
-    assert (tokens.size, tokens.pad, tokens.id("nowhere")) == (7, 0, None)
+    made = of_words({word: i for i, word in enumerate(words)})
+    assert made.ids(["Paper zebra [SEP] pap"]) == [[2, 5, 6, 1, 3, 5, 3]]
+    assert (made.size, made.pad, made.id("nowhere")) == (7, 0, None)
     with pytest.raises(ConfigError, match="a vocabulary without"):
         of_words({"[UNK]": 0, "a": 1})
 
@@ -325,27 +305,24 @@ def encoder(folder: Path, kind: str = "plain", **about) -> TrunkEncoder:
     return TrunkEncoder("mine", load, About("f", tiny_models.WIDTH, SENTENCES, **about))
 
 
-def test_hidden_states_of_padded_ids_are_transformers_wherever_padding_lies(tmp_path):
-    import transformers
-
-    folder = tiny_models.bert(tmp_path / "b")
-    oracle = transformers.AutoModel.from_pretrained(folder).eval()
+def test_hidden_states_of_padded_ids_are_transformers_wherever_padding_lies(own):
+    oracle = transformers.AutoModel.from_pretrained(own).eval()
     ids = torch.tensor(draw(len(tiny_models.VOCAB), (9, 9, 9, 9)))
     mask = torch.ones_like(ids)
     mask[0, 6:], mask[1, :4], mask[2, [0, 3, 4]] = 0, 0, 0
     with torch.no_grad():
         expected = oracle(input_ids=ids, attention_mask=mask).last_hidden_state
-    for mine in (load_encoder(str(folder)), encoder(folder), load_encoder(f"{folder}@pooler")):
+    for mine in (load_encoder(str(own)), encoder(own), load_encoder(f"{own}@pooler")):
         states = mine.hidden(ids, mask)
         assert states.shape == expected.shape
         assert (states - expected)[mask.bool()].abs().max() <= 1e-5
         assert (states[~mask.bool()] == 0).all()
         assert np.asarray(mine.hidden(ids.numpy(), mask.numpy(), route="PRX")).dtype == np.float32
         assert (mine.hidden(ids[3:]) - expected[3:]).abs().max() <= 1e-5
-    with pytest.raises(ConfigError, match="attention_mask: every document needs a token"):
-        encoder(folder).hidden(ids, mask * 0)
     with pytest.raises(ConfigError, match="plain has no CLS; it has CLF, RGN, PRX, QRY"):
-        encoder(folder).hidden(ids, mask, route="CLS")
+        encoder(own).hidden(ids, mask, route="CLS")
+    with pytest.raises(ConfigError, match="pals: state a route: CLF, RGN, PRX, QRY"):
+        encoder(own, "pals").hidden(ids)
 
 
 @pytest.mark.parametrize("name", ["{}", "{}@pooler"])
@@ -362,14 +339,17 @@ def test_hidden_states_of_padded_ids_are_transformers_wherever_padding_lies(tmp_
         ([[2, 5], [2, 3]], [[1, 1], [0, 0]], "every document needs a token"),
     ],
 )  # fmt: skip
-def test_what_is_no_token_ids_is_one_clear_line(tmp_path, name, ids, mask, said):
-    mine = load_encoder(name.format(tiny_models.bert(tmp_path / "b")))
+def test_what_is_no_token_ids_is_one_clear_line(own, name, ids, mask, said):
+    mine = load_encoder(name.format(own))
     with pytest.raises(ConfigError, match=said):
         mine.hidden(ids, mask)
 
 
-def test_ids_of_codes_are_tokens_and_a_code_takes_room(tmp_path):
-    codes, first = encoder(tiny_models.bert(tmp_path / "b"), "control_codes"), len(tiny_models.VOCAB)
+def test_ids_of_codes_are_tokens_and_a_code_takes_room(own):
+    codes, first = encoder(own, "control_codes", length=8), len(tiny_models.VOCAB)
+    whole, cut, short = codes.encode(["a b c d a b c d a b", "a b c d a", "a b c d"], "CLF")
+    assert np.abs(whole - cut).max() <= 1e-6 < 1e-3 < np.abs(cut - short).max()  # [CLS] [CLF], five pieces and [SEP]
+    assert (codes.hidden([[5] * 9]).shape, codes.hidden([[5] * 9], route="QRY").shape) == ((1, 9, 32), (1, 10, 32))
     told, written = codes.hidden([[2, 5, 3]], route="RGN"), codes.hidden([[2, first + 1, 5, 3]])
     assert torch.equal(told, written)
     with pytest.raises(ConfigError, match=f"no token {first + 4}; its ids are 0 to {first + 3}"):
@@ -378,49 +358,24 @@ def test_ids_of_codes_are_tokens_and_a_code_takes_room(tmp_path):
         codes.hidden([[5] * 512], route="PRX")
 
 
-def test_hidden_states_need_a_route_where_layers_do(tmp_path):
-    folder = tiny_models.bert(tmp_path / "b")
-    ids = torch.tensor(draw(len(tiny_models.VOCAB), (9, 9)))
-    with pytest.raises(ConfigError, match="pals: state a route: CLF, RGN, PRX, QRY"):
-        encoder(folder, "pals").hidden(ids)
-    codes = encoder(folder, "control_codes")
-    assert codes.hidden(ids).shape == (2, 9, tiny_models.WIDTH)
-    assert codes.hidden(ids, route="QRY").shape == (2, 10, tiny_models.WIDTH)
-
-
-def test_a_text_is_cut_so_that_added_tokens_have_room(tmp_path):
-    folder = tiny_models.bert(tmp_path / "b")
-    codes = encoder(folder, "control_codes", length=8)
-    whole, cut = codes.encode(["a b c d a b c d a b", "a b c d a"], "CLF")
-    assert np.abs(whole - cut).max() <= 1e-6  # [CLS] [CLF] and five pieces and [SEP]
-    assert np.abs(np.diff(codes.encode(["a b c d a", "a b c d"], "CLF"), axis=0)).max() > 1e-3
-
-
-def test_formats_are_those_of_the_encoder_and_all_come_at_once(tmp_path):
-    folder, texts = tiny_models.bert(tmp_path / "b"), ["a paper of models", "b", ""]
-    codes = encoder(folder, "control_codes", formats=("CLF", "PRX"))
+def test_formats_are_those_of_the_encoder_and_all_come_at_once(own):
+    texts = ["a paper of models", "b", ""]
+    codes = encoder(own, "control_codes", formats=("CLF", "PRX"))
     found = codes.encode_formats(texts)
     assert list(found) == ["CLF", "PRX"]
     assert np.array_equal(found["CLF"], codes.encode(texts, "CLF"))
     with pytest.raises(ConfigError, match="mine has no QRY; it has CLF, PRX"):
         codes.encode(texts, "QRY")
-    shared = encoder(folder, "one_pass", shared_pass=True)
+    shared = encoder(own, "one_pass", shared_pass=True)
     every = shared.encode_formats(texts)
     assert {name: value.shape for name, value in every.items()} == dict.fromkeys(FORMATS, (3, tiny_models.WIDTH))
     assert np.array_equal(every["RGN"], shared.encode(texts, "RGN"))
     for mine in (codes, shared):
         assert mine.encode([], "PRX").shape == (0, tiny_models.WIDTH)
-
-
-def test_a_vector_that_is_not_finite_names_its_text(tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    folder = tiny_models.bert(tmp_path / "b")
-    tensors = load_file(folder / "model.safetensors")
-    tensors["embeddings.word_embeddings.weight"][tiny_models.VOCAB.index("model")] = float("nan")
-    save_file(tensors, folder / "model.safetensors")
+    with torch.no_grad():
+        codes.loaded[0].trunk.words.weight[tiny_models.VOCAB.index("model")] = float("nan")
     with pytest.raises(NumericError, match="the vector of text 'a model' is not finite"):
-        load_encoder(str(folder)).encode(["a paper", "a model"], "PRX")
+        codes.encode(["a paper", "a model"], "PRX")
 
 
 # ----------------------------------------------------------------------------------------------------- speed
@@ -435,8 +390,5 @@ def test_speed_is_of_all_passes_and_seconds_of_the_last(monkeypatch):
     assert mine.speed.operations == flops(mine.loaded[0].trunk.shape, (6, 52), mine.loaded[0].pooling == "cls")
     mine.encode(["a paper of models"], "PRX")
     assert (mine.seconds, mine.speed[:3]) == (1.5, (3, 6 + 52 + 6, 4.0))
-
-
-def test_a_line_tells_documents_tokens_and_the_share_of_the_machine():
     told = Speed(10, 1000, 2.0, matrix_rate())
     assert told.line("cpu", "float32") == "5.0 documents/s, 500 tokens/s, padding 0 %, MFU 50 % (float32, cpu)"
