@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tiny_models
 import torch
+from safetensors.torch import load_file, save_file
 from scripts import alone
 
 from scirep_core import load_encoder
@@ -48,6 +49,10 @@ def refused(own, said, format="CLF"):
         load_encoder(str(own)).encode(["a"], format)
 
 
+def vectors(own, format="CLF"):
+    return load_encoder(str(own)).encode(TEXTS, format)
+
+
 def rewrite(path, **change):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
 
@@ -75,10 +80,10 @@ def test_each_format_has_the_vectors_of_its_own_adapter(trees, kind, monkeypatch
     plain = oracle(base, None)
     made = {name: oracle(base, trees / kind / folder) for name, folder in NAMES.items()}
     for format in ("QRY", "CLF", "PRX", "RGN", "CLF"):  # in any order, and again
-        vectors = encoder.encode(TEXTS, format)
-        assert vectors == pytest.approx(made[format], abs=1e-5)
+        found = encoder.encode(TEXTS, format)
+        assert found == pytest.approx(made[format], abs=1e-5)
         for other in (plain, *(made[name] for name in NAMES if name != format)):  # the bound tells adapters apart
-            assert np.abs(vectors - other).max() > 0.01
+            assert np.abs(found - other).max() > 0.01
 
 
 # ------------------------------------------------------------------------------------ inactive, wrong, or another's
@@ -95,11 +100,9 @@ def test_the_hubs_repositories_side_by_side_are_one_encoder(trees, tmp_path, mon
     shutil.copytree(trees / "base" / "bin", tmp_path / "specter2_base")
     for format, name in HUB.items():
         shutil.copytree(trees / "bin" / NAMES[format], tmp_path / name.partition("/")[2])
-    encoder = load_encoder(str(tmp_path))
-    assert encoder.formats == FORMATS
-    for format, folder in NAMES.items():
-        made = oracle(trees / "base" / "bin", trees / "bin" / folder)
-        assert encoder.encode(TEXTS, format) == pytest.approx(made, abs=1e-5)
+    assert load_encoder(str(tmp_path)).formats == FORMATS
+    for format in FORMATS:
+        assert vectors(tmp_path, format) == pytest.approx(vectors(trees / "bin", format), abs=1e-5)
     shutil.copytree(trees / "base" / "bin", tmp_path / "another_base")
     with pytest.raises(ConfigError, match="one base model beside them; found another_base, specter2_base"):
         load_encoder(str(tmp_path))
@@ -115,7 +118,8 @@ def other_base(tmp_path):
     return folder
 
 
-def test_by_the_library_an_adapter_that_is_switched_off_or_swapped_is_noticed(other_base):
+def test_by_the_library_an_adapter_that_is_switched_off_or_swapped_or_does_not_run_is_noticed(other_base):
+    """Layers may leave an adapter out though it is named as active: what ran is counted."""
     encoder = load_encoder(str(other_base))
     encoder.encode(["a"], "CLF")
     assert isinstance(encoder._loaded, ByLibrary)
@@ -126,13 +130,7 @@ def test_by_the_library_an_adapter_that_is_switched_off_or_swapped_is_noticed(ot
             encoder.encode(["a"], "CLF")
     model.set_active_adapters = activate
     assert encoder.encode(["a"], "CLF").shape == (1, tiny_models.WIDTH)
-
-
-def test_by_the_library_an_adapter_that_is_active_and_does_not_run_is_noticed(other_base):
-    """Layers may leave an adapter out though it is named as active: what ran is counted."""
-    encoder = load_encoder(str(other_base))
-    encoder.encode(["a"], "CLF")
-    layers = encoder._loaded.model.base_model.encoder.layer
+    layers = model.base_model.encoder.layer
     del layers[1].output.adapters["CLF"]
     with pytest.raises(ConfigError, match=r"adapter CLF should have run in 2 layers; ran: .'CLF': 1"):
         encoder.encode(["a"], "CLF")
@@ -156,7 +154,6 @@ def test_hidden_states_of_a_format_on_both_roads(tmp_path, make):
     with torch.no_grad():
         expected = model(ids, mask).last_hidden_state
     found = load_encoder(str(own)).hidden(ids, mask, route="PRX")
-    assert found.dtype == torch.float32
     assert (found - expected * mask.unsqueeze(-1)).abs().max() < 1e-5
     with pytest.raises(ConfigError, match="state a route: CLF, PRX"):
         load_encoder(str(own)).hidden(ids, mask)
@@ -164,17 +161,18 @@ def test_hidden_states_of_a_format_on_both_roads(tmp_path, make):
         load_encoder(str(own)).hidden(ids, mask, route="RGN")
 
 
-def test_nothing_heavy_is_imported_before_the_first_text_and_the_trunks_road_needs_neither_adapters_nor_transformers(
-    own,
-):
+def test_nothing_heavy_is_imported_before_the_first_text_nor_by_the_trunk(own, tmp_path):
+    """Neither for adapters on the trunk nor for a folder of sentence-transformers."""
     code = (
         "import sys; from scirep_core import load_encoder; from scirep_core.kit.formats import FORMATS\n"
-        "e, heavy = load_encoder(sys.argv[1]), {'transformers', 'adapters', 'huggingface_hub'}; e.fingerprint; e.formats; e.dim\n"
-        "assert not (heavy | {'torch'}) & set(sys.modules), 'before the first text'\n"
-        "for format in FORMATS: e.encode(['a paper'], format)\n"
-        "assert not heavy & set(sys.modules), 'heavy'"
+        "made = [load_encoder(name) for name in sys.argv[1:]]; load_encoder('minilm+specter2')\n"
+        "for e in made: e.fingerprint, e.formats, e.dim, e.recipe\n"
+        "heavy = {'transformers', 'adapters', 'sentence_transformers', 'huggingface_hub'}\n"
+        "assert not (heavy | {'torch', 'tokenizers'}) & set(sys.modules), 'before the first text'\n"
+        "for e, format in ((e, format) for e in made for format in FORMATS): e.encode(['a paper', ''], format)\n"
+        "assert not heavy & set(sys.modules), 'on the trunk'"
     )
-    alone(code, own)
+    alone(code, own, tiny_models.pipeline(tiny_models.bert(tmp_path / "b")), "minilm")
 
 
 def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_base, tmp_path, monkeypatch):
@@ -190,21 +188,16 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
     made["unlike"] = shutil.copytree(made["reduction"], tmp_path / "unlike")
     tiny_models.adapter(base, made["unlike"] / "CLF", "CLF", 4, reduction_factor=8)
     for name, folder in made.items():
-        encoder = load_encoder(str(folder))
-        vectors = encoder.encode(TEXTS[:1], "CLF" if "CLF" in encoder.formats else "PRX")
+        encoder, folder_of = (
+            load_encoder(str(folder)),
+            {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX"),
+        )
+        format = folder_of.strip("[]")
+        found = encoder.encode(TEXTS[:1], format)
         assert isinstance(encoder._loaded, TrunkEncoder) == (name in ("trunk", "reduction", "left out")), name
-        folder_of = {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX")
-        assert vectors == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
-        rounded = load_encoder(str(folder), dtype="bfloat16").encode(TEXTS[:1], encoder.formats[-1])
-        assert 0 < np.abs(rounded - encoder.encode(TEXTS[:1], encoder.formats[-1])).max() < 0.1, name
-
-
-def test_an_adapter_that_says_it_is_anothers_is_refused(own):
-    shutil.rmtree(own / "[CLF]")
-    shutil.copytree(own / "PRX", own / "[CLF]")
-    refused(own, "adapter 'PRX' is for PRX, not for CLF")
-    rewrite(own / "[CLF]" / "adapter_config.json", name="mine")
-    refused(own, "two task formats have the same adapter weights")
+        assert found == pytest.approx(oracle(folder, folder / folder_of, TEXTS[:1]), abs=1e-5), name
+        rounded = load_encoder(str(folder), dtype="bfloat16").encode(TEXTS[:1], format)
+        assert 0 < np.abs(rounded - found).max() < 0.1, name
 
 
 @pytest.mark.parametrize(
@@ -224,7 +217,7 @@ def test_a_configuration_that_does_not_fit_is_refused_before_weights_are_read(ow
 
 
 def test_weights_that_do_not_fit_the_base_are_refused(own, tmp_path):
-    """Another width behind an honest-looking configuration, another depth, another bottleneck, no weights at all."""
+    """Another width behind an honest-looking configuration, another depth or bottleneck, no weights, others' weights, zeros."""
     config = (own / "[CLF]" / "adapter_config.json").read_text()
     wide = tiny_models.bert(tmp_path / "wide", width=48)
     deep = tiny_models.bert(tmp_path / "deep", layers=3)
@@ -238,40 +231,39 @@ def test_weights_that_do_not_fit_the_base_are_refused(own, tmp_path):
     refused(own, "no readable adapter weights")
     (own / "[CLF]" / "adapter.safetensors").unlink()
     refused(own, r"no adapter.safetensors.*SCIREP_ALLOW_BIN=1")
+    tensors = load_file(own / "PRX" / "adapter.safetensors")
+    shutil.rmtree(own / "[CLF]")
+    shutil.copytree(own / "PRX", own / "[CLF]")
+    refused(own, "adapter 'PRX' is for PRX, not for CLF")
+    rewrite(own / "[CLF]" / "adapter_config.json", name="mine")
+    refused(own, "two task formats have the same adapter weights")
+    save_file({key: value * 0 for key, value in tensors.items()}, own / "[CLF]" / "adapter.safetensors")
+    refused(own, "with adapter CLF the model says what the base model says", "RGN")
 
 
 def test_a_head_beside_the_adapter_is_never_read(own, trees):
     """The library's own saving writes heads as pickles: they are of no use here."""
     from adapters import AutoAdapterModel
 
-    before = load_encoder(str(own)).encode(TEXTS, "CLF")
+    before = vectors(own)
     model = AutoAdapterModel.from_pretrained(trees / "base" / "safe")
     model.add_classification_head("CLF", num_labels=2)
     model.save_head(str(own / "[CLF]"), "CLF", use_safetensors=False)
     (head,) = (own / "[CLF]").glob("*head*.bin")
     head.write_bytes(pickle.dumps({"x": Evil(own / "owned")}))
-    assert np.array_equal(load_encoder(str(own)).encode(TEXTS, "CLF"), before)
-    assert not (own / "owned").exists()
+    assert np.array_equal(vectors(own), before) and not (own / "owned").exists()
 
 
-def test_an_adapter_that_changes_nothing_is_refused(own):
-    from safetensors.torch import load_file, save_file
-
-    path = own / "[CLF]" / "adapter.safetensors"
-    save_file({key: value * 0 for key, value in load_file(path).items()}, path)
-    refused(own, "with adapter CLF the model says what the base model says", "RGN")
-
-
-def test_a_format_without_an_adapter_is_refused_and_the_others_work(own):
-    shutil.rmtree(own / "PRX")
-    encoder = load_encoder(str(own))
-    assert encoder.formats == ("CLF", "RGN", "QRY")
-    with pytest.raises(ConfigError, match="has no adapter for PRX; it has CLF, RGN, QRY"):
-        encoder.encode(["a"], "PRX")
-    assert encoder.encode(["a"], "QRY").shape == (1, tiny_models.WIDTH)
-
-
-def test_folders_that_name_no_format_or_one_twice_are_refused(own):
+def test_folders_that_name_no_format_or_one_twice_or_a_fusion_are_refused(own):
+    with pytest.raises(ConfigError, match=r"an adapter, not a model\. Give the base model's folder"):
+        _ = load_encoder(str(own / "PRX")).fingerprint
+    (own / "CLF_fusion").mkdir()
+    (own / "CLF_fusion" / "adapter_fusion_config.json").write_text("{}")
+    with pytest.raises(
+        ConfigError, match=rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
+    ):
+        load_encoder(str(own))
+    shutil.rmtree(own / "CLF_fusion")
     shutil.copytree(own / "PRX", own / "proximity")
     with pytest.raises(ConfigError, match="two adapters for PRX: PRX and proximity"):
         load_encoder(str(own))
@@ -281,42 +273,29 @@ def test_folders_that_name_no_format_or_one_twice_are_refused(own):
     rewrite(own / "mine" / "adapter_config.json", name="mine")
     with pytest.raises(ConfigError, match="which task format is this adapter for"):
         load_encoder(str(own))
-
-
-def test_fusion_layers_beside_adapters_are_not_left_out_in_silence(own):
-    (own / "CLF_fusion").mkdir()
-    (own / "CLF_fusion" / "adapter_fusion_config.json").write_text("{}")
-    said = rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
-    with pytest.raises(ConfigError, match=said):
-        load_encoder(str(own))
-    shutil.rmtree(own / "CLF_fusion")
-    assert load_encoder(str(own)).formats == FORMATS
-
-
-def test_an_adapter_alone_is_no_model(own):
-    with pytest.raises(ConfigError, match=r"an adapter, not a model\. Give the base model's folder"):
-        _ = load_encoder(str(own / "PRX")).fingerprint
+    for name in ("mine", "PRX"):
+        shutil.rmtree(own / name)
+    assert load_encoder(str(own)).formats == ("CLF", "RGN", "QRY")
+    assert vectors(own, "QRY").shape == (len(TEXTS), tiny_models.WIDTH)
+    refused(own, "has no adapter for PRX; it has CLF, RGN, QRY", "PRX")
 
 
 # -------------------------------------------------------------------------------------------- pickles, fingerprints
 
 
-def test_a_hostile_pickle_is_never_executed(trees, tmp_path, monkeypatch):
-    own = shutil.copytree(trees / "bin", tmp_path / "own")
-    (own / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil(tmp_path / "owned")}))
+def test_a_pickle_converts_to_safetensors_with_the_same_vectors_and_a_hostile_one_never_runs(
+    trees, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    refused(own, "no readable adapter weights")
+    own = shutil.copytree(trees / "bin", tmp_path / "own")
+    before, evil = vectors(own), shutil.copytree(own, tmp_path / "evil")
+    (evil / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil(tmp_path / "owned")}))
+    refused(evil, "no readable adapter weights")
     assert not (tmp_path / "owned").exists()
-
-
-def test_a_pickle_converts_to_safetensors_with_the_same_vectors(trees, tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    own = shutil.copytree(trees / "bin", tmp_path / "own")
-    before = load_encoder(str(own)).encode(TEXTS, "CLF")
     shutil.rmtree(own / "[CLF]")
     safe_copy(trees / "bin" / "[CLF]", own / "[CLF]")
     assert sorted(path.name for path in (own / "[CLF]").iterdir()) == ["adapter.safetensors", "adapter_config.json"]
-    assert np.array_equal(load_encoder(str(own)).encode(TEXTS, "CLF"), before)
+    assert np.array_equal(vectors(own), before)
 
 
 def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):

@@ -12,6 +12,7 @@ import pytest
 import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
+from test_export import coded
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.conditioning.adapter_folder import load_adapters
@@ -19,33 +20,27 @@ from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 from scirep_core.encoders.conditioning.control_codes import ControlCodes, code_names, joined, parted
 from scirep_core.encoders.conditioning.fusion import fuse
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.models.model_folder import has_codes
 from scirep_core.encoders.models.model_store import save_model
+from scirep_core.encoders.settings import Settings
 from scirep_core.encoders.trunk.bert import Shape, Trunk, read_trunk
 from scirep_core.encoders.trunk.tokens import read_tokens
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 
-DOCUMENTS = [
-    [2, 5, 6, 3],
-    [2, 3],
-    [2, *range(5, 45), 3],
-    [2, 7, 8, 9, 3],
-    [2, 9, 3],
-    [2, 5, 6, 3],
-    [2, *range(40, 45), 3],
-]
+DOCUMENTS = [[2, *inner, 3] for inner in ((5, 6), (), range(5, 45), (7, 8, 9), (9,), (5, 6), range(40, 45))]
 MIXED = ["PRX", "CLF", "QRY", "RGN", "PRX", "QRY", "CLF"]
 
 
-def random_model(kind: str, seed: int = 0, **options) -> Conditioned:
+def random_model(kind: str, *routes, **options) -> Conditioned:
     """Return a small model whose every weight is random, biases and norms too."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     trunk = Trunk(Shape(60, 32, 3, 4, 48, 64))
-    model = Conditioned(trunk, conditioning(kind, trunk, **options))
+    model = Conditioned(trunk, conditioning(kind, trunk, *routes, **options))
     for name, value in model.named_parameters():
-        torch.nn.init.normal_(
-            value, mean=float(name.endswith(("norm1.weight", "norm2.weight", "norm.weight"))), std=0.3
-        )
+        mean = float(name.endswith(("norm1.weight", "norm2.weight", "norm.weight")))
+        torch.nn.init.normal_(value, mean=mean, std=0.3)
     return model.eval()
 
 
@@ -59,7 +54,7 @@ def own(tmp_path_factory):
     return root
 
 
-def the_library(base: Path, adapters: dict[str, Path], fusions: dict[str, Path] | None = None):
+def the_library(base: Path, adapters: dict[str, Path], fusions: dict[str, Path]):
     """Return the oracle with adapters and fusions loaded from folders."""
     from adapters import AutoAdapterModel
 
@@ -67,7 +62,7 @@ def the_library(base: Path, adapters: dict[str, Path], fusions: dict[str, Path] 
     model = AutoAdapterModel.from_pretrained(base)
     for folder in adapters.values():
         model.load_adapter(str(folder), use_safetensors=True)
-    for folder in (fusions or {}).values():
+    for folder in fusions.values():
         model.load_adapter_fusion(str(folder), set_active=False, use_safetensors=True)
     return model.eval()
 
@@ -79,24 +74,17 @@ def first_of(format):
     return Fuse(format, *(other for other in FORMATS if other != format))
 
 
-def padded(documents):
-    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in documents], batch_first=True)
-    lengths = torch.tensor([len(row) for row in documents])
-    return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
-
-
-def said_by_the_library(model, active, documents=DOCUMENTS):
+def said_by_the_library(model, active):
     """Return last hidden states of each document, by the active adapter or fusion."""
     model.set_active_adapters(active)
     with torch.no_grad():
-        states = model(**padded(documents)).last_hidden_state
-    return [state[: len(ids)] for state, ids in zip(states, documents, strict=True)]
+        return [model(input_ids=torch.tensor([document])).last_hidden_state[0] for document in DOCUMENTS]
 
 
-def said(model: Conditioned, formats=None):
+def said(model: Conditioned, formats):
     """Return last hidden states of each document in the given order."""
     with torch.inference_mode():
-        batch = model.pack(DOCUMENTS, formats or ["PRX"] * len(DOCUMENTS))
+        batch = model.pack(DOCUMENTS, formats)
         parts = model.hidden(batch).split([run.length for run in batch.runs for _ in range(run.size)])
     out = [None] * len(parts)
     for place, part in zip(batch.order.tolist(), parts, strict=True):
@@ -134,15 +122,6 @@ def test_folders_written_here_load_in_the_library_and_here_and_formats_mix_in_a_
         assert torch.equal(value, told.state_dict()[name]), name
 
 
-def one_tensor_less(tensors):
-    return dict(sorted(tensors.items())[1:])
-
-
-def one_layer_more(tensors):
-    name, value = min(tensors.items())
-    return tensors | {name.replace("layer.0", "layer.7"): value.clone()}
-
-
 @pytest.mark.parametrize(
     ("base", "name", "made", "said"),
     [
@@ -150,19 +129,20 @@ def one_layer_more(tensors):
         ({"width": 48}, "CLF", None, "not the same"),
         ({}, "PRX", {"reduction_factor": 4}, "alike in reduction"),
         ({}, "RGN", {"is_parallel": True}, r"the trunk has no such adapter, .*is_parallel.*seq_bn"),
-        ({}, "CLF", one_tensor_less, "7 tensors in the file, 8 in the model"),
-        ({}, "CLF", one_layer_more, "9 tensors in the file, 8 in the model"),
+        ({}, "CLF", -1, "7 tensors in the file, 8 in the model"),
+        ({}, "CLF", +1, "9 tensors in the file, 8 in the model"),
     ],
 )
 def test_a_folder_that_does_not_fit_is_refused_by_its_name(tmp_path, own, base, name, made, said):
-    trunk, folders = (
-        read_trunk(tiny_models.bert(tmp_path / "base", **base)),
-        {format: own / format for format in FORMATS},
-    )
-    if callable(made):
+    trunk = read_trunk(tiny_models.bert(tmp_path / "base", **base))
+    folders = {format: own / format for format in FORMATS}
+    if isinstance(made, int):  # one tensor less, or one of a layer more
         folders[name] = shutil.copytree(own / name, tmp_path / name)
         tensors = load_file(folders[name] / "adapter.safetensors")
-        save_file(made(tensors), folders[name] / "adapter.safetensors")
+        first = min(tensors)
+        more = tensors | {first.replace("layer.0", "layer.7"): tensors[first].clone()}
+        less = {key: value for key, value in tensors.items() if key != first}
+        save_file(more if made > 0 else less, folders[name] / "adapter.safetensors")
     elif made:
         folders[name] = tiny_models.adapter(own / "base", tmp_path / name, name, 1, **made)
     with pytest.raises(ConfigError, match=said):
@@ -177,12 +157,6 @@ def test_sizes_that_do_not_fit_the_trunk_are_refused(options):
 
 def test_a_foreign_folder_with_codes_has_a_vector_per_format(tmp_path):
     """As scirepeval_ctrl was made: codes sorted, added by transformers' tokenizer, embeddings resized."""
-    from test_export import coded
-
-    from scirep_core.encoders.hub import TransformersEncoder
-    from scirep_core.encoders.models.model_folder import has_codes
-    from scirep_core.encoders.settings import Settings
-
     base = tiny_models.bert(tmp_path / "base")
     assert not has_codes(base)
     out, plain, tokenizer = coded(tmp_path / "out")
@@ -230,22 +204,13 @@ def test_fusion_is_put_over_trained_adapters_which_it_leaves():
     assert second.trunk is model.trunk and second.conditioning.adapters is model.conditioning.adapters
     assert second.conditioning.options == model.conditioning.options
     moved = second.conditioning.trained(second.trunk)
-    inside = {id(value) for value in (*model.parameters(),)}
-    assert moved and not inside & {id(value) for value in moved}
+    assert moved and not {id(value) for value in model.parameters()} & {id(value) for value in moved}
     values = [mixer.value.weight for layer in second.conditioning.mixers for mixer in layer]
     assert all((value - torch.eye(32)).abs().max() < 2e-6 for value in values)
+    one, asked = random_model("bottleneck", ["PRX"]), ["PRX"] * len(DOCUMENTS)  # one adapter has all the weight
+    assert difference(said(one, asked), said(fuse(one).eval(), asked)) < 1e-4
     with pytest.raises(ConfigError, match="this one is control_codes"):
         fuse(random_model("control_codes"))
-
-
-def test_fusion_over_one_adapter_starts_as_that_adapter():
-    """One adapter has all the weight, and V starts as the identity."""
-    torch.manual_seed(0)
-    trunk = Trunk(Shape(60, 32, 3, 4, 48, 64))
-    model = Conditioned(trunk, Bottleneck(trunk, ["PRX"])).eval()
-    for value in model.parameters():
-        torch.nn.init.normal_(value, std=0.3)
-    assert difference(said(model), said(fuse(model).eval())) < 1e-4
 
 
 def test_codes_start_as_asked():
