@@ -27,19 +27,18 @@ def made(
 ) -> list[Result]:
     """Return a study's rows as it would record them: averages of a suite or single tasks, and means over trainings."""
     of, given = replace(STUDIES[name], **changes), budget("small")
+    shared = {"tasks": of.tasks, "chapter": f"study/{name}", "kind": kind}
     rows = [
-        _row(name, system, column, value(Cell(system, "", 0, 0), column), 0, {"variant": system}, of.tasks, kind)
-        for system in of.references
-        for column in columns(of.tasks)
-    ]
+        _row(system, column, value(Cell(system, "", 0, 0), column), {"variant": system}, **shared)
+        for system in of.references for column in columns(of.tasks)
+    ]  # fmt: skip
     for seed in seeds:
         for cell in cells(of, seed, given):
             known = variant(cell.variant)
             told = {"variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
                     "width": cell.width, "layers": 2} | ({"papers": 3000} if of.tasks != "samples" else {})  # fmt: skip
             told |= {"steps": int(200 * known.longer), "model": f"{cell.variant}-{seed}"} if known.kind else {}
-            rows += [_row(name, cell.label(of), column, value(cell, column), cell.seed, told, of.tasks, kind)
-                     for column in columns(of.tasks)]  # fmt: skip
+            rows += [_row(cell.label(of), column, value(cell, column), told, **shared) for column in columns(of.tasks)]
     return [*rows, *over_seeds(rows)]
 
 
@@ -48,23 +47,14 @@ def columns(tasks: str | tuple[str, ...]) -> tuple[str, ...]:
     return SPLITS if tasks == "scirepeval" else tasks if isinstance(tasks, tuple) else ("sample/fos", "sample/search")
 
 
-def _row(
-    name: str,
-    label: str,
-    column: str,
-    value: float,
-    seed: int,
-    told: dict[str, Any],
-    tasks: str | tuple[str, ...],
-    kind: str,
-) -> Result:
+def _row(label: str, column: str, value: float, told: dict[str, Any], tasks: Any, **more: Any) -> Result:
     average = tasks == "scirepeval"
     every = {unit.name: value for unit in units("v2")} if average and column == "all" else {}
     metric = "average" if average else {"sample/fos": "f1_macro", "sample/search": "ndcg"}.get(column, "f1_macro")
     return Result(
         "scirepeval/average-v2" if average else column, column if average else "test", metric, "paper", value, 27,
-        encoder=label, kind=kind, chapter=f"study/{name}", source="real" if tasks == "samples" else "embedded",
-        data_hash="0" * 16, parameters=told, by_query=every, seed=0,
+        encoder=label, source="real" if tasks == "samples" else "embedded", data_hash="0" * 16, parameters=told, by_query=every,
+        seed=0, **more,
     )  # fmt: skip
 
 

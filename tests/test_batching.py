@@ -23,12 +23,8 @@ PLANS = st.tuples(SIZES, st.integers(1, 17), st.sampled_from(MIXINGS), st.intege
 
 
 def stream(sizes, batch, mixing, seed, steps) -> list[tuple[str, int]]:
-    return [
-        (name, int(row))
-        for step in range(steps)
-        for name, rows in plan(sizes, batch, mixing, seed, step).items()
-        for row in rows
-    ]
+    plans = (plan(sizes, batch, mixing, seed, step) for step in range(steps))
+    return [(name, row) for rows in plans for name, numbers in rows.items() for row in numbers.tolist()]
 
 
 def of_task(rows: list[tuple[str, int]], name: str) -> list[int]:
@@ -62,8 +58,7 @@ def test_a_batch_is_full_and_the_same_whenever_it_is_asked_for(case, step):
     assert list(first) == list(again) == [name for name in sizes if name in first]
     assert sum(map(len, first.values())) == batch
     for name, rows in first.items():
-        assert rows.dtype == np.int64
-        assert len(rows)
+        assert rows.dtype == np.int64 and len(rows)
         np.testing.assert_array_equal(rows, again[name])
 
 
@@ -84,39 +79,27 @@ def test_ranks_add_up_to_the_batch_and_differ_by_one_row(case, step, world):
 
 @given(SIZES, st.integers(1, 17), st.integers(1, 30))
 @settings(max_examples=80, deadline=None)
-def test_equal_shares_are_exact_at_every_step(sizes, batch, steps):
-    rows = stream(sizes, batch, "equal", 0, steps)
+def test_equal_shares_are_exact_and_proportional_ones_never_stray_by_more_than_the_number_of_tasks(sizes, batch, steps):
+    rows, total = stream(sizes, batch, "equal", 0, steps), sum(sizes.values())
     for i, name in enumerate(sizes):
         assert len(of_task(rows, name)) == (steps * batch + i) // len(sizes)
     last = plan(sizes, batch, "equal", 0, steps)
     shares = [len(last.get(name, ())) for name in sizes]
     assert max(shares) - min(shares) <= 1
-
-
-@given(SIZES, st.integers(1, 17), st.integers(1, 30))
-@settings(max_examples=80, deadline=None)
-def test_proportional_shares_never_stray_by_more_than_the_number_of_tasks(sizes, batch, steps):
-    rows, total = stream(sizes, batch, "proportional", 0, steps), sum(sizes.values())
+    rows = stream(sizes, batch, "proportional", 0, steps)
     for name, size in sizes.items():
         assert abs(len(of_task(rows, name)) - steps * batch * size / total) <= len(sizes)
 
 
-def test_a_spent_task_leaves_its_place_to_the_others_as_published():
+def test_a_spent_task_leaves_its_place_one_comes_after_another_or_one_a_batch_in_turn():
     """Two each of four tasks as long as all last: 4 + 4 of a and b are gone after two steps, and c and d have four."""
     sizes = {"a": 4, "b": 4, "c": 12, "d": 12}
-    counts = [
-        {name: len(rows) for name, rows in plan(sizes, 8, "equal_until_spent", 0, step).items()} for step in range(4)
-    ]
-    assert counts == [dict.fromkeys("abcd", 2)] * 2 + [{"c": 4, "d": 4}] * 2
-    assert plan(sizes, 8, "equal_until_spent", 0, 4).keys() == set("abcd")  # the next epoch
-
-
-def test_sequential_is_one_task_after_another():
+    plans = [plan(sizes, 8, "equal_until_spent", 0, step) for step in range(5)]
+    counts = [{name: len(rows) for name, rows in one.items()} for one in plans]
+    assert counts[:4] == [dict.fromkeys("abcd", 2)] * 2 + [{"c": 4, "d": 4}] * 2
+    assert counts[4].keys() == set("abcd")  # the next epoch
     names = [name for name, _ in stream({"b": 5, "a": 3}, 4, "sequential", 0, 4)]
     assert names == ["b"] * 5 + ["a"] * 3 + ["b"] * 5 + ["a"] * 3
-
-
-def test_homogeneous_batches_hold_one_task_in_turn():
     found = [list(plan({"x": 9, "y": 2, "z": 5}, 4, "homogeneous", 0, step)) for step in range(6)]
     assert found == [["x"], ["y"], ["z"]] * 2
 
@@ -141,10 +124,7 @@ def test_another_epoch_has_another_order(mixing):
 
 def test_the_order_is_pinned():
     """A recorded run names its seed: the rows it saw must be found again under every version of numpy."""
-    assert plan({"fos": 10}, 10, "equal", 0, 0)["fos"].tolist() == PINNED
-
-
-PINNED = [7, 0, 5, 2, 4, 9, 3, 8, 6, 1]
+    assert plan({"fos": 10}, 10, "equal", 0, 0)["fos"].tolist() == [7, 0, 5, 2, 4, 9, 3, 8, 6, 1]
 
 
 def test_every_order_is_as_likely():
@@ -166,34 +146,24 @@ def test_a_step_does_not_pass_over_large_tasks_again():
 
 
 def test_steps_of_counts_epochs_over_all_rows():
-    assert steps_of({"a": 10, "b": 22}, 8) == 4
-    assert steps_of({"a": 10, "b": 23}, 8) == 5
-    assert steps_of({"a": 10, "b": 22}, 8, epochs=2) == 8
-    assert steps_of({"a": 10, "b": 22}, 8, epochs=0.5) == 2
+    for rows, epochs, steps in ((22, 1, 4), (23, 1, 5), (22, 2, 8), (22, 0.5, 2)):
+        assert steps_of({"a": 10, "b": rows}, 8, epochs) == steps
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"mixing": "equall"}, "did you mean 'equal'"),
-        ({"sizes": {}}, "no task"),
-        ({"sizes": {"fos": 3, "mesh": 0}}, "mesh has no rows"),
-        ({"batch": 0}, "batch 0"),
-        ({"step": -1}, "step -1"),
-        ({"rank": 2, "world": 2}, "rank 2 of 2"),
-    ],
-)
+@pytest.mark.parametrize(("change", "says"), [
+    ({"mixing": "equall"}, "did you mean 'equal'"), ({"sizes": {}}, "no task"),
+    ({"sizes": {"fos": 3, "mesh": 0}}, "mesh has no rows"), ({"batch": 0}, "batch 0"), ({"step": -1}, "step -1"),
+    ({"rank": 2, "world": 2}, "rank 2 of 2"),
+])  # fmt: skip
 def test_impossible_plans_are_refused(change, says):
     with pytest.raises(ConfigError, match=says):
         plan(**({"sizes": {"fos": 3}, "batch": 2, "mixing": "equal", "seed": 0, "step": 0} | change))
 
 
 def test_training_machines_need_no_reader_of_data():
-    code = (
-        "import sys; before = set(sys.modules); import scirep_core.training.batching, scirep_core.training.losses;"
-        "print({m.split('.')[0] for m in sys.modules} & {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'}"
-        " - {m.split('.')[0] for m in before}, 'scirep_core.data' in sys.modules)"
-    )
+    code = """import sys; before = set(sys.modules); import scirep_core.training.batching, scirep_core.training.losses
+heavy = {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'} - {m.split('.')[0] for m in before}
+print({m.split('.')[0] for m in sys.modules} & heavy, 'scirep_core.data' in sys.modules)"""
     assert alone(code).strip() == "set() False"
 
 
@@ -206,13 +176,12 @@ def ranked(*scores: int, query: str = "q") -> RankedQuery:
 
 
 def test_published_triplets_take_positives_as_listed_and_negatives_from_the_end():
-    pairs = triplets_of(ranked(0, 2, 0, 1, 0, 0), respect_grades=False)
-    assert pairs == [Pair(1, 5), Pair(3, 4), Pair(1, 2), Pair(3, 0)]
-    many = triplets_of(ranked(1, *[0] * 9), respect_grades=False)
-    assert many == [Pair(0, 9), Pair(0, 8), Pair(0, 7), Pair(0, 6), Pair(0, 5)]
-    assert triplets_of(ranked(2, 1), respect_grades=False) == []  # no candidate is scored 0, whatever the grades
-    assert triplets_of(ranked(0, 0), respect_grades=False) == []
-    assert triplets_of(ranked(0, 2, 0), most=1, respect_grades=False) == [Pair(1, 2)]
+    many = [Pair(0, 9), Pair(0, 8), Pair(0, 7), Pair(0, 6), Pair(0, 5)]
+    for scores, most, wanted in (
+        ((0, 2, 0, 1, 0, 0), 5, [Pair(1, 5), Pair(3, 4), Pair(1, 2), Pair(3, 0)]), ((1, *[0] * 9), 5, many),
+        ((2, 1), 5, []), ((0, 0), 5, []), ((0, 2, 0), 1, [Pair(1, 2)]),  # without a candidate scored 0, whatever the grades
+    ):  # fmt: skip
+        assert triplets_of(ranked(*scores), most, respect_grades=False) == wanted
 
 
 @given(st.lists(st.integers(-1, 3), max_size=12), st.integers(1, 8), st.integers(0, 5), st.booleans())
@@ -221,32 +190,26 @@ def test_a_positive_is_scored_above_its_negative(scores, most, seed, respect_gra
     query = ranked(*scores)
     pairs = triplets_of(query, most, respect_grades, seed)
     possible = {(p, n) for p, a in enumerate(scores) for n, b in enumerate(scores) if a > b}
-    assert set(pairs) <= possible
-    assert len(set(pairs)) == len(pairs)
-    if respect_grades:
-        assert len(pairs) == min(most, len(possible))
+    assert set(pairs) <= possible and len(set(pairs)) == len(pairs)
+    assert not respect_grades or len(pairs) == min(most, len(possible))
     assert pairs == triplets_of(query, most, respect_grades, seed)
 
 
-def test_graded_triplets_use_candidates_evenly():
+def test_graded_triplets_use_candidates_evenly_and_depend_on_seed_and_query_alone():
     pairs = triplets_of(ranked(1, 1, 1, 0, 0, 0, 0, 0), most=5)
     assert sorted(n for _, n in pairs) == [3, 4, 5, 6, 7]
     assert sorted(Counter(p for p, _ in pairs).values()) == [1, 2, 2]
-
-
-def test_what_is_drawn_depends_on_seed_and_query_alone():
-    scores = (3, 2, 1, 0) * 5
-    assert triplets_of(ranked(*scores), seed=0) != triplets_of(ranked(*scores), seed=1)
-    assert triplets_of(ranked(*scores), seed=0) != triplets_of(ranked(*scores, query="r"), seed=0)
+    first = triplets_of(ranked(*(3, 2, 1, 0) * 5))
+    assert first != triplets_of(ranked(*(3, 2, 1, 0) * 5), seed=1)
+    assert first != triplets_of(ranked(*(3, 2, 1, 0) * 5, query="r"))
 
 
 # --- titles -----------------------------------------------------------------------------------------------------------
 
 
 def test_five_in_a_hundred_papers_lose_their_abstract():
-    papers = [
-        Paper(str(i), "On swarms", "We count.", 2019, ("We count.",), ("method_label",), "V") for i in range(20_000)
-    ]
+    rest = ("On swarms", "We count.", 2019, ("We count.",), ("method_label",), "V")
+    papers = [Paper(str(i), *rest) for i in range(20_000)]
     kept = [titled(paper) for paper in papers]
     bare = [paper for paper in kept if not paper.abstract]
     assert abs(len(bare) - 1000) < 140  # 4.5 standard deviations of 31

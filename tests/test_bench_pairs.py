@@ -36,9 +36,7 @@ def by_metric(rows: Iterable[Result]) -> dict[tuple[str, str], Result]:
 def test_differences_are_paired_signed_and_of_the_main_metric() -> None:
     rows = chain("sample/fos", 5.0, 40.0, 50.0)
     found = by_metric(differences([*rows, replace(rows[0], metric="accuracy"), replace(rows[1], split="64-shot")]))
-    points, p = (
-        found["minilm - tfidf", name] for name in ("difference of f1_macro", "p of the difference of f1_macro")
-    )
+    points, p = (found["minilm - tfidf", f"{of}difference of f1_macro"] for of in ("", "p of the "))
     assert len(found) == 3 * 2 and ("tfidf - minilm", points.metric) not in found, "kept in one direction"
     assert points.value == pytest.approx(10) and points.against == "tfidf" and p.value == pytest.approx(2 / 1001)
     drawn = rows[2].replicates.astype(float) - rows[1].replicates  # type: ignore[union-attr, operator]
@@ -53,9 +51,7 @@ def test_one_block_drawn_again_and_again_has_neither_interval_nor_p() -> None:
     found = by_metric(differences(rows))
     assert {metric for _, metric in found} == {"difference of b3_f1"}
     assert all(row.low is row.high is None for row in found.values())
-    assert (
-        plain(replace(rows[0], low=9.0, high=9.0)).low is None and plain(replace(rows[0], low=8.9, high=9.0)).low == 8.9
-    )
+    assert [plain(replace(rows[0], low=low, high=9.0)).low for low in (9.0, 8.9)] == [None, 8.9]
 
 
 def test_the_explorer_holds_every_difference_under_its_scores_metric() -> None:

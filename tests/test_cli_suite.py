@@ -34,27 +34,22 @@ def tables() -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def test_json_is_one_array_with_rows_and_averages(scirep):
-    code, out, err = scirep("score", "scirepeval", "--vectors", "random", *PAPERS, "--json", "--partial")
+def test_json_is_one_array_with_rows_and_averages_and_without_partial_no_average_is_said(scirep):
+    words = ("score", "scirepeval", "--vectors", "random", *PAPERS, "--json")
+    code, out, err = scirep(*words, "--partial")
     assert (code, err) == (0, "")
     rows = json.loads(out)
     assert all({"task", "split", "metric", "protocol", "value", "n"} <= set(row) for row in rows)
     assert {row["task"] for row in rows} == {*TASKS, "scirepeval/average-v2"}
     found = {row["split"]: row for row in rows if row["metric"] == "average"}
     single = {row["task"]: row["value"] for row in rows if row["task"] in TASKS}
-    assert found["in-train"]["value"] == pytest.approx(np.mean(list(single.values())))
-    assert found["in-train"]["n"] == 3
+    assert found["in-train"]["value"] == pytest.approx(np.mean(list(single.values()))) and found["in-train"]["n"] == 3
     assert "3 of 7 units; without mesh_descriptors, fos, pub_year" in found["in-train"]["note"]
     assert found["PRX"]["value"] == pytest.approx(single["scirepeval/same_author"])
     assert {row["parameters"]["papers"] for row in rows} == {400}
-
-
-def test_without_partial_the_rows_stand_and_no_average_is_said(scirep):
-    code, out, err = scirep("score", "scirepeval", "--vectors", "random", *PAPERS, "--json")
-    assert code == 0
-    assert {row["task"] for row in json.loads(out)} == set(TASKS)
-    assert "no average of 27 units: 24 missing: mesh_descriptors, fos, pub_year" in err
-    assert "--partial" in err
+    code, out, err = scirep(*words)
+    assert code == 0 and {row["task"] for row in json.loads(out)} == set(TASKS)
+    assert "no average of 27 units: 24 missing: mesh_descriptors, fos, pub_year" in err and "--partial" in err
     assert len(err.strip().splitlines()) == 1
 
 
@@ -63,62 +58,62 @@ def test_the_table_shows_rows_averages_and_where_they_are_kept(scirep, evaluated
     code, out, _ = scirep(*words)
     assert code == 0
     for row in scoring.score(TASKS, "random", papers=400, seed=5):
-        assert row.task in out
-        assert f"{row.value:.2f}" in out
-        assert f"{row.low:.1f}–{row.high:.1f}" in out
-    assert "protocol paper" in out and "3 of 27 units" in out
-    assert "compare with its floor and ceiling" in out
+        for shown in (row.task, f"{row.value:.2f}", f"{row.low:.1f}–{row.high:.1f}"):
+            assert shown in out
+    for said in ("protocol paper", "3 of 27 units", "compare with its floor and ceiling"):
+        assert said in out
     assert f"3 tasks scored now, 0 kept from before, in {own_home / 'scores'}" in out.replace("\n", "")
-    assert sorted(evaluated) == sorted(TASKS)
-    code, out, _ = scirep(*words)
-    assert "0 tasks scored now, 3 kept from before" in out
-    assert sorted(evaluated) == sorted(TASKS)
-    scirep(*words, "--again")
-    assert len(evaluated) == 6
-    scirep(*words, "--data-seed", 1)
-    assert len(evaluated) == 9
+    assert "0 tasks scored now, 3 kept from before" in scirep(*words)[1] and sorted(evaluated) == sorted(TASKS)
+    for more, count in ((("--again",), 6), (("--data-seed", 1), 9)):
+        scirep(*words, *more)
+        assert len(evaluated) == count
 
 
-def test_one_file_may_hold_the_ids_of_all_tasks(scirep, tables, tmp_path):
-    save(tmp_path / "mine.npz", {key: vector for table in tables.values() for key, vector in table.items()})
-    code, out, err = scirep("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--json", "--partial")
-    assert code == 0
-    ids = sum(map(len, tables.values()))
-    assert err.strip() == f"vectors: {ids} of {ids} ids of 3 tasks"
-    assert {row["encoder"] for row in json.loads(out)} == {"mine"}
+@pytest.fixture
+def lacking(tables, tmp_path) -> str:
+    """Return the id of a count of citations that is in mine.npz no more, which holds those of all tasks."""
+    whole, gone = (
+        {key: vector for table in tables.values() for key, vector in table.items()},
+        next(iter(tables[TASKS[2]])),
+    )
+    save(tmp_path / "whole.npz", whole)
+    save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != gone})
+    return gone
 
 
-def test_missing_ids_are_reported_before_anything_is_computed(scirep, tables, tmp_path, evaluated):
-    whole = {key: vector for table in tables.values() for key, vector in table.items()}
-    lacking = next(iter(tables["scirepeval/cite_count"]))
+def test_one_file_may_hold_all_ids_and_missing_ones_are_reported_before_anything_is_computed(
+    scirep, tables, tmp_path, evaluated, lacking
+):
     users = [name for name in TASKS if lacking in tables[name]]
-    save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != lacking})
     words = ("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
     code, out, err = scirep(*words)
     assert (code, out, evaluated) == (2, "", [])
     for name in users:
         assert f"  {name}: {len(tables[name]) - 1} of {len(tables[name])}, missing {lacking}" in err
     last = err.strip().splitlines()[-1]
-    assert last.startswith(f"scirep: {len(users)} of 3 tasks lack vectors")
-    assert "--on-missing drop" in last
+    assert last.startswith(f"scirep: {len(users)} of 3 tasks lack vectors") and "--on-missing drop" in last
     code, out, err = scirep(*words, "--on-missing", "drop", "--json")
-    assert code == 0
     rows = {row["task"]: row for row in json.loads(out)}
-    assert set(rows) == set(TASKS)
-    assert rows["scirepeval/cite_count"]["coverage"] < 1
+    assert code == 0 and set(rows) == set(TASKS) and rows["scirepeval/cite_count"]["coverage"] < 1
     assert "warning: scirepeval/cite_count, test: " in err
     code, out, _ = scirep(*words, "--partial", "--json")
     assert code == 0
     assert {row["task"] for row in json.loads(out)} == set(TASKS) - set(users) | {"scirepeval/average-v2"}
+    code, out, err = scirep("score", "scirepeval", "--vectors", tmp_path / "whole.npz", *PAPERS, "--json", "--partial")
+    ids = sum(map(len, tables.values()))
+    assert code == 0 and err.strip() == f"vectors: {ids} of {ids} ids of 3 tasks"
+    assert {row["encoder"] for row in json.loads(out)} == {"whole"}
 
 
-def test_vectors_of_other_data_are_refused(scirep, tmp_path):
-    save(tmp_path / "mine.npz", {"a": np.ones(3), "b": np.zeros(3)})
-    code, _, err = scirep("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
-    assert code == 2
-    assert "mine holds none of the" in err
-    assert "--source real" in err
-    assert len(err.strip().splitlines()) == 1
+def test_an_average_of_dropped_papers_is_warned_of(scirep, tmp_path, lacking):
+    words = ("scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--on-missing", "drop", "--partial", "--json")
+    code, out, err = scirep("score", *words)
+    assert code == 0 and "warning: scirepeval/average-v2: papers are missing, " in err
+    rows = json.loads(out)
+    worst = min(row["coverage"] for row in rows if row["task"] in TASKS)
+    (whole,) = (row for row in rows if (row["metric"], row["split"]) == ("average", "all"))
+    assert whole["parameters"]["lowest_coverage"] == worst < 1
+    assert whole["coverage"] == pytest.approx(worst * 3 / 27)
 
 
 def test_an_encoder_by_name_and_one_that_only_ranks(scirep):
@@ -162,13 +157,9 @@ def test_a_real_run_stands_beside_the_published_averages():
 
 
 def test_the_back_end_without_intercept_is_another_row(scirep):
-    values = []
-    for option in ("--intercept", "--no-intercept"):
-        words = ("scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, option, "--json")
-        code, out, _ = scirep("score", *words)
-        assert code == 0
-        values.append(json.loads(out)[0]["value"])
-    assert values[0] != values[1]
+    words = ("score", "scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, "--json")
+    with_, without = (json.loads(scirep(*words, option)[1])[0]["value"] for option in ("--intercept", "--no-intercept"))
+    assert with_ != without
 
 
 def test_scidocs_has_the_average_of_its_own_column(scirep, monkeypatch):
@@ -185,23 +176,20 @@ def test_scidocs_has_the_average_of_its_own_column(scirep, monkeypatch):
     assert (average["task"], average["split"], average["n"]) == ("scirepeval/average-v1", "scidocs", 10)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("scirepval", "--vectors", "random"), "did you mean 'scirepeval'"),
-        (("scirepeval/foss", "--vectors", "random"), "did you mean 'scirepeval/fos'"),
-        (("scirepeval", "--vectors", "random", "--encoder", "minilm"), "give either --vectors"),
-        (("scirepeval", "--encoder", "minilmm"), "did you mean 'minilm'"),
-        (("scirepeval", "--vectors", "random", "--metrics", "map"), "--metrics goes with one task"),
-        (("scirepeval", "--vectors", "random", "--split", "test"), "--split goes with one task"),
-        (("scirepeval", "--vectors", "random", "--papers", "3"), "300 to"),
-        (("scirepeval/search", "--vectors", "random", "--papers", "3"), "300 to"),
-        (("scirepeval", "--vectors", "no.npz"), "no.npz: file not found"),
-        (("csfcube", "--encoder", "tfidf"), "csfcube/baselines"),
-        (("scirepeval", "--vectors", "random", "--source", "nowhere"), "3 of 3 tasks failed: "),
-        (("scirepeval", "--vectors", "random", "--protocol", "sound", "--no-intercept"), "with protocol paper alone"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (("scirepval", "--vectors", "random"), "did you mean 'scirepeval'"),
+    (("scirepeval/foss", "--vectors", "random"), "did you mean 'scirepeval/fos'"),
+    (("scirepeval", "--vectors", "random", "--encoder", "minilm"), "give either --vectors"),
+    (("scirepeval", "--encoder", "minilmm"), "did you mean 'minilm'"),
+    (("scirepeval", "--vectors", "random", "--metrics", "map"), "--metrics goes with one task"),
+    (("scirepeval", "--vectors", "random", "--split", "test"), "--split goes with one task"),
+    (("scirepeval", "--vectors", "random", "--papers", "3"), "300 to"),
+    (("scirepeval/search", "--vectors", "random", "--papers", "3"), "300 to"),
+    (("scirepeval", "--vectors", "no.npz"), "no.npz: file not found"),
+    (("csfcube", "--encoder", "tfidf"), "csfcube/baselines"),
+    (("scirepeval", "--vectors", "random", "--source", "nowhere"), "3 of 3 tasks failed: "),
+    (("scirepeval", "--vectors", "random", "--protocol", "sound", "--no-intercept"), "with protocol paper alone"),
+])  # fmt: skip
 def test_bad_requests_end_with_one_line(scirep, words, message):
     code, _, err = scirep("score", *words)
     assert code == 2
@@ -223,38 +211,18 @@ def no_mirror(monkeypatch):
 
 
 def test_wrong_ids_are_named_and_nothing_is_fetched_for_them(scirep, no_mirror, tmp_path):
-    for ids in (["x0", "x1"], [0, 1]):
+    for words, ids, said in (
+        ((TASKS[0], *PAPERS), ["x0", "x1"], ("needs (embedded data) is there", "--source real fetches that data")),
+        ((TASKS[0], *PAPERS), [0, 1], ("needs (embedded data) is there", "--source real fetches that data")),
+        (("scirepeval", *PAPERS), ["x0", "x1"], ("mine holds none of the", "--source real")),
+        (("csfcube/method",), ["x0", "x1"],
+         ("is there", "The real data, which they might be of, cannot be read: csfcube: fetched")),
+    ):  # fmt: skip
         np.savez(tmp_path / "mine.npz", ids=ids, vectors=np.eye(2))
-        code, out, err = scirep("score", TASKS[0], "--vectors", tmp_path / "mine.npz", *PAPERS)
-        assert (code, out) == (2, "")
-        assert f"needs (embedded data) is there: yours are {ids[0]}, {ids[1]}; needed are " in err
-        assert "--source real fetches that data" in err
-        assert "fetched" not in err
-        assert len(err.strip().splitlines()) == 1
-
-
-def test_real_data_that_cannot_be_read_do_not_hide_the_ids(scirep, no_mirror, tmp_path):
-    np.savez(tmp_path / "mine.npz", ids=["x0", "x1"], vectors=np.eye(2))
-    code, _, err = scirep("score", "csfcube/method", "--vectors", tmp_path / "mine.npz")
-    assert code == 2
-    assert "is there: yours are x0, x1; needed are " in err
-    assert "The real data, which they might be of, cannot be read: csfcube: fetched" in err
-    assert len(err.strip().splitlines()) == 1
-
-
-def test_an_average_of_dropped_papers_is_warned_of(scirep, tables, tmp_path):
-    whole = {key: vector for table in tables.values() for key, vector in table.items()}
-    lacking = next(iter(tables["scirepeval/cite_count"]))
-    save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != lacking})
-    words = ("scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS, "--on-missing", "drop", "--partial", "--json")
-    code, out, err = scirep("score", *words)
-    assert code == 0
-    assert "warning: scirepeval/average-v2: papers are missing, " in err
-    rows = json.loads(out)
-    worst = min(row["coverage"] for row in rows if row["task"] in TASKS)
-    found = {row["split"]: row for row in rows if row["metric"] == "average"}
-    assert found["all"]["parameters"]["lowest_coverage"] == worst < 1
-    assert found["all"]["coverage"] == pytest.approx(worst * 3 / 27)
+        code, out, err = scirep("score", *words, "--vectors", tmp_path / "mine.npz")
+        assert (code, out) == (2, "") and all(one in err for one in said), err
+        assert words[0] == "scirepeval" or f": yours are {ids[0]}, {ids[1]}; needed are " in err
+        assert ("fetched" in err) == (words[0] == "csfcube/method") and len(err.strip().splitlines()) == 1
 
 
 def test_rows_of_a_folder_are_not_called_embedded(scirep, tmp_path):

@@ -110,51 +110,36 @@ def test_a_folder_of_the_first_edition_is_told_from_one_that_keeps_its_base_s_po
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_codes_may_begin_as_cls(base, tmp_path):
-    words = ["--config", write(tmp_path, base, "control_codes"), "--set", "train.conditioning_lr=0", "--set"]
-    told(*words, 'model.options={"start": "cls"}', "--out", tmp_path / "model")
-    model = load_model(tmp_path / "model").model
-    first, second = model.conditioning.codes.weight[:2]
-    assert first.equal(second)  # a rate of 0 leaves them as they begin, all alike
-
-
-def test_fusion_goes_on_from_adapters(base, tmp_path):
+def test_fusion_goes_on_from_adapters_and_codes_may_begin_as_cls(base, tmp_path):
     adapters = write(tmp_path, base, "bottleneck", "options = {reduction = 4}")
     told("--config", adapters, "--out", tmp_path / "adapters")
     fused = write(tmp_path, tmp_path / "adapters", "fusion")
     told("--config", fused, "--out", tmp_path / "fused")
     first, second = (load_model(tmp_path / name).model.conditioning for name in ("adapters", "fused"))
-    for a, b in zip(first.adapters.parameters(), second.adapters.parameters(), strict=True):
-        assert a.equal(b)
+    assert all(a.equal(b) for a, b in zip(first.adapters.parameters(), second.adapters.parameters(), strict=True))
     lone = scirep_train("--config", write(tmp_path, base, "fusion"), "--out", tmp_path / "no")
     assert "fusion goes on from trained adapters" in str(lone.exception)
+    words = ["--config", write(tmp_path, base, "control_codes"), "--set", "train.conditioning_lr=0", "--set"]
+    told(*words, 'model.options={"start": "cls"}', "--out", tmp_path / "model")
+    first, second = load_model(tmp_path / "model").model.conditioning.codes.weight[:2]
+    assert first.equal(second)  # a rate of 0 leaves them as they begin, all alike
 
 
 def test_what_is_refused_in_one_line(base, tmp_path):
     config = write(tmp_path, base)
+    there = ["--config", config, "--out", tmp_path / "x"]
     for words, reason in (
-        ([], "--example"),
-        (["--config", tmp_path / "none.toml"], "no such file"),
-        (["--config", config], "out is not set"),
-        (["--config", config, "--out", "x", "--set", "train.step=3"], "did you mean 'steps'"),
-        (["--config", config, "--out", "x", "--set", "steps=3"], "a section's setting"),
-        (
-            ["--config", config, "--out", tmp_path / "x", "--set", "data.papers=10"],
-            "papers = 10: valid are 300 to 1,000,000",
-        ),
-        (["--config", config, "--out", tmp_path / "x", "--set", "data.source=embeded"], "did you mean 'embedded'"),
-        (["--config", config, "--out", tmp_path / "x", "--set", "model.base=minilmm"], "minilm"),
-        (["--config", config, "--out", tmp_path / "x", "--set", "model.conditioning=adapter"], "unknown conditioning"),
-        (["--config", config, "--out", tmp_path / "x", "--set", 'model.options={"widht": 3}'], "model.options"),
-        (["--config", write(tmp_path, base, "pals", "options = {widht = 3}"), "--out", tmp_path / "x"], "widht"),
-        (["--config", config, "--out", tmp_path / "x", "--set", "data.tasks=fox"], "scirepeval/fos"),
-        (["--config", config, "--out", tmp_path / "x", "--set", "data.source=nowhere"], "nowhere"),
-        (
-            ["--config", config, "--out", tmp_path / "x", "--set", "data.tasks=scimult/pretrain_citation,fos"],
-            "Train on one paper's sets at a time",
-        ),
+        ([], "--example"), (["--config", tmp_path / "none.toml"], "no such file"), (["--config", config], "out is not set"),
+        ([*there, "--set", "train.step=3"], "did you mean 'steps'"), ([*there, "--set", "steps=3"], "a section's setting"),
+        ([*there, "--set", "data.papers=10"], "papers = 10: valid are 300 to 1,000,000"),
+        ([*there, "--set", "data.source=embeded"], "did you mean 'embedded'"), ([*there, "--set", "model.base=minilmm"], "minilm"),
+        ([*there, "--set", "model.conditioning=adapter"], "unknown conditioning"),
+        ([*there, "--set", 'model.options={"widht": 3}'], "model.options"),
+        (["--config", write(tmp_path, base, "pals", "options = {widht = 3}"), *there[2:]], "widht"),
+        ([*there, "--set", "data.tasks=fox"], "scirepeval/fos"), ([*there, "--set", "data.source=nowhere"], "nowhere"),
+        ([*there, "--set", "data.tasks=scimult/pretrain_citation,fos"], "Train on one paper's sets at a time"),
         (["--config", config, "--out", tmp_path], "."),
-    ):
+    ):  # fmt: skip
         done = scirep_train(*words)
         assert getattr(done.exception, "exit_code", 0) == 2, (words, done.exception)
         assert reason in str(done.exception) and "\n" not in str(done.exception), done.exception

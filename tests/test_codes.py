@@ -29,20 +29,18 @@ def diagonal(variant: str, task: str, code: str, seed: int) -> float:
 # ---- matrices and estimates ------------------------------------------------------------------------------------------
 
 
-def test_scores_are_the_main_metric_and_the_mean_of_the_settings():
-    matrix = codes.matrices(codes.unit_rows(coded(["MTL CTRL"], diagonal)))["MTL CTRL"]
+def test_scores_are_the_main_metric_and_the_mean_of_the_settings_that_all_trainings_have():
+    rows, wobbles = coded(["MTL CTRL"], diagonal), np.array([wobble(seed) for seed in range(3)])
+    matrix = codes.matrices(codes.unit_rows(rows))["MTL CTRL"]
     assert matrix.tasks == list(TABLE_3)
-    assert matrix.values[CITE, "RGN"] == pytest.approx([54 + wobble(seed) for seed in range(3)])
-    assert matrix.values[FOS, "CLF"] == pytest.approx([44 + wobble(seed) for seed in range(3)])  # -0, -10, -20
+    assert matrix.values[CITE, "RGN"] == pytest.approx(54 + wobbles)
+    assert matrix.values[FOS, "CLF"] == pytest.approx(44 + wobbles)  # -0, -10, -20
     assert matrix.values[FOS, OWN] == matrix.values[FOS, "CLF"]
-
-
-def test_a_setting_that_one_training_lacks_counts_for_none():
-    rows = [r for r in coded(["MTL CTRL"], diagonal)
-            if not (r.task == FOS and r.split == "5-shot" and r.encoder == "MTL CTRL as PRX, seed 1")]  # fmt: skip
+    lacking = (FOS, "5-shot", "MTL CTRL as PRX, seed 1")
+    rows = [row for row in rows if (row.task, row.split, row.encoder) != lacking]
     assert codes.settings(outcome.trainings(rows), FOS) == ["test", "10-shot"]
     matrix = codes.matrices(codes.unit_rows(rows))["MTL CTRL"]
-    assert matrix.values[FOS, "CLF"] == pytest.approx([49 + wobble(seed) for seed in range(3)])
+    assert matrix.values[FOS, "CLF"] == pytest.approx(49 + wobbles)
 
 
 def test_intervals_are_those_of_scipy():
@@ -59,10 +57,8 @@ def test_intervals_are_those_of_scipy():
 
 
 def test_the_advantage_is_paired_within_a_training():
-    matrix = codes.matrices(
-        codes.unit_rows(coded(["MTL CTRL"], lambda v, t, c, s: 50 + 20 * s + 2 * (c == TASKS[t].format)))
-    )
-    found = codes.mean_advantage(matrix["MTL CTRL"], TABLE_3)
+    rows = coded(["MTL CTRL"], lambda v, t, c, s: 50 + 20 * s + 2 * (c == TASKS[t].format))
+    found = codes.mean_advantage(codes.matrices(codes.unit_rows(rows))["MTL CTRL"], TABLE_3)
     assert found.value == pytest.approx(2)
     assert found.high == pytest.approx(found.low)  # trainings differ by 20 points, the advantage not at all
 
@@ -74,8 +70,7 @@ def test_the_papers_assignment_is_placed_among_all_24():
     assert codes.place(score({c: c for c in FORMATS}), TABLE_3) == (1, "CLF RGN PRX QRY")
     turned = dict(zip(FORMATS, (*FORMATS[1:], FORMATS[0]), strict=True))
     place, best = codes.place(score(turned), TABLE_3)
-    assert place > 1
-    assert best == " ".join(turned.values())
+    assert place > 1 and best == " ".join(turned.values())
     assert codes.place(codes.Matrix("x", {(t, c): (1.0,) for t in TABLE_3 for c in FORMATS}), TABLE_3)[0] == 24
 
 
@@ -100,19 +95,12 @@ def grouped(variant: str, task: str, code: str, seed: int) -> float:
 
 def test_a_random_model_is_read_in_four_ways():
     found = codes.readings(codes.matrices(codes.unit_rows(coded([*PARTITIONS], grouped))))
-    assert found["own group"][CITE] == pytest.approx([48.0] * 5)
-    assert found["any"][CITE] == pytest.approx([45.0] * 5)
-    assert found["best"][CITE] == pytest.approx([48.0] * 5)
-    assert REVIEW not in found["own group"]  # held out: no group is its own
-    assert found["any"][REVIEW] == pytest.approx([44.0] * 5)
+    for reading, value in (("own group", 48.0), ("any", 45.0), ("best", 48.0)):
+        assert found[reading][CITE] == pytest.approx([value] * 5)
+    assert REVIEW not in found["own group"] and found["any"][REVIEW] == pytest.approx(
+        [44.0] * 5
+    )  # held out: no group is its own
     same = [48 if random_partition(i)[CITE] == "RGN" else 44 for i in range(1, 6)]
     assert found["same name"][CITE] == pytest.approx(same)
     assert codes.mean_of([CITE, REVIEW], found["any"]) == pytest.approx([44.5] * 5)
     assert codes.readings({}) == {}
-
-
-def test_groupings_are_as_large_as_the_formats():
-    sizes = sorted(list(random_partition(0).values()).count(code) for code in FORMATS)
-    for number in range(1, 6):
-        drawn = random_partition(number)
-        assert sorted(list(drawn.values()).count(code) for code in FORMATS) == sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,8 @@ def test_ratios_are_taken_within_a_round_and_members_are_added(base: str, monkey
 
 
 def test_the_table_is_measured_and_recorded(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(
-        "scirep_core.bench.studies.study.measure", lambda *a, **k: measure(*a, **k, papers=12, steps=1, rounds=1)
-    )
+    small = partial(measure, papers=12, steps=1, rounds=1)
+    monkeypatch.setattr("scirep_core.bench.studies.study.measure", small)
     out = tmp_path / "efficiency.jsonl"
     rows = run("efficiency", TINY, changes={"bases": (base,)}, out=out)
     ensembles = ("Adapters + MTL CTRL", "mean of two MTL CLS")
@@ -93,10 +93,9 @@ def test_a_shape_needs_no_data_and_little_else(tmp_path: Path):
     assert recompute(rows[0]) == found["command"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [(["--base", "bert-tiny", "--tokens", "600"], "takes 3 to 512"), (["--base", "bert-tyni"], "unknown base")],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (["--base", "bert-tiny", "--tokens", "600"], "takes 3 to 512"), (["--base", "bert-tyni"], "unknown base"),
+])  # fmt: skip
 def test_bad_words_are_one_line(words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main([*words, "--out", str(tmp_path / "rows.jsonl")]) == 2
     assert said in capsys.readouterr().err

@@ -55,6 +55,8 @@ def test_it_is_the_model_that_the_sentence_and_the_same_weights_make(task):
     swapped, built = with_instruction(of, TOKENS, task, OTHER), model(told=TOLD | {"link": OTHER})
     assert torch.equal(vectors(swapped, "link"), vectors(built, "link"))
     assert (vectors(swapped, "link") - vectors(of, "link")).abs().max() > 1e-2
+    of.pooling = built.pooling = "mean"
+    assert torch.equal(vectors(with_instruction(of, TOKENS, task, OTHER), "link"), vectors(built, "link"))
 
 
 def test_other_tasks_and_the_model_itself_stay_as_they_are():
@@ -69,25 +71,20 @@ def test_other_tasks_and_the_model_itself_stay_as_they_are():
     assert torch.equal(vectors(with_instruction(of, TOKENS, "link", TOLD["link"]), "link"), before["link"])
 
 
-def test_the_mean_of_tokens_stays_the_mean_of_tokens():
-    of, built = model(), model(told=TOLD | {"link": OTHER})
-    of.pooling = built.pooling = "mean"
-    assert torch.equal(vectors(with_instruction(of, TOKENS, "link", OTHER), "link"), vectors(built, "link"))
-
-
 def test_what_is_not_told_by_a_sentence_of_any_words_is_refused():
-    with pytest.raises(
-        ConfigError, match="prefix cannot be told another sentence: it keeps vectors for the tokens of its own"
+    for kind, task, text, said in (
+        ("prefix", "link", OTHER, "prefix cannot be told another sentence: it keeps vectors for the tokens of its own"),
+        ("mha_experts", "link", OTHER, "mha_experts is not told its task by a sentence"),
+        ("instruction", "RGN", OTHER, "instruction has no RGN; it has search, link, classification"),
+        (
+            "instruction",
+            "link",
+            "paper " * 50,
+            "instruction of 'link' has 52 tokens, more than the trunk's 40 positions",
+        ),
     ):
-        with_instruction(model("prefix"), TOKENS, "link", OTHER)
-    with pytest.raises(ConfigError, match="mha_experts is not told its task by a sentence"):
-        with_instruction(model("mha_experts"), TOKENS, "link", OTHER)
-    with pytest.raises(ConfigError, match="instruction has no RGN; it has search, link, classification"):
-        with_instruction(model(), TOKENS, "RGN", OTHER)
-    with pytest.raises(
-        ConfigError, match="the instruction of 'link' has 52 tokens, more than the trunk's 40 positions"
-    ):
-        with_instruction(model(), TOKENS, "link", "paper " * 50)
+        with pytest.raises(ConfigError, match=said):
+            with_instruction(model(kind), TOKENS, task, text)
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------

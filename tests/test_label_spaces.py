@@ -45,11 +45,8 @@ def test_words_on_a_label_space_have_the_scores_of_bm25okapi():
         assert given.scores(paper.paper_id, list(NAMES)) == pytest.approx(list(want), abs=1e-5)
     rows = {row.metric: row.value for row in scoring.evaluate(SPACE, given, name="bm25")}
     assert rows["recall@1"] == pytest.approx(100 * (0.5 + 1 + 1 + 0) / 4)
-
-
-def test_a_query_that_is_in_the_pool_is_nearest_to_itself():
     pool = searched({"0": {"2": 1}}, ("0", "2"), name="small", texts=lambda: PAPERS)
-    for name in ("tfidf", "bm25"):
+    for name in ("tfidf", "bm25"):  # a query that is in the pool is nearest to itself
         (row,) = scoring.evaluate(pool, load_system(name).on(pool), metrics=("recall@1",))
         assert row.value == 0 and row.pool.startswith("2 of 2 papers")
 
@@ -57,7 +54,6 @@ def test_a_query_that_is_in_the_pool_is_nearest_to_itself():
 def test_the_rule_alone_is_the_mean_over_all_orders():
     found = {row.metric: row.value for row in matching_alone(SPACE, ("recall@1", "recall@2"))}
     space, keys = SPACE.payload, list(NAMES)
-    assert isinstance(space, LabelSpace)
     for k in (1, 2):
         recalls = []
         for paper, gold in GOLD.items():
@@ -73,12 +69,8 @@ def test_a_sample_becomes_a_label_space_and_a_foreign_class_is_an_error():
         texts=lambda: PAPERS)  # fmt: skip
     made_of = label_spaces.label_space(sample, "labels/small")
     space = made_of.payload
-    assert isinstance(space, LabelSpace)
-    assert space.gold == {"0": ("label:0",), "1": ("label:1",)}
-    assert space.matched == {"0": ("label:0",), "1": ("label:1",)}
-    assert "f1_macro" in made_of.metrics
+    assert space.gold == space.matched == {"0": ("label:0",), "1": ("label:1",)} and "f1_macro" in made_of.metrics
     among = label_spaces.label_space(sample, "labels/all", list(NAMES.values()), papers=["1"]).payload
-    assert isinstance(among, LabelSpace)
     assert among.gold == {"1": ("b",)}
     for few, many in ([NAMES["s"]], 1), ([], 0):
         with pytest.raises(DataError, match=f"is not among the {many} label texts"):
@@ -87,10 +79,8 @@ def test_a_sample_becomes_a_label_space_and_a_foreign_class_is_an_error():
 
 def test_what_definitions_add_is_paired_and_names_alone_have_none():
     space = SPACE.payload
-    assert isinstance(space, LabelSpace)
-    defined = replace(
-        SPACE, payload=replace(space, labels={k: v._replace(definition="of birds") for k, v in NAMES.items()})
-    )
+    labels = {key: name._replace(definition="of birds") for key, name in NAMES.items()}
+    defined = replace(SPACE, payload=replace(space, labels=labels))
     bare = label_spaces.names_alone(defined)
     assert bare.data_hash != defined.data_hash
     first, second = (scimult.score(task, ("bm25",), bounds=False) for task in (defined, bare))
@@ -105,7 +95,6 @@ def test_what_definitions_add_is_paired_and_names_alone_have_none():
 def test_real_names_of_mesh_are_ranked_for_real_papers(real_folder):
     found = label_spaces.real_tasks()
     space = found[label_spaces.ALL_MESH].payload
-    assert isinstance(space, LabelSpace)
     assert (len(space.gold), len(space.labels)) == (206, 27_455)
     alone = {row.metric: row.value for row in matching_alone(found[label_spaces.ALL_MESH], label_spaces.CUTS)}
     assert alone["recall@20_name_match"] == pytest.approx(39.3, abs=0.1)
@@ -115,19 +104,19 @@ def test_real_names_of_mesh_are_ranked_for_real_papers(real_folder):
 def test_without_the_names_of_mesh_there_is_no_such_space_and_what_is_malformed_is_an_error(
     monkeypatch, tmp_path, real_folder
 ):
-    def away(name: str) -> None:
-        raise DataError("mesh", None, "cannot be had")
+    def refusing(path: object, reason: str):
+        def refuse(name: str) -> None:
+            raise DataError(path, None, reason)
 
-    monkeypatch.setattr(label_spaces, "fetch", away)
+        return refuse
+
+    monkeypatch.setattr(label_spaces, "fetch", refusing("mesh", "cannot be had"))
     assert label_spaces.ALL_MESH not in label_spaces.real_tasks()
     (tmp_path / "terms.tsv").write_text("no table\n")
-    monkeypatch.setattr(label_spaces, "fetch", lambda name: tmp_path)
-    with pytest.raises(DataError, match=r"terms\.tsv"):
-        label_spaces.mesh_labels()
-
-    def altered(name: str) -> None:
-        raise DataError(tmp_path / "terms.tsv", None, "the mirror's file is altered")
-
-    monkeypatch.setattr(label_spaces, "fetch", altered)
-    with pytest.raises(DataError, match="altered"):
-        label_spaces.mesh_labels()
+    for fetch, said in (
+        (lambda name: tmp_path, r"terms\.tsv"),
+        (refusing(tmp_path / "terms.tsv", "the file is altered"), "altered"),
+    ):
+        monkeypatch.setattr(label_spaces, "fetch", fetch)
+        with pytest.raises(DataError, match=said):
+            label_spaces.mesh_labels()

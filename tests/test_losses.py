@@ -38,9 +38,7 @@ def test_value_and_gradient_are_torchs_own(name: str, scale: float):
     learned, given_ = given_to(name, scale=scale)
     grads = []
     for function in (LOSSES[name], ORACLES[name]):
-        for tensor in learned:
-            tensor.requires_grad_().grad = None
-        value = function(*learned, *given_)
+        value = function(*(tensor.requires_grad_() for tensor in learned), *given_)
         assert value.shape == ()
         grads.append((value.detach(), *torch.autograd.grad(value, learned)))
     for ours, theirs in zip(*grads, strict=True):
@@ -107,10 +105,7 @@ def test_in_batch_margin_leaves_out_what_is_the_same_paper():
     torch.testing.assert_close(found, own + crossed, rtol=1e-6, atol=1e-5)
     everything = losses.in_batch_margin(queries, positives, negatives, margin=50.0, mask_duplicates=False)
     torch.testing.assert_close(everything, own + (crossed + 50.0) / 2, rtol=1e-6, atol=1e-5)
-
-
-def test_one_triplet_has_no_batch_beside_it():
-    one = [drawn(1, 3, seed=i) for i in range(3)]
+    one = [drawn(1, 3, seed=i) for i in range(3)]  # no batch beside it
     torch.testing.assert_close(losses.in_batch_margin(*one), losses.triplet_margin(*one))
 
 

@@ -90,20 +90,21 @@ def test_a_label_is_in_at_most_so_many_pairs_whatever_else_is_there(folder):
     assert kept == {key for key, row in again.items() if "a" in names(row, "positive_ctxs")}
     other, _ = read(folder(rows), cap=7, seed=1)
     assert kept != {key for key, row in other.items() if "a" in names(row, "positive_ctxs")}
-
-
-def test_the_cap_draws_for_each_label_anew(folder):
-    """Published are 1.5 pairs a paper, of papers that have a dozen labels: who keeps one does not keep all."""
+    # published are 1.5 pairs a paper, of papers that have a dozen labels: who keeps one does not keep all
     found, told = read(folder([paper(f"p{i}", "abcdef") for i in range(60)]), cap=10)
     assert told.pairs == 60 and len(found) > 25
 
 
-def test_papers_after_2015_are_neither_asked_nor_give_labels(folder):
+def test_papers_after_2015_and_without_a_text_are_neither_asked_nor_give_labels(folder):
     rows = [paper("p1", "a", references=["late"]), paper("late", "b", year=2016), paper("bare", "")]
     found, _ = read(folder(rows))
     assert set(found) == {"p1"} and not found["p1"]["hard_negative_ctxs"]
     assert set(read(folder(rows), split="test")[0]) == {"late"}
     assert names(read(folder(rows), split="all")[0]["p1"], "hard_negative_ctxs") == ["b"]
+    blank = paper("void", "b", venue="V") | {"title_raw": " ", "abstract_raw": ""}
+    found, told = read(folder([paper("p1", "a", venue="V"), blank]))
+    assert set(found) == {"p1"} and not found["p1"]["hard_negative_ctxs"]
+    assert (told.papers, told.blank, told.labels) == (1, 1, 1)
 
 
 def test_a_paper_of_two_folders_is_asked_once_with_all_its_labels(folder):
@@ -111,15 +112,7 @@ def test_a_paper_of_two_folders_is_asked_once_with_all_its_labels(folder):
     second = folder([paper("p1", "b"), paper("p3", "a", references=["p1"])], "Medicine_MeSH")
     assert len(list(pairs([first, second]))) == 3
     found, _ = read(first, second)
-    assert names(found["p1"], "positive_ctxs") == ["a", "b"]
-    assert names(found["p3"], "hard_negative_ctxs") == ["b"]
-
-
-def test_a_paper_without_a_text_is_counted_and_takes_no_part(folder):
-    blank = paper("void", "b", venue="V") | {"title_raw": " ", "abstract_raw": ""}
-    found, told = read(folder([paper("p1", "a", venue="V"), blank]))
-    assert set(found) == {"p1"} and not found["p1"]["hard_negative_ctxs"]
-    assert (told.papers, told.blank, told.labels) == (1, 1, 1)
+    assert names(found["p1"], "positive_ctxs") == ["a", "b"] and names(found["p3"], "hard_negative_ctxs") == ["b"]
 
 
 def test_memory_is_of_ids_and_labels_not_of_references(folder):
@@ -143,8 +136,7 @@ def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
     source, out = folder([paper("p1", "a")]), tmp_path / "rows.json"
     words = [sys.executable, "-m", "scirep_core.cli", "data", "pairs", str(source), "--out", "-"]
     with out.open("wb") as stream:
-        done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, text=True, check=True)
     assert [json.loads(row)["question"] for row in out.read_text().splitlines()] == ["About p1 [SEP] We study p1."]
     assert "1 pairs of 1 papers" in done.stderr
 
@@ -210,11 +202,8 @@ def test_a_row_is_a_positive_with_its_querys_hard_negative(root, tokens):
         ["[CLS] paper two [SEP] of words [SEP]", "[CLS] label two [SEP]", None],
     ]
     assert texts(search, tokens)[0][0] == "[CLS] query name [SEP]"
-    assert [(task.format, task.query_format) for task in (labels, citation, search)] == [
-        ("CLF",) * 2,
-        ("PRX",) * 2,
-        ("QRY",) * 2,
-    ]
+    formats = [(task.format, task.query_format) for task in (labels, citation, search)]
+    assert formats == [(format, format) for format in ("CLF", "PRX", "QRY")]
     assert labels.documents is citation.documents is search.documents
     assert citation.rows[0, 0] == labels.rows[0, 0], "a paper of two sources is one document"
 
@@ -224,15 +213,11 @@ def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, token
     assert texts(pair_tasks(NAMES[2:], root, tokens, split="validation")[0], tokens)[0][0] == "[CLS] query tree [SEP]"
 
 
-@pytest.mark.parametrize(
-    ("names", "more", "error", "said"),
-    [
-        (["scimult/pretrain_citations"], {}, ConfigError, "no source.*scimult/pretrain_citation"),
-        ([], {}, ConfigError, "name a source"),
-        (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
-        (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
-    ],
-)
+@pytest.mark.parametrize(("names", "more", "error", "said"), [
+    (["scimult/pretrain_citations"], {}, ConfigError, "no source.*scimult/pretrain_citation"),
+    ([], {}, ConfigError, "name a source"), (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
+    (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
+])  # fmt: skip
 def test_what_is_not_there_is_named(root, tokens, names, more, error, said):
     with pytest.raises(error, match=said):
         pair_tasks(names, root, tokens, **more)
@@ -252,12 +237,8 @@ def test_files_from_windows_and_half_characters_are_read_as_they_are(root, token
 
 def test_settings_are_those_of_the_paper():
     settings = config("SciMult MHAExpert", 0, TINY)
-    assert (settings.triplet_loss, settings.mixing, settings.weight_decay, settings.clip) == (
-        "contrastive",
-        "homogeneous",
-        0.01,
-        2.0,
-    )
+    assert (settings.triplet_loss, settings.mixing) == ("contrastive", "homogeneous")
+    assert (settings.weight_decay, settings.clip) == (0.01, 2.0)
     assert settings.mask_duplicates and not config("SciMult Vanilla, duplicates as negatives", 0, TINY).mask_duplicates
     shares = [settings.share(step, 1000) for step in (0, 49, 50, 524, 999)]
     assert shares == pytest.approx([1 / 50, 1.0, 1 - 1 / 950, 0.5, 0.0])
@@ -304,9 +285,9 @@ def test_prefix_leaves_vanilla_as_it_is(made):
 
 
 def test_scimult_has_no_real_samples():
+    given = replace(TINY, source="samples")
     with pytest.raises(ConfigError, match="SciMult's training pairs are embedded ones"):
-        sets.examples(models.base("minilm", replace(TINY, source="samples")), replace(TINY, source="samples"),
-                        VARIANTS["SciMult Vanilla"])  # fmt: skip
+        sets.examples(models.base("minilm", given), given, VARIANTS["SciMult Vanilla"])
 
 
 @pytest.mark.slow

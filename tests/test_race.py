@@ -10,7 +10,7 @@ import pytest
 
 from scirep_core import cli
 from scirep_core.bench.speed import race as race_
-from scirep_core.bench.speed.race import (  # fmt: skip
+from scirep_core.bench.speed.race import (
     APART,
     CPU_TIMES,
     FORWARD,
@@ -43,10 +43,18 @@ def cells(rows, metric):
     return {row.encoder: row.value for row in rows if row.metric == metric}
 
 
-def test_all_ways_give_the_same_vectors(rows):
-    assert list(cells(rows, APART)) == [THEIRS, LOOP, "ours, float32", "ours, bfloat16"]
-    assert all(value < 1e-10 for name, value in cells(rows, APART).items() if "bfloat16" not in name)
-    assert 0 < cells(rows, APART)["ours, bfloat16"] < 1e-3
+def test_all_ways_give_the_same_vectors_and_ratios_are_over_the_first(rows):
+    apart = cells(rows, APART)
+    assert list(apart) == [THEIRS, LOOP, "ours, float32", "ours, bfloat16"]
+    assert (
+        all(value < 1e-10 for name, value in apart.items() if "bfloat16" not in name)
+        and 0 < apart["ours, bfloat16"] < 1e-3
+    )
+    assert cells(rows, TIMES)[THEIRS] == cells(rows, CPU_TIMES)[THEIRS] == 1
+    assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
+    assert all(share > 0 for share in cells(rows, SHARE).values())
+    assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
+    assert len({row.id for row in rows}) == len(rows)
 
 
 def test_padding_is_that_of_each_ways_batches(rows):
@@ -54,34 +62,25 @@ def test_padding_is_that_of_each_ways_batches(rows):
     assert words(600).ids(TEXTS, 64)[3] and [len(ids) for ids in words(600).ids(TEXTS, 64)] == lengths
     found = cells(rows, PADDING)
     assert found["ours, float32"] == 0
-    first, last = lengths[:32], lengths[32:]
-    computed = 32 * max(first) + 8 * max(last)
-    assert found[LOOP] == pytest.approx(100 * (1 - sum(lengths) / computed))
-    ordered = sorted(range(40), key=lambda i: -len(TEXTS[i]))
-    theirs = 32 * max(lengths[i] for i in ordered[:32]) + 8 * max(lengths[i] for i in ordered[32:])
-    assert found[THEIRS] == pytest.approx(100 * (1 - sum(lengths) / theirs))
-
-
-def test_ratios_are_over_the_first_way_and_shares_of_what_vectors_need(rows):
-    for metric in (TIMES, CPU_TIMES):
-        assert cells(rows, metric)[THEIRS] == 1
-    assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
-    for name, share in cells(rows, SHARE).items():
-        assert share > 0, name
-    assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
-    assert len({row.id for row in rows}) == len(rows)
+    for name, order in ((LOOP, range(40)), (THEIRS, sorted(range(40), key=lambda i: -len(TEXTS[i])))):
+        found_lengths = [lengths[i] for i in order]
+        computed = 32 * max(found_lengths[:32]) + 8 * max(found_lengths[32:])
+        assert found[name] == pytest.approx(100 * (1 - sum(lengths) / computed))
 
 
 def test_ways_take_turns_and_run_once_before_the_clock():
     ran: list[str] = []
 
     def lane(name):
-        return Lane(lambda texts: (ran.append(name), np.ones((len(texts), 2), np.float32))[1], None, "float32")
+        def encode(texts):
+            ran.append(name)
+            return np.ones((len(texts), 2), np.float32)
+
+        return Lane(encode, None, "float32")
 
     laps, found = run({"a": lane("a"), "b": lane("b")}, ["x", "y"], 2)
     assert ran == ["a", "b"] * 3
-    assert {name: len(mine) for name, mine in laps.items()} == {"a": 2, "b": 2}
-    assert found["a"].shape == (2, 2)
+    assert {name: len(mine) for name, mine in laps.items()} == {"a": 2, "b": 2} and found["a"].shape == (2, 2)
 
 
 def bench(monkeypatch, *given):
@@ -159,8 +158,4 @@ def test_unasked_nothing_runs_in_a_number_type_that_the_processor_only_writes_ou
 def test_bad_input_is_refused(more, said):
     with pytest.raises(ConfigError, match=said):
         race("bert-tiny", **{"texts": TEXTS, **more})
-
-
-def test_random_texts_fill_their_length():
-    assert {len(ids) for ids in words(600).ids(filled(3, 20, 500), 20)} == {20}
-    assert len(LANES) == 6
+    assert {len(ids) for ids in words(600).ids(filled(3, 20, 500), 20)} == {20} and len(LANES) == 6

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scripts import alone
 from small_tasks import all_tasks, vectors
 
 import scirep_core
@@ -20,62 +21,51 @@ GOOD = {"1": [0.0, 0.0], "2": [0.1, 0.0], "3": [0.2, 0.0], "4": [3.0, 0.0]}
 
 
 def test_public_names_are_there_and_cost_nothing_to_import():
-    import subprocess
-    import sys
-
-    code = "import sys, scirep_core; assert 'numpy' not in sys.modules; print(sorted(scirep_core.__all__))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = alone("import sys, scirep_core; assert 'numpy' not in sys.modules; print(sorted(scirep_core.__all__))")
     for name in ("load_task", "load_encoder", "encode", "evaluate"):
-        assert name in out
-        assert callable(getattr(scirep_core, name))
+        assert name in out and callable(getattr(scirep_core, name))
     with pytest.raises(AttributeError, match="no attribute 'evalaute'"):
         _ = scirep_core.evalaute
 
 
-def test_three_lines_score_vectors(tiny):
-    rows = scirep_core.evaluate(tiny, {key: np.array(v) for key, v in GOOD.items()})
-    found = {(r.task, r.metric): r for r in rows}
+ARRAYS = {key: np.array(vector) for key, vector in GOOD.items()}
+
+
+def test_three_lines_score_vectors_whatever_holds_them(tiny, tiny_folder):
+    rows = scirep_core.evaluate(tiny, ARRAYS)
     # background: 1 against 2 (rated 3), 3 (1), 4 (0): the distances order them ideally
-    assert found["csfcube/background", "ndcg%100"].value == pytest.approx(100)
+    assert {(r.task, r.metric): r for r in rows}["csfcube/background", "ndcg%100"].value == pytest.approx(100)
     assert all(r.coverage == 1 for r in rows)
-    assert {r.task for r in rows} == {"csfcube/background", "csfcube/method", "csfcube/result", "csfcube/all"}
-
-
-def test_a_task_named_by_its_facet_is_scored_alone(tiny_folder):
-    task = scirep_core.load_task("csfcube/method", source=str(tiny_folder))
-    rows = scirep_core.evaluate(task, {key: np.array(v) for key, v in GOOD.items()})
-    assert {r.task for r in rows} == {"csfcube/method"}
-
-
-def test_mapping_pair_and_order_give_the_same_rows(tiny):
-    ids, array = list(GOOD), np.array(list(GOOD.values()))
-    pair = scirep_core.evaluate(tiny, (ids, array))
-    mixed = scirep_core.evaluate(tiny, dict(reversed([(k, np.array(v)) for k, v in GOOD.items()])))
-    assert [r.value for r in pair] == [r.value for r in mixed]
-    assert {r.fingerprint for r in pair} == {r.fingerprint for r in mixed}
-
-
-def test_a_query_may_have_its_own_vector(tiny):
-    vectors = {k: np.array(v) for k, v in GOOD.items()}
-    plain = scirep_core.evaluate(tiny, vectors, tasks=["method"], metrics=["mrr"])
-    own = scirep_core.evaluate(tiny, vectors | {"1_method": np.array([0.2, 0.0])}, tasks=["method"], metrics=["mrr"])
-    assert own[0].value > plain[0].value
+    assert {r.task for r in rows} == {f"csfcube/{facet}" for facet in ("background", "method", "result", "all")}
+    method = scirep_core.load_task("csfcube/method", source=str(tiny_folder))
+    assert {r.task for r in scirep_core.evaluate(method, ARRAYS)} == {"csfcube/method"}
+    pair = scirep_core.evaluate(tiny, (list(GOOD), np.array(list(GOOD.values()))))
+    mixed = scirep_core.evaluate(tiny, dict(reversed(ARRAYS.items())))
+    assert [(r.value, r.fingerprint) for r in pair] == [(r.value, r.fingerprint) for r in mixed]
+    plain, own = (
+        scirep_core.evaluate(tiny, ARRAYS | more, tasks=["method"], metrics=["mrr"])[0].value
+        for more in ({}, {"1_method": np.array([0.2, 0.0])})
+    )
+    assert own > plain  # a query may have its own vector
 
 
 def test_missing_vectors_are_an_error_or_dropped_and_counted(tiny):
-    vectors = {k: np.array(v) for k, v in GOOD.items() if k != "4"}
-    with pytest.raises(DataError, match=r"1 papers have no vector, e\.g\. 4 of query 1_background"):
-        scirep_core.evaluate(tiny, vectors)
-    with pytest.raises(DataError, match="no query of background has a vector"):
-        scirep_core.evaluate(tiny, {"1": np.zeros(2)}, on_missing="drop")
-    rows = scirep_core.evaluate(tiny, vectors, on_missing="drop")
-    whole = next(r for r in rows if r.task == "csfcube/all")
-    assert whole.pool == "8 of 12 rated candidates, 0 of 4 queries dropped"
-    assert whole.coverage == pytest.approx(8 / 12)
-    with pytest.raises(ConfigError, match="full coverage"):
-        scirep_core.evaluate(tiny, vectors, protocol="sound", on_missing="drop")
-    with pytest.raises(ConfigError, match="error or drop"):
-        scirep_core.evaluate(tiny, vectors, on_missing="skip")
+    some = {key: vector for key, vector in ARRAYS.items() if key != "4"}
+    (whole,) = {
+        (r.pool, r.coverage) for r in scirep_core.evaluate(tiny, some, on_missing="drop") if r.task == "csfcube/all"
+    }
+    assert whole == ("8 of 12 rated candidates, 0 of 4 queries dropped", pytest.approx(8 / 12))
+    judged = Judged((Qrel("q", "a", 1), *(Qrel("q", f"c{i}", 0) for i in range(6))))
+    other = Task("t", "proximity", "PRX", ("map",), judged, "folder", "")
+    for task, given_, how, error, said in (
+        (tiny, some, {}, DataError, r"1 papers have no vector, e\.g\. 4 of query 1_background"),
+        (tiny, {"1": np.zeros(2)}, {"on_missing": "drop"}, DataError, "no query of background has a vector"),
+        (tiny, some, {"protocol": "sound", "on_missing": "drop"}, ConfigError, "full coverage"),
+        (tiny, some, {"on_missing": "skip"}, ConfigError, "error or drop"),
+        (other, {"c5": np.ones(2)}, {}, DataError, r"7 of the 8 ids of t have no vector: q, a, c0 and 4 more\. Encode"),
+    ):
+        with pytest.raises(error, match=said):
+            scirep_core.evaluate(task, given_, **how)
 
 
 @pytest.mark.parametrize(
@@ -122,30 +112,23 @@ def test_bad_files_name_file_and_line(tmp_path):
         bad.write_text(f"{first}\n{second}\n")
         with pytest.raises(DataError, match=message):
             given.read_vectors(bad)
-    np.savez(tmp_path / "z.npz", wrong=np.zeros(2))
-    with pytest.raises(DataError, match="arrays are wrong"):
-        given.read_vectors(tmp_path / "z.npz")
-    with pytest.raises(DataError, match=r"unknown kind '\.csv'"):
-        (tmp_path / "v.csv").touch()
-        given.read_vectors(tmp_path / "v.csv")
-    with pytest.raises(DataError, match="file not found"):
-        given.read_vectors(tmp_path / "no.npz")
-
-
-def test_npz_of_objects_or_odd_shape_says_what_to_save(tmp_path):
     ids, array = np.array(list(GOOD)), np.array(list(GOOD.values()))
-    np.savez(tmp_path / "o.npz", ids=ids.astype(object), vectors=array)
-    with pytest.raises(DataError, match=r"`ids` holds Python objects, which are not loaded\. Save ids\.astype\(str\)"):
-        given.read_vectors(tmp_path / "o.npz")
-    np.savez(tmp_path / "v.npz", ids=ids, vectors=array.astype(object))
-    with pytest.raises(DataError, match=r"`vectors` holds Python objects.* Save vectors\.astype\(float\)"):
-        given.read_vectors(tmp_path / "v.npz")
-    for odd in (array[:, None], array[:, 0]):
-        np.savez(tmp_path / "d.npz", ids=ids, vectors=odd)
-        with pytest.raises(DataError, match=r"Give a 2-d array, a row of numbers per id, not [13]-d"):
-            given.read_vectors(tmp_path / "d.npz")
-        with pytest.raises(DataError, match="Give a 2-d array"):
-            given.as_mapping((list(ids), odd))
+    (tmp_path / "v.csv").touch()
+    for name, arrays, message in (
+        ("z.npz", {"wrong": array}, "arrays are wrong"), ("v.csv", {}, r"unknown kind '\.csv'"), ("no.npz", {}, "file not found"),
+        ("o.npz", {"ids": ids.astype(object), "vectors": array},
+         r"`ids` holds Python objects, which are not loaded\. Save ids\.astype\(str\)"),
+        ("v.npz", {"ids": ids, "vectors": array.astype(object)},
+         r"`vectors` holds Python objects.* Save vectors\.astype\(float\)"),
+        *((f"d{odd.ndim}.npz", {"ids": ids, "vectors": odd}, r"Give a 2-d array, a row of numbers per id, not [13]-d")
+          for odd in (array[:, None], array[:, 0])),
+    ):  # fmt: skip
+        if arrays:
+            np.savez(tmp_path / name, **arrays)
+        with pytest.raises(DataError, match=message):
+            given.read_vectors(tmp_path / name)
+    with pytest.raises(DataError, match="Give a 2-d array"):
+        given.as_mapping((list(ids), array[:, 0]))
 
 
 def test_a_broken_npz_is_never_advised_to_be_loaded_unsafely(tmp_path):
@@ -178,13 +161,6 @@ def test_vectors_that_say_nothing_are_noted(tiny):
     assert "vectors are" not in scirep_core.evaluate(task, some)[0].note
 
 
-def test_missing_ids_are_named_and_counted(tiny):
-    judged = Judged((Qrel("q", "a", 1), *(Qrel("q", f"c{i}", 0) for i in range(6))))
-    task = Task("t", "proximity", "PRX", ("map",), judged, "folder", "")
-    with pytest.raises(DataError, match=r"7 of the 8 ids of t have no vector: q, a, c0 and 4 more\. Encode"):
-        scirep_core.evaluate(task, {"c5": np.ones(2)})
-
-
 TASKS = all_tasks()
 
 
@@ -215,16 +191,9 @@ def test_every_type_is_scored_from_its_folder(capsys, place, name):
     direct = scoring.evaluate(TASKS[name], vectors())
     assert {(r["split"], r["metric"]): r["value"] for r in rows} == {(r.split, r.metric): r.value for r in direct}
     assert {row["encoder"] for row in rows} == {"mine"}
-
-
-@pytest.mark.parametrize("name", ["classification", "groups", "alternative_self", "label_ranking"])
-def test_the_table_prints_every_split(capsys, place, name):
     code, out, _ = scirep(capsys, "score", place / name, "--vectors", place / "mine.npz")
-    assert code == 0
-    for row in scoring.evaluate(TASKS[name], vectors()):
-        assert row.split in out
-        assert row.metric in out
-        assert f"{row.value:.2f}" in out
+    for row in direct:  # and the table has every split
+        assert code == 0 and row.split in out and row.metric in out and f"{row.value:.2f}" in out
 
 
 def test_options_reach_the_evaluator(capsys, place):

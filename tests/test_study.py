@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -12,23 +13,30 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
+from scipy import stats
 from small_base import hand_made_base
 from typer.testing import CliRunner
 
+from scirep_core import cli, load_task
 from scirep_core.bench import score_cache
 from scirep_core.bench.studies import outcome, study
 from scirep_core.bench.studies.outcome import main_metric, means, over_seeds, read, table, trainings, tukey
 from scirep_core.bench.studies.study import run
 from scirep_core.bench.studies.tables import MEANT, STUDIES, cells, on_source
 from scirep_core.bench.suites import units
+from scirep_core.book.explain import recompute
 from scirep_core.cli import study as cli_study
+from scirep_core.data.readers.samples import in_train
 from scirep_core.data.task import Example, Labelled, Task, capped
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import home
 from scirep_core.results import Result
-from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, budget
+from scirep_core.results.published import FOLDER
+from scirep_core.training import models as trained
+from scirep_core.training.variants import BUDGETS, DATA_SOURCES, PARTITIONS, VARIANTS, Budget, budget
 
 TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
 TASKS = ("scirepeval/cite_count", "scirepeval/same_author", "scirepeval/search")
@@ -43,15 +51,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_studies_name_variants_and_exhibits_that_exist():
-    import csv
-
-    from scirep_core.results.published import FOLDER
-
-    with (FOLDER / "exhibits.csv").open(encoding="utf-8") as stream:
-        known = {row["id"] for row in csv.DictReader(stream)}
+    known = {row["id"] for row in csv.DictReader((FOLDER / "exhibits.csv").open(encoding="utf-8"))}
     for name, one in STUDIES.items():
-        assert set(one.variants) <= set(VARIANTS), name
-        assert set(one.exhibits) <= known, name
+        assert set(one.variants) <= set(VARIANTS) and set(one.exhibits) <= known, name
         labels = [cell.label(one) for cell in cells(one, 0, BUDGETS["small"])]
         assert len(set(labels)) == len(labels), name
         assert not any(":" in label for label in labels), name  # a colon separates the parts of a number's id
@@ -67,26 +69,18 @@ def test_a_base_is_scored_once_and_a_partition_has_no_code_of_its_own():
 
 
 def test_a_source_is_one_row_and_real_papers_are_recorded_together():
-    from scirep_core.training.variants import DATA_SOURCES, Budget
-
     assert {one.source for one in BUDGETS.values()} == set(DATA_SOURCES)
     files = {source: study.results_file("main", source).relative_to(study.checkout("x")) for source in DATA_SOURCES}
-    assert {str(path.parent) for path in files.values()} == {
-        "results/embedded/study", "results/real/study", "results/real/study/open"
-    }  # fmt: skip
+    folders = {str(path.parent) for path in files.values()}
+    assert folders == {"results/embedded/study", "results/real/study", "results/real/study/open"}
     assert files["open"] != files["real"]
     assert study.results_file("samples") == study.results_file("samples", "samples")
-    with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
-        Budget("opne")
-    with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
-        on_source(STUDIES["main"], "opne")
+    for call in (lambda: Budget("opne"), lambda: on_source(STUDIES["main"], "opne")):
+        with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
+            call()
     of = on_source(STUDIES["main"], "open")
-    assert (of.tasks, of.bases, of.budget, of.references) == (
-        "open",
-        ("minilm",),
-        "open",
-        ("random", "tfidf", "minilm"),
-    )
+    assert (of.tasks, of.bases, of.budget) == ("open", ("minilm",), "open")
+    assert of.references == ("random", "tfidf", "minilm")
     of = on_source(STUDIES["main"], "real", ("scibert",))
     assert (of.tasks, of.bases, of.references, of.names_base) == ("scirepeval", ("scibert",), ("random", "tfidf"), True)
     with pytest.raises(ConfigError, match="nothing stands for the tasks of this study, samples"):
@@ -102,54 +96,30 @@ def ran(base: str, out: Path | None, variants: tuple[str, ...] = ("Base", "MTL C
     return trainings(run("main", TINY, more.pop("seeds", range(2)), changes=changes, out=out, **more))
 
 
-def test_rows_say_what_they_are_of(base: str, tmp_path: Path):
-    rows = ran(base, tmp_path / "main.jsonl")
-    assert [(row.encoder, row.task) for row in rows] == [
-        (label, task) for label in ("Base, seed 0", "MTL CTRL, seed 0", "MTL CTRL, seed 1") for task in TASKS
-    ]
+def test_rows_say_what_they_are_of_and_a_second_run_trains_and_scores_nothing(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = ran(base, tmp_path / "a.jsonl")
+    labels = ("Base, seed 0", "MTL CTRL, seed 0", "MTL CTRL, seed 1")
+    assert [(row.encoder, row.task) for row in rows] == [(label, task) for label in labels for task in TASKS]
     last = rows[-1]
-    assert (last.chapter, last.seed, last.parameters["training_seed"]) == ("study/main", 0, 1)
-    assert (last.parameters["variant"], last.parameters["base"], last.parameters["papers"]) == ("MTL CTRL", base, 500)
-    assert last.parameters["steps"] == 2 and last.parameters["documents"] >= 32
-    assert (last.parameters["precision"], last.parameters["dtype"]) == ("float32", "float32")
-    assert last.provenance["code_version"]
+    assert (last.chapter, last.seed) == ("study/main", 0) and last.provenance["code_version"]
+    told = {"training_seed": 1, "variant": "MTL CTRL", "base": base, "papers": 500, "steps": 2, "precision": "float32"}
+    assert last.parameters["documents"] >= 32 and last.parameters | told | {"dtype": "float32"} == last.parameters
     assert len({row.id for row in rows}) == len(rows)
-    kept = read(tmp_path / "main.jsonl")
+    kept = read(tmp_path / "a.jsonl")
     assert trainings(kept) == [replace(row, kind="recorded", replicates=None) for row in rows]
-    assert [(row.encoder, row.n) for row in means(kept)] == [
-        (label, n) for label, n in (("Base", 1), ("MTL CTRL", 2)) for _ in TASKS
-    ]
+    assert [(row.encoder, row.n) for row in means(kept)] == [("Base", 1)] * 3 + [("MTL CTRL", 2)] * 3
     assert len({row.id for row in kept}) == len(kept)
 
-
-def test_a_second_run_trains_and_scores_nothing(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    first = ran(base, tmp_path / "a.jsonl")
     monkeypatch.setattr("scirep_core.training.loop.train", None)
     monkeypatch.setattr("scirep_core.bench.scoring.evaluate", None)
-    assert ran(base, tmp_path / "b.jsonl") == first
+    assert ran(base, tmp_path / "b.jsonl") == ran(base, tmp_path / "a.jsonl") == rows
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-
-
-def test_a_study_that_was_stopped_goes_on(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from scirep_core.training import models as trained
-
-    kinds: list[str] = []
-    real = trained.train_into
-
-    def stopped(folder: Path, model: Any, *rest: Any, **more: Any) -> Any:
-        kinds.append(model.conditioning.kind)
-        if len(kinds) == 2:
-            raise KeyboardInterrupt
-        return real(folder, model, *rest, **more)
-
-    monkeypatch.setattr(trained, "train_into", stopped)
-    variants = ("MTL CLS", "MTL CTRL")
-    with pytest.raises(KeyboardInterrupt):
-        ran(base, tmp_path / "main.jsonl", variants, seeds=[5])
-    assert kinds == ["plain", "control_codes"]
-    rows = ran(base, tmp_path / "main.jsonl", variants, seeds=[5])
-    assert kinds == ["plain", "control_codes", "control_codes"]
-    assert {row.encoder for row in rows} == {"MTL CLS, seed 5", "MTL CTRL, seed 5"}
+    monkeypatch.setattr(score_cache, "read", None)
+    assert ran(base, tmp_path / "c.jsonl", seeds=[0], only="train") == [] and not (tmp_path / "c.jsonl").exists()
+    with pytest.raises(ScirepError, match="MTL CTRL, seed 77: MTL CTRL, seed 77, is not trained"):
+        ran(base, tmp_path / "c.jsonl", seeds=[77], only="score")
 
 
 def test_a_cell_that_fails_does_not_lose_the_others(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -169,24 +139,17 @@ def test_a_cell_that_fails_does_not_lose_the_others(base: str, tmp_path: Path, m
 def test_what_explains_a_row_gives_it_again_on_another_machine(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    from scirep_core import cli
-    from scirep_core.book.explain import recompute
-
-    tasks = (TASKS[0],)
-    changes = {"codes": True, "tasks": tasks, "references": ("tfidf",)}
+    changes = {"codes": True, "tasks": TASKS[:1], "references": ("tfidf",)}
     rows = ran(base, tmp_path / "here.jsonl", ("MTL CTRL",), seeds=[0, 1], changes=changes)
     single = next(row for row in rows if row.parameters.get("training_seed") == 1 and row.parameters["code"] == "own")
-    mean = next(row for row in outcome.over_seeds(rows) if row.parameters["code"] == "own")
+    mean = next(row for row in over_seeds(rows) if row.parameters["code"] == "own")
     words = next(row for row in rows if row.encoder == "tfidf" and row.metric == single.metric)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "elsewhere"))
     monkeypatch.chdir(tmp_path)
     for row in (single, mean):
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit, match="0"):
             cli.main(shlex.split(recompute(row))[1:])
-        assert left.value.code == 0
-        (again,) = (
-            one for one in outcome.read(tmp_path / "rows.jsonl") if one.id.partition(":")[2] == row.id.partition(":")[2]
-        )
+        (again,) = (one for one in read(tmp_path / "rows.jsonl") if one.id.split(":")[1:] == row.id.split(":")[1:])
         assert (again.value, again.low, again.high) == (row.value, row.low, row.high)
     capsys.readouterr()
     with pytest.raises(SystemExit):
@@ -204,15 +167,12 @@ def test_recorded_lines_are_joined_and_never_lost(base: str, tmp_path: Path, mon
         replace(row, replicates=None) for row in both
     ]  # the same again
     assert recorded.read_bytes() == before
-    ran(base, None, ("MTL CTRL",), seeds=[2])
-    ran(base, None, ("MTL CTRL",), seeds=[1])
-    found = outcome.read(recorded)
-    assert list(dict.fromkeys(row.encoder for row in outcome.trainings(found))) == [
-        "Base, seed 0", "MTL CTRL, seed 0", "MTL CTRL, seed 1", "MTL CTRL, seed 2",
-    ]  # fmt: skip
-    whole = tmp_path / "whole.jsonl"
-    ran(base, whole, ("Base", "MTL CTRL"), seeds=range(3))
-    assert outcome.read(whole) == found  # as if made in one go
+    for seed in (2, 1):
+        ran(base, None, ("MTL CTRL",), seeds=[seed])
+    found, labels = read(recorded), ["Base, seed 0", *(f"MTL CTRL, seed {seed}" for seed in range(3))]
+    assert list(dict.fromkeys(row.encoder for row in trainings(found))) == labels
+    ran(base, tmp_path / "whole.jsonl", ("Base", "MTL CTRL"), seeds=range(3))
+    assert read(tmp_path / "whole.jsonl") == found  # as if made in one go
     other = budget("tiny", papers=500, train={"steps": 3, "warmup": 1})
     with pytest.raises(ConfigError, match="its rows are of another budget: tiny"):
         run("main", other, [0], changes={"variants": ("Base",), "bases": (base,), "tasks": TASKS, "references": ()})
@@ -255,36 +215,28 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def test_a_run_under_another_protocol_keeps_the_rows_of_the_first(recorder: Recorder):
-    recorder.run(TASKS)
-    recorder.run(TASKS, protocol="sound")
-    recorder.run(TASKS, protocol="paper")
+    for protocol in ("paper", "sound", "paper"):
+        recorder.run(TASKS, protocol=protocol)
     assert recorder.units == ["MTL CLS, seed 0, paper", "MTL CLS, seed 0, sound"]
-    assert [(row.protocol, row.task) for row in trainings(read(recorder.path))] == [
-        (protocol, task) for protocol in ("paper", "sound") for task in TASKS
-    ]
+    wanted = [(protocol, task) for protocol in ("paper", "sound") for task in TASKS]
+    assert [(row.protocol, row.task) for row in trainings(read(recorder.path))] == wanted
 
 
-def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_are_not_mixed(recorder: Recorder, tmp_path: Path):
-    recorder.run(TASKS[:1])
-    recorder.run(TASKS)
-    recorder.run(TASKS)
-    assert len(recorder.units) == 2
-    assert [row.task for row in trainings(read(recorder.path))] == list(TASKS)
+def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_and_data_are_not_mixed(
+    recorder: Recorder, tmp_path: Path
+):
+    for tasks in (TASKS[:1], TASKS, TASKS):
+        recorder.run(tasks)
+    assert len(recorder.units) == 2 and [row.task for row in trainings(read(recorder.path))] == list(TASKS)
     before = recorder.path.read_bytes()
-    with pytest.raises(
-        ConfigError, match=r"has rows of scirepeval/same_author, which is not asked for.*Give --out FILE"
-    ):
+    with pytest.raises(ConfigError, match=r"has rows of scirepeval/same_author, which is not asked.*Give --out FILE"):
         recorder.run(TASKS[:1], again=True)
     assert recorder.path.read_bytes() == before
     assert len(recorder.run(TASKS[:1], out=tmp_path / "own.jsonl")) == 1
-
-
-def test_recorded_rows_of_other_data_are_refused(recorder: Recorder):
-    recorder.run(TASKS)
     recorder.data[TASKS[1]] = "1" * 16
     with pytest.raises(ConfigError, match=f"rows of {TASKS[1]} are of the data {'0' * 16}, today's are {'1' * 16}"):
         recorder.run(TASKS, seeds=(0, 1))
-    assert len(recorder.units) == 1
+    assert len(recorder.units) == 3
 
 
 def test_an_average_says_of_which_tasks_and_data_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -303,40 +255,30 @@ def test_an_average_says_of_which_tasks_and_data_it_is(monkeypatch: pytest.Monke
         study._recorded(path, of, TINY)
 
 
-@pytest.mark.parametrize(
-    "change", [{"data_hash": "1"}, {"n": 26}, {"by_query": {"fos": 1.0}}], ids=lambda one: next(iter(one))
-)
-def test_no_mean_is_taken_over_trainings_scored_otherwise(change: dict[str, Any]):
+def test_no_mean_is_taken_over_trainings_scored_otherwise():
     drawn = [replace(row("A", seed, 1.0), data_hash="0", parameters={"training_seed": seed}) for seed in (0, 1)]
     assert len(over_seeds(drawn)) == 1
-    with pytest.raises(ConfigError, match=r"A, scirepeval/average-v2, all, average: no mean over trainings.*--again"):
-        over_seeds([drawn[0], replace(drawn[1], **change)])
+    for change in ({"data_hash": "1"}, {"n": 26}, {"by_query": {"fos": 1.0}}):
+        with pytest.raises(ConfigError, match=r"A, scirepeval/average-v2, all, average: no mean over.*--again"):
+            over_seeds([drawn[0], replace(drawn[1], **change)])
 
 
-def test_an_average_of_real_papers_is_whole(monkeypatch: pytest.MonkeyPatch):
-    (unit, *_) = units("open")
-    some = [
-        Result(unit.task, split, metric, "paper", 10.0, 5, encoder="x", source="open") for split, metric in unit.members
-    ]
-    of = replace(STUDIES["main"], tasks="open")
+def test_an_average_of_real_papers_is_whole_and_one_setting_of_the_open_suite_can_be_scored(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (unit, *_), of = units("open"), replace(STUDIES["main"], tasks="open")
+    some = [Result(unit.task, *member, "paper", 10.0, 5, encoder="x", source="open") for member in unit.members]
     with pytest.raises(ConfigError, match="missing"):
         study._placed("main", of, some, {})
     assert study._placed("main", of, [replace(one, source="embedded") for one in some], {})
-
-
-def test_one_setting_of_the_open_suite_can_be_scored(monkeypatch: pytest.MonkeyPatch):
     tasks = [SimpleNamespace(name=name) for name in ("open/drsm", "open/year")]
     monkeypatch.setattr(study, "_loaded", lambda *_: tasks)
-    assert (
-        study._tasks(replace(STUDIES["main"], tasks="open", split="test"), TINY) == tasks[1:]
-    )  # DRSM has few-shot settings
+    assert study._tasks(replace(of, split="test"), TINY) == tasks[1:]  # DRSM has few-shot settings
 
 
 def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from scirep_core.training import models as trained
-
     recorded, kinds, real = tmp_path / "main.jsonl.gz", list[str](), trained.train_into
     own = {"variants": ("MTL CLS", "MTL CTRL"), "bases": (base,), "tasks": TASKS[:1], "references": ()}
     monkeypatch.setitem(STUDIES, "main", replace(STUDIES["main"], **own))
@@ -404,25 +346,11 @@ def test_of_large_parts_the_same_papers_are_probed_in_every_task():
 
 @pytest.mark.skipif("SCIREP_DATA_MIRROR" not in os.environ, reason="SCIREP_DATA_MIRROR is not set: no real data here")
 def test_of_real_samples_what_was_trained_on_is_not_scored():
-    from scirep_core import load_task
-    from scirep_core.data.readers.samples import in_train
-
     (left,) = study._loaded(("sample/same_author",), 500, 0, "embedded", 0)
     rows = load_task("sample/same_author").payload.rows
     queries = {row.query_id for row in left.payload.rows}
     assert 0 < len(queries) < len({row.query_id for row in rows})
     assert not [one for one in queries if in_train("sample/same_author", one)]
-
-
-def test_train_alone_writes_no_rows(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(score_cache, "read", None)
-    assert ran(base, tmp_path / "main.jsonl", seeds=[0], only="train") == []
-    assert not (tmp_path / "main.jsonl").exists()
-
-
-def test_score_alone_trains_nothing(base: str, tmp_path: Path):
-    with pytest.raises(ScirepError, match="MTL CTRL, seed 77: MTL CTRL, seed 77, is not trained"):
-        ran(base, tmp_path / "main.jsonl", seeds=[77], only="score")
 
 
 def test_of_a_suite_the_averages_are_kept_and_the_widest_holds_every_unit():
@@ -462,13 +390,10 @@ def test_a_table_has_means_and_spread_over_seeds_and_what_ties_with_the_best():
 
 
 def test_a_mean_over_trainings_has_the_t_interval_scipy_gives():
-    from scipy import stats
-
     drawn = (50.0, 51.0, 53.5)
+    told = [{"training_seed": seed, "model": str(seed)} for seed in range(3)]
     rows = [
-        replace(
-            row("A", seed, value), parameters={"training_seed": seed, "model": str(seed)}, by_query={"fos": value + 1}
-        )
+        replace(row("A", seed, value), parameters=told[seed], by_query={"fos": value + 1})
         for seed, value in enumerate(drawn)
     ]
     (mean,) = over_seeds([*rows, row("random", 0, 9.0)])
@@ -484,10 +409,9 @@ def test_a_mean_over_trainings_has_the_t_interval_scipy_gives():
 
 
 def curve(label: str, losses: tuple[float, ...]) -> list[Result]:
-    return [
-        Result("t", f"dev/{step}", "loss", "paper", loss, 9, encoder=label, parameters={"step": step})
-        for step, loss in enumerate(losses)
-    ]
+    shared: dict[str, Any] = {"metric": "loss", "protocol": "paper", "n": 9, "encoder": label}
+    looks = enumerate(losses)
+    return [Result("t", f"dev/{step}", value=loss, parameters={"step": step}, **shared) for step, loss in looks]
 
 
 def averaged(variant: str, *values: float, **more: Any) -> list[Result]:
@@ -512,32 +436,23 @@ def test_a_line_is_judged_by_its_interval_over_the_base_and_its_curves():
     }  # fmt: skip
     assert found["A"].difference == pytest.approx(2.1)
     half = 12.706 * np.std([52.0, 52.2], ddof=1) / 2**0.5
-    assert (found["A"].low, found["A"].high) == (
-        pytest.approx(2.1 - half, abs=1e-3),
-        pytest.approx(2.1 + half, abs=1e-3),
-    )
-    with pytest.raises(ConfigError, match="no dev losses"):
-        outcome.judgement(1.0, [])
-    with pytest.raises(ConfigError, match="no dev losses"):
-        outcome.judgement(1.0, [[1.0], []])
+    assert (found["A"].low, found["A"].high) == pytest.approx((2.1 - half, 2.1 + half), abs=1e-3)
+    for losses in ([], [[1.0], []]):
+        with pytest.raises(ConfigError, match="no dev losses"):
+            outcome.judgement(1.0, losses)
 
 
-def test_curves_are_in_order_whatever_was_trained_first(tmp_path: Path):
+def test_curves_are_in_order_whatever_was_trained_first_and_trials_are_kept_by_base_and_budget(tmp_path: Path):
     path, curves = tmp_path / "x.jsonl", [*curve("B, seed 0", (1.0, 2.0)), *curve("A, seed 0", (3.0, 4.0))]
-    outcome.write_curves(path, curves[:2])
-    outcome.write_curves(path, curves[2:])
+    for part in (curves[:2], curves[2:]):
+        outcome.write_curves(path, part)
     assert [row.value for row in read(path)] == [3.0, 4.0, 1.0, 2.0]
-    assert [row.value for row in outcome.read(path)] == [3.0, 4.0, 1.0, 2.0]
-
-
-def test_trials_of_learning_rates_are_recorded_by_base_and_budget(tmp_path: Path):
     path, tried = tmp_path / "rates.jsonl", {"minilm": {("MTL CLS", 2e-5): 0.5, ("Adapters", 1e-4): 0.25}}
-    for name in ("open", "real"):
-        outcome.write_trials(path, tried, name, {"budget": name, "settings": {}})
-    outcome.write_trials(path, {"minilm": {("MTL CLS", 2e-5): 0.75}}, "real", {"budget": "real", "settings": {}})
-    assert outcome.read_trials(path, {"budget": "open", "settings": {}}) == tried
-    assert outcome.read_trials(path, {"budget": "real", "settings": {}}) == {"minilm": {("MTL CLS", 2e-5): 0.75}}
-    assert outcome.read_trials(path, {"budget": "tiny", "settings": {}}) == {}
+    other = {"minilm": {("MTL CLS", 2e-5): 0.75}}
+    for name, told in (("open", tried), ("real", tried), ("real", other)):
+        outcome.write_trials(path, told, name, {"budget": name, "settings": {}})
+    for name, told in (("open", tried), ("real", other), ("tiny", {})):
+        assert outcome.read_trials(path, {"budget": name, "settings": {}}) == told
 
 
 def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -548,9 +463,10 @@ def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPat
         "training": {"curve": [look], "best": {"step": 1}},
         "dev": {"t": ["map", 9]},
     }
+    store = "scirep_core.encoders.models.model_store"
     monkeypatch.setattr(study, "obtain", lambda *_: made)
-    monkeypatch.setattr("scirep_core.encoders.models.model_store.describe", lambda _: SimpleNamespace(made=how))
-    monkeypatch.setattr("scirep_core.encoders.models.model_store.is_saved", lambda _: True)
+    monkeypatch.setattr(f"{store}.describe", lambda _: SimpleNamespace(made=how))
+    monkeypatch.setattr(f"{store}.is_saved", lambda _: True)
     of = replace(STUDIES["main"], variants=("mean of two MTL CLS",))
     (job,) = study._units("main", of, 0, TINY, "train", "paper")
     curves = study._unit(job, None).curves
@@ -560,23 +476,16 @@ def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPat
     assert outcome.dev_losses(curves, "mean of two MTL CLS") == [[0.5], [0.5]]
 
 
-def test_values_of_two_protocols_are_never_one_line():
-    rows = [row("A", 0, 1.0), replace(row("A", 0, 2.0), protocol="sound")]
+def test_values_of_two_protocols_are_never_one_line_and_a_task_has_one_number():
     with pytest.raises(ConfigError, match="under paper and sound"):
-        table(rows, ("all",))
-
-
-def test_a_task_has_one_number():
-    told = Result("scirepeval/paper_reviewer_matching", "test", "mean_of_four", "paper", 1.0, 9)
-    assert main_metric(told) == "paper_reviewer_matching"
-    assert main_metric(replace(told, metric="hard_p@5")) is None
-    assert main_metric(Result("scirepeval/fos", "10-shot", "f1_macro", "paper", 1.0, 9)) is None
-    assert main_metric(Result("sample/search", "test", "ndcg", "paper", 1.0, 9)) == "search"
-    left = Result(
-        "sample/cite_prediction", "train", "accuracy", "paper", 1.0, 9
-    )  # what was held out of the file's one split
-    assert main_metric(left) == "cite_prediction"
-    assert main_metric(replace(left, task="scirepeval/cite_prediction")) is None
+        table([row("A", 0, 1.0), replace(row("A", 0, 2.0), protocol="sound")], ("all",))
+    for task, split, metric, known in (
+        ("scirepeval/paper_reviewer_matching", "test", "mean_of_four", "paper_reviewer_matching"),
+        ("scirepeval/paper_reviewer_matching", "test", "hard_p@5", None), ("scirepeval/fos", "10-shot", "f1_macro", None),
+        ("sample/search", "test", "ndcg", "search"), ("scirepeval/cite_prediction", "train", "accuracy", None),
+        ("sample/cite_prediction", "train", "accuracy", "cite_prediction"),  # what was held out of the file's one split
+    ):  # fmt: skip
+        assert main_metric(Result(task, split, metric, "paper", 1.0, 9)) == known
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -584,8 +493,6 @@ def test_a_task_has_one_number():
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch):
-    import typer
-
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(cli_study.study)
     return lambda *words: CliRunner().invoke(app, list(words), catch_exceptions=True)
@@ -607,35 +514,22 @@ def test_the_command_runs_lists_and_shows(base: str, tmp_path: Path, command: An
 
 def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: Any):
     path = tmp_path / "main.jsonl"
-    rows = [
-        *averaged("Base", 50.0),
-        *averaged("MTL CLS", 52.0, 52.2),
-        *averaged("MTL CLS", 10.0, 10.4, protocol="sound"),
-    ]
-    outcome.write_rows(path, rows)
-    outcome.write_curves(
-        study.curves_file(path), [*curve("MTL CLS, seed 0", (1.0,)), *curve("MTL CLS, seed 1", (1.0,))]
-    )
+    sound = averaged("MTL CLS", 10.0, 10.4, protocol="sound")
+    outcome.write_rows(path, [*averaged("Base", 50.0), *averaged("MTL CLS", 52.0, 52.2), *sound])
+    curves = [one for seed in (0, 1) for one in curve(f"MTL CLS, seed {seed}", (1.0,))]
+    outcome.write_curves(study.curves_file(path), curves)
     shown = command("main", "--show", "--out", str(path), "--source", "open").stdout
     assert shown.count("MTL CLS") >= 3 and "52.10 (0.14)" in shown and "10.20 (0.28)" in shown
     assert "+2.10" in shown and "+0.83 to +3.37" in shown
     assert MEANT["main"][0] in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("mian",), "did you mean 'main'"),
-        (("main", "--budget", "smal"), "did you mean 'small'"),
-        (("main", "--set", "papres=3"), "did you mean 'papers'"),
-        (("main", "--set", "papers=many"), "expected a whole number"),
-        (("main", "--only", "trian"), "did you mean 'train'"),
-        (("main", "--variants", "MTL CTL"), "did you mean 'MTL CTRL'"),
-        (("main", "--variants", ","), "names nothing"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (("mian",), "did you mean 'main'"), (("main", "--budget", "smal"), "did you mean 'small'"),
+    (("main", "--set", "papres=3"), "did you mean 'papers'"),
+    (("main", "--set", "papers=many"), "expected a whole number"), (("main", "--only", "trian"), "did you mean 'train'"),
+    (("main", "--variants", "MTL CTL"), "did you mean 'MTL CTRL'"), (("main", "--variants", ","), "names nothing"),
+])  # fmt: skip
 def test_bad_input_is_refused_in_one_line(command: Any, words: tuple[str, ...], said: str):
     error = command(*words).exception
-    assert isinstance(error, ConfigError)
-    assert said in str(error)
-    assert "\n" not in str(error)
+    assert isinstance(error, ConfigError) and said in str(error) and "\n" not in str(error)

@@ -12,22 +12,14 @@ from typing import Any
 
 import pytest
 
-from scirep_core import cli
+from scirep_core import load_task
 from scirep_core.bench import submissions
 from scirep_core.bench.suites import averages, units
 from scirep_core.book.explain import find, recompute
-from scirep_core.kit.errors import ConfigError
 from scirep_core.results import ROOT, read_results, stored
 
 KEPT = sorted((ROOT / "results" / "submitted").glob("*.jsonl"))
 Row = dict[str, Any]
-
-
-def scirep(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        cli.main(list(words))
-    out, err = capsys.readouterr()
-    return int(left.value.code or 0), out, err
 
 
 def recorded(*tasks: str) -> list[Row]:
@@ -52,6 +44,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "submitted"
 
 
+Scirep = Callable[..., tuple[int, str, str]]
+
+
 def array(path: Path, rows: list[Row]) -> Path:
     path.write_text(json.dumps(rows, indent=1))
     return path
@@ -69,23 +64,15 @@ def lines(path: Path, rows: list[Row]) -> Path:
 def test_every_committed_submission_is_right(path: Path) -> None:
     """CI's check of submissions: a pull request that adds a wrong one fails here."""
     found = submissions.check_kept(path)
-    assert found.faults == [] and found.rows
+    assert found.faults == [] and found.rows and submissions.NAME.fullmatch(path.stem)
+    assert sorted(one for one in path.parent.glob("*") if not one.name.startswith(".")) == KEPT
 
 
-def test_nothing_but_submissions_lies_in_their_folder() -> None:
-    there = [path for path in (ROOT / "results" / "submitted").glob("*") if not path.name.startswith(".")]
-    assert sorted(there) == KEPT and all(submissions.NAME.fullmatch(path.stem) for path in KEPT)
-
-
-def test_a_submitted_number_is_explained_with_the_command_that_gives_it_again() -> None:
+def test_a_submitted_number_is_explained_with_a_command_in_which_a_hostile_parameter_is_one_word() -> None:
     row = read_results(ROOT / "results" / "submitted" / "example-tfidf.jsonl")[2]
     (origin,) = find(row.id)
     assert origin.file.name == "example-tfidf.jsonl" and "recorded:submitted/example-tfidf:sample/same_author" in row.id
     assert origin.to_json()["recompute"] == "scirep score sample/same_author --encoder tfidf --protocol paper --json"
-
-
-def test_a_hostile_parameter_is_one_word_of_the_command() -> None:
-    row = read_results(ROOT / "results" / "submitted" / "example-tfidf.jsonl")[2]
     given = {"papers": "3; rm -rf ~", "data_seed": "$(x)"}
     told = recompute(replace(row, source="embedded", parameters=given))
     assert shlex.split(told)[-5:] == ["--papers", "3; rm -rf ~", "--data-seed", "$(x)", "--json"]
@@ -97,46 +84,38 @@ def test_a_hostile_parameter_is_one_word_of_the_command() -> None:
 
 @pytest.mark.parametrize("write", [array, lines])
 def test_a_right_file_is_added_whole_and_told_apart(
-    write: Callable[[Path, list[Row]], Path], rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write: Callable[[Path, list[Row]], Path], rows: list[Row], own: Path, tmp_path: Path, scirep: Scirep
 ) -> None:  # fmt: skip
     file = write(tmp_path / "my_rows.json", rows)
-    code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--check-only")
+    code, out, _ = scirep("submit", file, "--name", "my-model", "--check-only")
     assert code == 0 and not own.exists() and f"{len(rows)} rows without a fault" in out
-    code, out, _ = scirep(capsys, "submit", str(file), "--name", "my-model", "--json")
+    code, out, _ = scirep("submit", file, "--name", "my-model", "--json")
     told = json.loads(out)
     assert code == 0 and told["rows"] == len(rows) and told["faults"] == [] and told["unchecked"] == []
     kept = read_results(own / "my-model.jsonl")
     assert told["added"] == str(own / "my-model.jsonl")
-    assert [(r.task, r.metric, r.value, r.low, r.n) for r in kept] == [
-        (r["task"], r["metric"], r["value"], r.get("low"), r["n"]) for r in rows
-    ]
+    given = [(r["task"], r["metric"], r["value"], r.get("low"), r["n"]) for r in rows]
+    assert [(r.task, r.metric, r.value, r.low, r.n) for r in kept] == given
     assert {(r.kind, r.chapter, r.encoder) for r in kept} == {("recorded", "submitted/my-model", "mine")}
-    code, out, _ = scirep(capsys, "submit", str(own), "--check-only")
+    code, out, _ = scirep("submit", own, "--check-only")
     assert code == 0 and f"{len(rows)} rows without a fault" in out
 
 
 def test_a_name_or_a_number_that_is_taken_is_refused(
-    rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: list[Row], own: Path, tmp_path: Path, scirep: Scirep
 ) -> None:
     file = lines(tmp_path / "mine.jsonl", rows)
-    assert scirep(capsys, "submit", str(file))[0] == 0 and (own / "mine.jsonl").is_file()
-    code, _, err = scirep(capsys, "submit", str(file))
+    assert scirep("submit", file)[0] == 0 and (own / "mine.jsonl").is_file()
+    code, _, err = scirep("submit", file)
     assert code == 2 and "there is a submission of this name. Choose another with --name" in err
-    code, out, err = scirep(capsys, "submit", str(file), "--name", "other")
+    code, out, err = scirep("submit", file, "--name", "other")
     assert code == 2 and "is there twice: submitted already as mine" in out and not (own / "other.jsonl").exists()
     assert f"{len(rows)} faults; nothing was added" in err
-    code, _, err = scirep(capsys, "submit", str(file), "--name", "../x")
+    code, _, err = scirep("submit", file, "--name", "../x")
     assert code == 2 and not (own.parent / "x.jsonl").exists()
-
-
-def test_a_folder_is_only_checked(
-    rows: list[Row], own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines(tmp_path / "mine.jsonl", rows)
-    scirep(capsys, "submit", str(tmp_path / "mine.jsonl"))
-    assert scirep(capsys, "submit", str(own))[0] == 2
+    assert scirep("submit", own)[0] == 2  # a folder is only checked
     shutil.copy(own / "mine.jsonl", own / "other.jsonl")
-    code, out, _ = scirep(capsys, "submit", str(own), "--check-only")
+    code, out, _ = scirep("submit", own, "--check-only")
     assert code == 2 and "other.jsonl:1: chapter 'submitted/mine', kind 'recorded'" in out
     assert "submitted already as mine" in out
 
@@ -144,91 +123,68 @@ def test_a_folder_is_only_checked(
 # ---- faults ---------------------------------------------------------------------------------------------------------
 
 
-def setting(**change: Any) -> Callable[[Row], Any]:
-    return lambda row: row.update(change)
-
-
-@pytest.mark.parametrize(
-    ("says", "change"),
-    [
-        ("unknown field 'metrik'. did you mean 'metric'", setting(metrik="x")),
-        ("field 'value' is missing", lambda row: row.pop("value")),
-        ("value = 'high'. It must be a finite int or float", setting(value="high")),
-        ("n = 50.5. It must be a finite int", setting(n=50.5)),
-        ("n = True. It must be", setting(n=True)),
-        ("unknown task 'csfcube/methods'; did you mean 'csfcube/method'", setting(task="csfcube/methods")),
-        ("metric 'ndgc%20'. unknown metric", setting(metric="ndgc%20")),
-        ("metric 'difference of map'", setting(metric="difference of map")),
-        ("split 'tset' of csfcube/all", setting(split="tset")),
-        ("unknown protocol 'published'", setting(protocol="published")),
-        ("source 'kaggle'", setting(source="kaggle")),
-        ("value = 101.5. ndcg%20 lies between 0 and 100", setting(value=101.5, low=None, high=None)),
-        ("value = -3. ndcg%20 lies between", setting(value=-3, low=None, high=None)),
-        ("outside its interval 10.0 to 20.0", setting(low=10.0, high=20.0)),
-        ("interval 10.0 to None. Give both", setting(low=10.0, high=None)),
-        ("n = 49. csfcube/all, test has 50", setting(n=49)),
-        ("n = 0. It counts", setting(n=0)),
-        ("coverage = 0.93. All of the data must be scored", setting(coverage=0.93)),
-        ("encoder = ''. Name the system", setting(encoder="")),
-        ("encoder = '=HYPERLINK(1)'", setting(encoder="=HYPERLINK(1)")),
-        ("encoder = 'oracle'. A floor, a ceiling or a difference", setting(encoder="oracle")),
-        ("encoder = 'a - b'. A floor, a ceiling or a difference", setting(encoder="a - b")),
-        ("fingerprint = ''. It says which weights", setting(fingerprint="")),
-        ("data_hash = 'abc'. It says which data", setting(data_hash="abc")),
-        ("n = 0. It counts", setting(n=0, parameters={"intercept": []})),
-    ],
-)
-def test_each_fault_is_named_with_its_line_and_remedy(
-    says: str, change: Callable[[Row], Any], rows: list[Row], tmp_path: Path
-) -> None:
-    first = next(
-        row for row in rows if row["task"] == "csfcube/all" and row["metric"] == "ndcg%20" and row["split"] == "test"
-    )
+@pytest.mark.parametrize(("says", "change"), [
+    ("unknown field 'metrik'. did you mean 'metric'", {"metrik": "x"}), ("field 'value' is missing", {"value": None}),
+    ("value = 'high'. It must be a finite int or float", {"value": "high"}), ("n = 50.5. It must be a finite int", {"n": 50.5}),
+    ("n = True. It must be", {"n": True}),
+    ("unknown task 'csfcube/methods'. did you mean 'csfcube/method'", {"task": "csfcube/methods"}),
+    ("metric 'ndgc%20'. unknown metric", {"metric": "ndgc%20"}), ("metric 'difference of map'", {"metric": "difference of map"}),
+    ("split 'tset' of csfcube/all", {"split": "tset"}), ("unknown protocol 'published'", {"protocol": "published"}),
+    ("source 'kaggle'", {"source": "kaggle"}),
+    ("value = 101.5. ndcg%20 lies between 0 and 100", {"value": 101.5, "low": None, "high": None}),
+    ("value = -3. ndcg%20 lies between", {"value": -3, "low": None, "high": None}),
+    ("outside its interval 10.0 to 20.0", {"low": 10.0, "high": 20.0}),
+    ("interval 10.0 to None. Give both", {"low": 10.0, "high": None}), ("n = 49. csfcube/all, test has 50", {"n": 49}),
+    ("n = 0. It counts", {"n": 0}), ("coverage = 0.93. All of the data must be scored", {"coverage": 0.93}),
+    ("encoder = ''. Name the system", {"encoder": ""}), ("encoder = '=HYPERLINK(1)'", {"encoder": "=HYPERLINK(1)"}),
+    ("encoder = 'oracle'. A floor, a ceiling or a difference", {"encoder": "oracle"}),
+    ("encoder = 'a - b'. A floor, a ceiling or a difference", {"encoder": "a - b"}),
+    ("fingerprint = ''. It says which weights", {"fingerprint": ""}),
+    ("data_hash = 'abc'. It says which data", {"data_hash": "abc"}),
+    ("n = 0. It counts", {"n": 0, "parameters": {"intercept": []}}),
+])  # fmt: skip
+def test_each_fault_is_named_with_its_line_and_remedy(says: str, change: Row, rows: list[Row], tmp_path: Path) -> None:
+    place = {"task": "csfcube/all", "metric": "ndcg%20", "split": "test"}
+    first = next(row for row in rows if row | place == row)
     chosen = [*[row for row in rows if row is not first][:2], first]
-    change(first)
+    first.update(change)
+    if change == {"value": None}:
+        del first["value"]
     found = submissions.check(lines(tmp_path / "r.jsonl", chosen), "r")
     assert [fault.line for fault in found.faults] and all(fault.line == 3 and fault.remedy for fault in found.faults)
-    assert says.replace("'csfcube/methods'; ", "'csfcube/methods'. ") in str(found.faults[0]), str(found.faults[0])
+    assert says in str(found.faults[0]), str(found.faults[0])
     made = submissions.check(array(tmp_path / "r.json", chosen), "r")
     at = (tmp_path / "r.json").read_text().splitlines()[made.faults[0].line - 1]  # type: ignore[operator]
     assert at == " {" and [f.reason for f in made.faults] == [f.reason for f in found.faults]
 
 
+def told(path: Path, rows: list[Row]) -> str:
+    """Return the first fault of rows, "" of right ones."""
+    return next((str(fault) for fault in submissions.check(lines(path / "r.jsonl", rows), "r").faults), "")
+
+
 def test_other_data_are_refused_and_what_is_not_at_hand_is_said(
-    rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real
 ) -> None:
-    for row in rows:
-        row["data_hash"] = "0" * 64
+    other = [row | {"data_hash": "0" * 64} for row in rows]
+    assert f"Ours is {real.data_hash[:16]}: score on the same data" in told(tmp_path, other[:1])
     monkeypatch.setattr(submissions, "_at_hand", lambda *given: None)
-    found = submissions.check(lines(tmp_path / "r.jsonl", rows), "r")
+    found = submissions.check(lines(tmp_path / "r.jsonl", other), "r")
     assert found.faults == [] and len(found.unchecked) == 2 and "the data are not at hand" in found.unchecked[0]
 
 
-def test_real_data_at_hand_tell_a_hash_that_is_not_theirs(real, rows: list[Row], tmp_path: Path) -> None:
-    row = rows[0] | {"data_hash": "0" * 64}
-    found = submissions.check(lines(tmp_path / "r.jsonl", [row]), "r")
-    assert f"Ours is {real.data_hash[:16]}: score on the same data" in str(found.faults[0])
-
-
 def test_embedded_data_are_made_to_check_a_row_of_them(tmp_path: Path) -> None:
-    from scirep_core import load_task
-
     task = load_task("scirepeval/relish", "embedded", 400, 7)
-    row = {
-        "task": task.name, "split": "test", "metric": "ndcg", "protocol": "paper", "value": 50.0, "n": 0, "encoder": "mine",
-        "fingerprint": "0" * 16, "source": "embedded", "data_hash": task.data_hash,
-        "parameters": {"papers": 400, "data_seed": 7},
-    }  # fmt: skip
-    n = len({r.query_id for r in task.payload.rows})  # type: ignore[union-attr]
-    assert submissions.check(lines(tmp_path / "r.jsonl", [row | {"n": n}]), "r").faults == []
-    wrong = submissions.check(lines(tmp_path / "r.jsonl", [row | {"n": n - 1}]), "r")
-    assert f"n = {n - 1}. scirepeval/relish, test has {n}" in str(wrong.faults[0])
-    other = row | {"n": n, "parameters": {"papers": 400, "data_seed": 8}}
-    assert "Ours of 400 papers, seed 8 is" in str(
-        submissions.check(lines(tmp_path / "r.jsonl", [other]), "r").faults[0]
-    )
-    large = row | {"n": n, "parameters": {"papers": 10**6}}
-    assert "up to 20,000 papers" in str(submissions.check(lines(tmp_path / "r.jsonl", [large]), "r").faults[0])
+    n, size = len({r.query_id for r in task.payload.rows}), {"papers": 400, "data_seed": 7}  # type: ignore[union-attr]
+    row = {"task": task.name, "split": "test", "metric": "ndcg", "protocol": "paper", "value": 50.0, "n": n, "encoder": "mine",
+           "fingerprint": "0" * 16, "source": "embedded", "data_hash": task.data_hash, "parameters": size}  # fmt: skip
+    assert told(tmp_path, [row]) == ""
+    for change, says in (
+        ({"n": n - 1}, f"n = {n - 1}. scirepeval/relish, test has {n}"),
+        ({"parameters": size | {"data_seed": 8}}, "Ours of 400 papers, seed 8 is"),
+        ({"parameters": {"papers": 10**6}}, "up to 20,000 papers"),
+    ):
+        assert says in told(tmp_path, [row | change])
 
 
 def test_the_same_number_twice_in_a_file_is_a_fault(rows: list[Row], tmp_path: Path) -> None:
@@ -239,39 +195,27 @@ def test_the_same_number_twice_in_a_file_is_a_fault(rows: list[Row], tmp_path: P
 def test_an_average_is_checked_against_its_rows(tmp_path: Path) -> None:
     """On our own recorded rows of the whole benchmark: right as they are, wrong when a digit is changed or a unit is missing."""
     wanted = {unit.task: {split for split, _ in unit.members} for unit in units("v2")}
-    found = {}
+    found, ours = {}, ("tfidf", "embedded", "paper", "baselines.jsonl")
     for row, path in stored():
-        ours = path.name == "baselines.jsonl" and (row.encoder, row.source, row.protocol) == (
-            "tfidf",
-            "embedded",
-            "paper",
-        )
-        if ours and row.split in wanted.get(row.task, ()) and row.parameters.get("intercept", True):
+        known = row.split in wanted.get(row.task, ()) and row.parameters.get("intercept", True)
+        if known and (row.encoder, row.source, row.protocol, path.name) == ours:
             found.setdefault((row.task, row.split, row.metric), row)
     members = [row for row in found.values() if submissions.what_of(row) == "score"]
     (made,) = averages(members, "v2", False, ("all",))
-    file = [row.to_json() | {"by_query": {}} for row in (*members, made)]
-    for row in file:
-        row["encoder"] = "mine"
-    right = submissions.check(lines(tmp_path / "r.jsonl", file), "r")
-    assert right.faults == []
+    file = [row.to_json() | {"by_query": {}, "encoder": "mine"} for row in (*members, made)]
+    assert told(tmp_path, file) == ""
     file[-1]["value"] += 0.01
-    assert "The rows of this file give" in str(submissions.check(lines(tmp_path / "r.jsonl", file), "r").faults[0])
-    alone = submissions.check(lines(tmp_path / "r.jsonl", file[-1:]), "r")
-    assert "not an average of rows in this file" in str(alone.faults[0])
+    assert "The rows of this file give" in told(tmp_path, file)
+    assert "not an average of rows in this file" in told(tmp_path, file[-1:])
 
 
-def test_files_that_are_no_rows_are_named(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_no_rows_are_named(own: Path, tmp_path: Path, scirep: Scirep) -> None:
     for text, says in (
         ("[]", "no rows"), ("", "no rows"), ('[{"a": 1}', "not JSON"), ("[1]", "expected a result row, found int"),
         ('{"value": NaN}\n', "NaN is not a JSON number"),
     ):  # fmt: skip
         (tmp_path / "r.json").write_text(text)
-        code, out, err = scirep(capsys, "submit", str(tmp_path / "r.json"))
+        code, out, err = scirep("submit", tmp_path / "r.json")
         assert code == 2 and says in out + err and "r.json" in out + err, text
-    code, _, err = scirep(capsys, "submit", str(tmp_path / "none.json"))
+    code, _, err = scirep("submit", tmp_path / "none.json")
     assert code == 2 and "none.json: file not found" in err
-    with pytest.raises(ConfigError, match=r"submission of this name"):
-        own.mkdir()
-        (own / "a.jsonl").touch()
-        submissions.add(tmp_path / "r.json", "a")

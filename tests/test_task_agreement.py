@@ -26,15 +26,12 @@ def scores(source: str = "real") -> list[Result]:
     ]  # fmt: skip
 
 
-def test_fisher_intervals():
-    assert fisher(0.5, 28) == pytest.approx((0.156, 0.736), abs=1e-3)
-    assert fisher(1.0, 15)[1] <= 1
-    assert fisher(0.9, 3) == (-1.0, 1.0)
-
-
 def test_scores_are_one_number_a_system_and_task_without_floor_and_ceiling():
     rows = scores()
     table = agreement.score_table(rows)
+    for given, wanted in (((0.5, 28), (0.156, 0.736)), ((0.9, 3), (-1.0, 1.0))):
+        assert fisher(*given) == pytest.approx(wanted, abs=1e-3)
+    assert fisher(1.0, 15)[1] <= 1
     assert list(table.index) == list("abcde") and list(table.columns) == list(TASKS)
     assert list(agreement.score_table(rows, floor=True).index) == [*"abcde", "random"]
     assert "a" not in agreement.score_table([r for r in rows if (r.encoder, r.task) != ("a", TASKS[0])]).index

@@ -22,26 +22,22 @@ from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import Documents, TrainTask
 
 DOCS, WORDS, CLASSES = 60, 50, ("a", "b", "c")
-SHAPE = Shape(
-    WORDS, 16, 2, 2, 32, max_position_embeddings=40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-)
+SHAPE = Shape(WORDS, 16, 2, 2, 32, 40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 # Adam divides by the gradient's size, so a last digit's difference in a gradient of nearly 0 would be a whole step: a
 # large epsilon makes the step follow the gradient, and a wrong weight of one process shows as what it is
 CONFIG = TrainConfig(
     steps=12, batch=7, accumulation=2, learning_rate=0.05, head_lr=0.2, epsilon=1.0, schedule="constant", warmup=0, clip=1.0,
     dropout=0.0, checkpoint_every=5, validation_rows=20, seed=3,
 )  # fmt: skip
+CONTRASTIVE: dict[str, object] = {"triplet_loss": "contrastive", "accumulation": 1}
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "mtl_cls": ("plain", {}),
     "ctrl": ("control_codes", {}),
     "best_look": ("plain", {"validate_every": 5}),
     "one_task_a_batch": ("plain", {"mixing": "homogeneous", "batch": 3}),
     "contrastive": ("control_codes", {"triplet_loss": "contrastive"}),
-    "contrastive_one_task": (
-        "plain",
-        {"triplet_loss": "contrastive", "mixing": "homogeneous", "batch": 5, "accumulation": 1},
-    ),
-    "contrastive_few": ("plain", {"triplet_loss": "contrastive", "batch": 3, "accumulation": 1}),
+    "contrastive_one_task": ("plain", CONTRASTIVE | {"mixing": "homogeneous", "batch": 5}),
+    "contrastive_few": ("plain", CONTRASTIVE | {"batch": 3}),
     "in_batch_margin": ("control_codes", {"triplet_loss": "in_batch_margin"}),
     "in_batch_margin_few": ("plain", {"triplet_loss": "in_batch_margin", "batch": 3, "accumulation": 1}),
     "balanced": ("control_codes", {"loss_balance": 0.5}),
@@ -56,9 +52,8 @@ negatives are those of both, also where one of them has no query; a document tha
 def tasks(split: int) -> list[TrainTask]:
     rng = np.random.default_rng(split)
     lengths = rng.integers(3, 20, DOCS)
-    documents = Documents(
-        rng.integers(5, WORDS, lengths.sum()).astype(np.int32), np.concatenate([[0], np.cumsum(lengths)])
-    )
+    ids = rng.integers(5, WORDS, lengths.sum()).astype(np.int32)
+    documents = Documents(ids, np.concatenate([[0], np.cumsum(lengths)]))
     papers = [rng.permutation(DOCS)[:n] for n in (31, 23, 17)]
     return [
         TrainTask("mesh", "CLF", "CLF", "classification", documents, papers[0], rng.integers(0, 3, 31), CLASSES),
@@ -142,50 +137,34 @@ def states(two: Path, rank: int) -> dict[str, dict[str, torch.Tensor]]:
     return torch.load(two / f"states-{rank}.pt", weights_only=True)
 
 
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
 def test_both_processes_hold_the_same_bits(two: Path):
     first, second = states(two, 0), states(two, 1)
     assert set(first) == {*CASES, "whole", "stopped"}
-    for case, weights in first.items():
-        for name, value in weights.items():
-            assert torch.equal(value, second[case][name]), (case, name)
+    assert all(same(first[case], second[case]) for case in first)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_two_processes_train_what_one_does(two: Path, tmp_path: Path, case: str):
+def test_two_processes_train_what_one_does_and_the_log_counts_what_both_did(two: Path, tmp_path: Path, case: str):
     kind, more = CASES[case]
     alone, start = trained(kind, replace(CONFIG, **more), tmp_path), model(kind).state_dict()
-    together = states(two, 0)[case]
-    moved = max(float((alone[name] - start[name]).abs().max()) for name in alone)
-    assert moved > 0.01  # or nothing would be compared
-    for name, value in alone.items():
-        torch.testing.assert_close(
-            together[name], value, rtol=0, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
-        )
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_log_counts_what_both_did(two: Path, tmp_path: Path, case: str):
-    kind, more = CASES[case]
-    trained(kind, replace(CONFIG, **more), tmp_path)
+    assert max(float((alone[name] - start[name]).abs().max()) for name in alone) > 0.01  # or nothing would be compared
+    torch.testing.assert_close(states(two, 0)[case], alone, rtol=0, atol=1e-5)
     for ours, theirs in zip(read_log(two / case), read_log(tmp_path), strict=True):
-        assert ours["step"] == theirs["step"]
-        if "validation" in theirs:
-            assert ours["validation"] == pytest.approx(theirs["validation"], abs=1e-4)
-        else:
-            assert ours["losses"] == pytest.approx(theirs["losses"], abs=1e-4)
-            # a document that two processes need is encoded by both
-            assert ours["documents"] >= theirs["documents"]
-            assert ours["tokens"] >= theirs["tokens"]
+        what = "validation" if "validation" in theirs else "losses"
+        assert ours["step"] == theirs["step"] and ours[what] == pytest.approx(theirs[what], abs=1e-4)
+        if what == "losses":  # a document that two processes need is encoded by both
+            assert ours["documents"] >= theirs["documents"] and ours["tokens"] >= theirs["tokens"]
 
 
 def test_a_stopped_training_goes_on_to_the_same_bits_with_dropout_too(two: Path):
     found = states(two, 0)
-    for name, value in found["whole"].items():
-        assert torch.equal(value, found["stopped"][name]), name
-    whole, stopped = (list(read_log(two / name)) for name in ("whole", "stopped"))
-    assert [json.dumps(row.get("losses", row.get("validation"))) for row in whole] == [
-        json.dumps(row.get("losses", row.get("validation"))) for row in stopped
-    ]
+    assert same(found["whole"], found["stopped"])
+    logs = ([row.get("losses", row.get("validation")) for row in read_log(two / one)] for one in ("whole", "stopped"))
+    assert json.dumps(next(logs)) == json.dumps(next(logs))
     name = "trunk.words.weight"
     assert not torch.equal(found["whole"][name], found["mtl_cls"][name])  # there was dropout
 
@@ -193,8 +172,7 @@ def test_a_stopped_training_goes_on_to_the_same_bits_with_dropout_too(two: Path)
 def test_one_process_goes_on_where_two_stopped(two: Path):
     """What is sampled depends on the step alone, not on who asks."""
     found = trained("plain", CONFIG, two / "handed_over")
-    for name, value in states(two, 0)["mtl_cls"].items():
-        torch.testing.assert_close(found[name], value, rtol=0, atol=1e-5)
+    torch.testing.assert_close(found, states(two, 0)["mtl_cls"], rtol=0, atol=1e-5)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,66 +96,63 @@ def test_tasks_share_documents_and_a_paper_is_one_document_in_all(root, tokens):
     assert shown(tasks[3], 3, tokens) == "[CLS] fern [SEP]"
 
 
-def test_targets_are_classes_several_classes_and_scaled_numbers(root, tokens):
+def test_targets_are_classes_several_classes_and_scaled_numbers_of_the_training_part(root, tokens):
     fos, mesh, year = tasks_of("fos mesh_descriptors pub_year", root, tokens)
     several = ("multi_label", ("art", "law", "year"), [[1, 1, 0], [1, 0, 0]])
     assert (fos.kind, fos.classes, fos.targets.tolist()) == several
     assert (mesh.kind, mesh.classes, mesh.targets.tolist()) == ("classification", ("a", "b"), [1, 0])
     assert year.kind == "regression" and year.targets.tolist() == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
-    assert [task.outputs for task in (fos, mesh, year)] == [3, 2, 1]
-    assert [str(task.targets.dtype) for task in (fos, mesh, year)] == ["float32", "int64", "float32"]
-
-
-def test_validation_has_the_classes_and_the_scale_of_training(root, tokens):
+    assert [(task.outputs, task.targets.dtype) for task in (fos, mesh, year)] == [
+        (3, "float32"),
+        (2, "int64"),
+        (1, "float32"),
+    ]
     fos, year = tasks_of("fos pub_year", root, tokens, split="validation", titles_only=1.0)
     assert (fos.classes, fos.targets.tolist()) == (("art", "law", "year"), [[0, 0, 1]])
     assert year.targets.tolist() == pytest.approx([(4 - 1) / np.sqrt(2 / 3)])
+    put(root, "pub_year", "train", [paper(*BEES, scaled_year=1.0), paper(*ANTS, scaled_year=1.0)])
+    assert tasks_of("pub_year", root, tokens)[0].targets.tolist() == [0, 0]  # not divided by nothing
 
 
-def test_a_search_reads_bare_queries_and_papers_with_venue_and_year(root, tokens):
-    (search,) = tasks_of("search", root, tokens)
-    assert (search.format, search.query_format, search.rows.tolist()) == ("PRX", "QRY", [[0, 1, 2]])
-    assert shown(search, 0, tokens) == "[CLS] find bees [SEP]"
-    assert shown(search, 1, tokens) == "[CLS] on bees [SEP] alpha beta [SEP] journal [SEP] 2019 . 0 [SEP]"
-    assert shown(search, 2, tokens) == "[CLS] fern [SEP]"
+GAMMA = Recipe(" . ", query="alpha ", found="beta ", paper="gamma ")
 
 
-def test_the_encoders_own_recipe_writes_the_text(root, tokens):
-    (search,) = tasks_of("search", root, tokens, recipe=Recipe(" . ", query="alpha ", found="beta ", paper="gamma "))
-    assert shown(search, 0, tokens) == "[CLS] alpha find bees [SEP]"
-    assert shown(search, 2, tokens) == "[CLS] beta fern [SEP]"
-    (cite,) = tasks_of("cite_prediction", root, tokens, recipe=Recipe(" . ", paper="gamma "))
-    assert shown(cite, 0, tokens) == "[CLS] gamma on bees . alpha beta [SEP]"
-
-
-def test_titles_only_leaves_titles_and_bare_queries(root, tokens):
-    cite, search = tasks_of("cite_prediction search", root, tokens, titles_only=1.0)
-    assert shown(cite, 0, tokens) == "[CLS] on bees [SEP]"
-    assert shown(search, search.rows[0, 0], tokens) == "[CLS] find bees [SEP]"
-    (validation,) = tasks_of("pub_year", root, tokens, titles_only=1.0, split="validation")
-    assert shown(validation, 0, tokens) == "[CLS] fern [SEP] alpha [SEP]"
+@pytest.mark.parametrize(("name", "more", "wanted"), [
+    ("search", {}, ["find bees [SEP]", "on bees [SEP] alpha beta [SEP] journal [SEP] 2019 . 0 [SEP]", "fern [SEP]"]),
+    ("search", {"recipe": GAMMA}, ["alpha find bees [SEP]", None, "beta fern [SEP]"]),
+    ("cite_prediction", {"recipe": GAMMA}, ["gamma on bees . alpha beta [SEP]"]),
+    ("search", {"titles_only": 1.0}, ["find bees [SEP]"]), ("cite_prediction", {"titles_only": 1.0}, ["on bees [SEP]"]),
+    ("pub_year", {"titles_only": 1.0, "split": "validation"}, ["fern [SEP] alpha [SEP]"]),
+])  # fmt: skip
+def test_a_text_is_what_the_recipe_makes_of_a_query_or_a_paper(name, more, wanted, root, tokens):
+    """Queries are bare, and papers that are to be found have venue and year; a title alone is of training papers only."""
+    (task,) = tasks_of(name, root, tokens, **more)
+    assert name != "search" or (task.format, task.query_format, task.rows.tolist()) == ("PRX", "QRY", [[0, 1, 2]])
+    for number, text in enumerate(wanted):
+        assert text is None or shown(task, number, tokens) == f"[CLS] {text}"
 
 
 def test_documents_are_cut_and_waiting_texts_do_not_matter(root, tokens, monkeypatch):
     names = "fos mesh_descriptors pub_year cite_prediction same_author search"
     whole = tasks_of(names, root, tokens, max_length=5)
-    assert whole[0].documents.lengths.max() == 5
-    assert shown(whole[0], 0, tokens) == "[CLS] on bees [SEP] [SEP]"
+    assert whole[0].documents.lengths.max() == 5 and shown(whole[0], 0, tokens) == "[CLS] on bees [SEP] [SEP]"
     monkeypatch.setattr(training_data, "AT_ONCE", 2)
     for a, b in zip(whole, tasks_of(names, root, tokens, max_length=5), strict=True):
-        pairs = ((a.rows, b.rows), (a.documents.ids, b.documents.ids), (a.documents.starts, b.documents.starts))
-        assert all((one == other).all() for one, other in pairs)
+        for one, other in ((a.rows, b.rows), *zip(a.documents, b.documents, strict=True)):
+            assert (one == other).all()
 
 
 GRADED = [{"query": paper(*BEES), "candidates": [paper(*ANTS, score=2), paper(*MOSS, score=1), paper(*FERN, score=0)]}]
 
 
-def test_grades_are_respected(root, tokens):
+def test_grades_are_respected_but_by_the_published_configuration(root, tokens):
     put(root, "same_author", "train", GRADED)
     (graded,) = tasks_of("same_author", root, tokens)
     ants, moss, fern = "[CLS] on ants [SEP] gamma [SEP]", "[CLS] moss [SEP] the law of moss [SEP]", "[CLS] fern [SEP]"
     found = {(shown(graded, p, tokens), shown(graded, n, tokens)) for _, p, n in graded.rows}
     assert found == {(ants, moss), (ants, fern), (moss, fern)}
+    entry = {"name": "s2and", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "same_author"}}
+    assert len(build(published_streams(configured(root, entry), lambda name: root), tokens)[0]) == 1
 
 
 def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
@@ -162,10 +160,8 @@ def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
     put(root, "mesh_descriptors", "train", rows)
     mesh, year = tasks_of("mesh_descriptors pub_year", root, tokens, cap=8)
     (cite,) = tasks_of("cite_prediction", root, tokens, cap=1)
-    assert Counter(mesh.targets.tolist()) == {0: 2, 1: 6}
-    assert cite.rows.tolist() == [[cite.rows[0, 0], *cite.rows[0, 1:]]]
+    assert Counter(mesh.targets.tolist()) == {0: 2, 1: 6} and len(year) == 3 and len(cite) == 1
     assert shown(cite, cite.rows[0, 0], tokens) == "[CLS] on bees [SEP] alpha beta [SEP]"
-    assert len(year) == 3
     (again,) = tasks_of("mesh_descriptors", root, tokens, cap=8)
     assert again.documents.lengths.tolist() == mesh.documents.lengths[mesh.rows].tolist()
     (other,) = tasks_of("mesh_descriptors", root, tokens, cap=8, seed=1)
@@ -175,49 +171,30 @@ def test_caps_take_the_first_triplets_and_each_class_its_share(root, tokens):
 @pytest.mark.parametrize("most", [1, 7, 10, 99])
 def test_in_proportion_meets_the_cap_and_rounds_fairly(most):
     groups = ["a"] * 50 + ["b"] * 30 + ["c"] * 19
-    kept = in_proportion(groups, most, seed=3)
-    assert len(kept) == min(most, 99)
-    counts = Counter(groups[i] for i in kept)
-    assert all(abs(counts[name] - most * groups.count(name) / 99) < 1 for name in "abc")
-    if most == 10:  # shares of 5.05, 3.03, 1.92
-        assert counts == {"a": 5, "b": 3, "c": 2}
+    counts = Counter(groups[i] for i in in_proportion(groups, most, seed=3))
+    assert counts.total() == most and all(abs(counts[name] - most * groups.count(name) / 99) < 1 for name in "abc")
+    assert most != 10 or counts == {"a": 5, "b": 3, "c": 2}  # of shares of 5.05, 3.03, 1.92
 
 
-@pytest.mark.parametrize(("names", "more", "says"), [
-    (["foss"], {}, r"scirepeval/foss.*did you mean 'scirepeval/fos'"),
-    (["fos"], {"max_length": 2}, "max_length = 2"),
-    ([], {}, "nothing to train on"),
-])  # fmt: skip
-def test_what_is_unknown_is_named(names, more, says, root, tokens):
-    with pytest.raises(ConfigError, match=says):
-        tasks_of(" ".join(names), root, tokens, **more)
-
-
-def test_what_is_missing_is_named(root, tokens):
-    refused(lambda: tasks_of("cite_count", root, tokens), "no configuration 'cite_count'")
+def test_what_is_unknown_missing_or_does_not_fit_is_named(root, tokens):
     rows = [TrainExample(Paper("1", "a", "b"), "lwa")]
     stray = Stream("x", "classification", lambda: iter(rows), "CLF", "CLF", classes=("law",))
-    none = replace(stray, rows=lambda: iter(()))
-    for given, says in ((stray, "x: unknown class 'lwa': did you mean 'law'"), (none, "x: no example was read")):
-        refused(lambda given=given: build([given], tokens, Reading()), says, error=ConfigError)
-
-
-def test_a_constant_target_is_not_divided_by_nothing(root, tokens):
-    put(root, "pub_year", "train", [paper(*BEES, scaled_year=1.0), paper(*ANTS, scaled_year=1.0)])
-    (year,) = tasks_of("pub_year", root, tokens)
-    assert year.targets.tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("wrong", [
-    {"rows": np.zeros((2, 3), np.int64)}, {"rows": np.array([0, 5])}, {"rows": np.zeros(0, np.int64), "targets": np.zeros(0)},
-    {"targets": None}, {"targets": np.zeros(3)}, {"kind": "triplet"}, {"kind": "multi_label"}, {"rows": np.array([0, -1])},
-])  # fmt: skip
-def test_a_task_whose_parts_do_not_fit_is_refused(wrong):
     documents = Documents(np.zeros(8, np.int32), np.array([0, 4, 8]))
     good = TrainTask("x", "CLF", "CLF", "classification", documents, np.array([0, 1]), np.array([0, 1]), ("a", "b"))
     assert len(good) == 2
-    with pytest.raises(ConfigError, match="x: "):
-        replace(good, **wrong)
+    empty = {"rows": np.zeros(0, np.int64), "targets": np.zeros(0)}
+    wrong = [empty, *({"rows": one} for one in (np.zeros((2, 3), np.int64), np.array([0, 5]), np.array([0, -1]))),
+             {"targets": None}, {"targets": np.zeros(3)}, {"kind": "triplet"}, {"kind": "multi_label"}]  # fmt: skip
+    for call, error, says in (
+        (lambda: tasks_of("foss", root, tokens), ConfigError, ["scirepeval/foss", "did you mean 'scirepeval/fos'"]),
+        (lambda: tasks_of("fos", root, tokens, max_length=2), ConfigError, ["max_length = 2"]),
+        (lambda: tasks_of("", root, tokens), ConfigError, ["nothing to train on"]),
+        (lambda: tasks_of("cite_count", root, tokens), DataError, ["no configuration 'cite_count'"]),
+        (lambda: build([stray], tokens, Reading()), ConfigError, ["x: unknown class 'lwa': did you mean 'law'"]),
+        (lambda: build([replace(stray, rows=lambda: iter(()))], tokens, Reading()), ConfigError, ["x: no example was read"]),
+        *((lambda change=change: replace(good, **change), ConfigError, ["x: "]) for change in wrong),
+    ):  # fmt: skip
+        refused(call, *says, error=error)
 
 
 def embedded(name: str):
@@ -225,17 +202,13 @@ def embedded(name: str):
 
 
 def test_nothing_that_is_labelled_or_asked_in_the_evaluation_is_trained_on():
-    class Letters:
-        """Keeps the texts it is given: a token a text."""
+    letters = SimpleNamespace(texts=[])
 
-        def __init__(self) -> None:
-            self.texts: list[str] = []
+    def ids(texts, max_length=None):  # keeps the texts it is given, a token a text
+        letters.texts += texts
+        return [[0, 1, 2]] * len(texts)
 
-        def ids(self, texts, max_length=None):
-            self.texts += texts
-            return [[0, 1, 2]] * len(texts)
-
-    letters = Letters()
+    letters.ids = ids
     at = locate("scirepeval/fos", "embedded", 500, 0)
     tasks = build([stream(name, at) for name in TRAINING], letters, Reading(titles_only=0.0))  # type: ignore[arg-type]
     assert [task.name for task in tasks] == list(TRAINING)
@@ -307,9 +280,12 @@ def invented_samples() -> dict[str, Task]:
 def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     samples, texts = invented_samples(), []
     monkeypatch.setattr(real, "read_sample", lambda name: samples[name])
-    monkeypatch.setattr(
-        type(tokens), "ids", lambda self, some, most=None: texts.extend(some) or [[0, 1, 2]] * len(some)
-    )
+
+    def ids(self, some, most=None):
+        texts.extend(some)
+        return [[0, 1, 2]] * len(some)
+
+    monkeypatch.setattr(type(tokens), "ids", ids)
     tasks = build(sample_streams(), tokens)
     assert not [text for text in texts if "ested by" in text or text == "bare tested"]
     assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
@@ -356,12 +332,6 @@ def test_a_published_configuration_names_sets_codes_and_sizes(root, tokens):
     assert len(build(published_streams(path, lambda name: root, most=1), tokens)[0]) == 1
 
 
-def test_a_published_configuration_makes_triplets_as_published(root, tokens):
-    put(root, "same_author", "train", GRADED)
-    entry = {"name": "s2and", "type": "ir", "dataset": {"path": "allenai/scirepeval", "name": "same_author"}}
-    assert len(build(published_streams(configured(root, entry), lambda name: root), tokens)[0]) == 1
-
-
 def test_a_published_configuration_reads_files_beside_it(root, tokens):
     (root / "labels.txt").write_text("law\nart\n")
     labelled = [paper(*BEES, labels_text=["art"]), paper(*MOSS, labels_text=["law", "art"])]
@@ -401,14 +371,11 @@ def test_an_entry_that_is_wrong_is_named_with_file_and_number(tmp_path, change, 
         read_tasks_config(path)
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "[3]", '[{"name": "x"}]', "nonsense"])
-def test_what_is_no_configuration_is_refused(tmp_path, content):
+def test_what_is_no_configuration_or_has_an_entry_twice_is_refused(tmp_path):
     path = tmp_path / "tasks_config.json"
-    path.write_text(content)
-    refused(lambda: read_tasks_config(path), "tasks_config", error=ScirepError)
-
-
-def test_an_entry_that_is_there_twice_is_refused(tmp_path):
+    for content in ("{}", "[]", "[3]", '[{"name": "x"}]', "nonsense"):
+        path.write_text(content)
+        refused(lambda: read_tasks_config(path), "tasks_config", error=ScirepError)
     refused(lambda: read_tasks_config(configured(tmp_path, ENTRY, ENTRY)), "is there twice")
 
 
@@ -437,13 +404,9 @@ def test_tasks_on_the_disk_are_those_in_memory_and_tokenised_once(root, tokens, 
         assert [task.classes for task in found] == [task.classes for task in want]
         assert isinstance(found[0].documents.ids, np.memmap) and len({id(task.documents) for task in found}) == 1
     assert sorted(path.name for path in (tmp_path / "mapped").iterdir()) == ["a"]
-
-
-def test_hashing_copies_no_array(tmp_path):
-    ids = np.memmap(tmp_path / "ids", np.int32, "w+", shape=(1_000_000,))
-    documents = Documents(ids, np.array([0, len(ids)]))
-    task = TrainTask("x", "CLF", "CLF", "classification", documents, np.array([0]), np.array([0]), ("a", "b"))
-    assert peak(lambda: hash_of([task])) < ids.nbytes / 4
+    large = np.memmap(tmp_path / "ids", np.int32, "w+", shape=(1_000_000,))
+    task = replace(want[0], documents=Documents(large, np.array([0, len(large)])), rows=np.zeros(2, np.int64))
+    assert peak(lambda: hash_of([task])) < large.nbytes / 4  # hashing copies no array
 
 
 def test_tasks_half_written_are_made_again_and_damaged_ones_refused(root, tokens, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from small_base import hand_made_base
 
 from scirep_core.data.inventory import TASKS, TRAINING
@@ -15,8 +16,8 @@ from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.encoders.trunk.number_types import available
 from scirep_core.kit.errors import ConfigError
+from scirep_core.training import loop, sets
 from scirep_core.training import models as trained
-from scirep_core.training import sets
 from scirep_core.training.batching import plan
 from scirep_core.training.data.pairs import SOURCES
 from scirep_core.training.models import obtain
@@ -47,21 +48,18 @@ def test_every_variant_is_complete():
         assert not one.after or VARIANTS[one.after].kind, name
     assert [VARIANTS[name].many for name in ("Base", "MTL CLS", "MTL CTRL", "Adapters + MTL CTRL")] == [0, 0, 1, 1]
     assert not VARIANTS["mean of two MTL CLS"].many
-
-
-def test_table_11_has_each_format_alone_and_every_two():
-    assert [len(chosen) for chosen in SUBSETS.values()] == [1] * 4 + [2] * 6
+    assert [len(chosen) for chosen in SUBSETS.values()] == [1] * 4 + [
+        2
+    ] * 6  # Table 11: each format alone and every two
     assert list(SUBSETS)[:5] == [f"MTL CTRL on {rest}" for rest in ("CLF", "RGN", "PRX", "SRCH", "CLF+RGN")]
-    assert {TASKS[name].format for name in VARIANTS["MTL CTRL on PRX+SRCH"].tasks} == {"PRX", "QRY"}
-    assert len(VARIANTS["MTL CTRL on PRX+SRCH"].tasks) == 4
+    both = VARIANTS["MTL CTRL on PRX+SRCH"].tasks
+    assert {TASKS[name].format for name in both} == {"PRX", "QRY"} and len(both) == 4
 
 
 def test_random_partitions_have_the_formats_sizes_and_differ():
     formats = {name: TASKS[name].format for name in TRAINING}
     drawn = [random_partition(number) for number in range(1, 45)]  # 41 draws the formats themselves, and draws again
-    for one in drawn:
-        assert Counter(one.values()) == Counter(formats.values())
-        assert one != formats
+    assert all(one != formats and Counter(one.values()) == Counter(formats.values()) for one in drawn)
     assert len({tuple(one.values()) for one in drawn[:5]}) == 5
     assert drawn[0] == random_partition(1) == dict(VARIANTS[PARTITIONS[0]].codes)
 
@@ -78,17 +76,13 @@ def test_a_training_is_as_long_and_fast_as_its_variant_says():
     assert (published.epochs, published.batch * published.accumulation, published.warmup) == (6.0, 256, 700)
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: variant("MTL CTL"), "did you mean 'MTL CTRL'"),
-        (lambda: budget("smal"), "did you mean 'small'"),
-        (lambda: budget("small", widht=3), "did you mean 'width'"),
-        (lambda: budget("small", train={"stepz": 3}), "did you mean 'steps'"),
-        (lambda: obtain("MTL CLS", 0, budget("tiny"), "scibertt"), "did you mean 'scibert'"),
-        (lambda: trained.base("embedded", budget("samples")), "knows the words of the embedded literature alone"),
-    ],
-)
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: variant("MTL CTL"), "did you mean 'MTL CTRL'"), (lambda: budget("smal"), "did you mean 'small'"),
+    (lambda: budget("small", widht=3), "did you mean 'width'"),
+    (lambda: budget("small", train={"stepz": 3}), "did you mean 'steps'"),
+    (lambda: obtain("MTL CLS", 0, budget("tiny"), "scibertt"), "did you mean 'scibert'"),
+    (lambda: trained.base("embedded", budget("samples")), "knows the words of the embedded literature alone"),
+])  # fmt: skip
 def test_unknown_names_are_refused_with_the_nearest(call, said):
     with pytest.raises(ConfigError, match=said):
         call()
@@ -127,41 +121,38 @@ def test_what_a_model_depends_on_makes_another_model(base: str):
         assert describe(other[0].folder).fingerprint != describe(one.folder).fingerprint
 
 
-def test_ensembles_are_made_of_trainings_of_their_own(base: str):
+def test_ensembles_are_made_of_trainings_of_their_own_and_fusion_goes_on_from_its_adapters(base: str):
     first, second = obtain("mean of two MTL CLS", 0, TINY, base)
     assert first == obtain("MTL CLS", 0, TINY, base)[0]
     assert describe(second.folder).made["train"]["seed"] == 1000
     assert describe(second.folder).files["model.safetensors"] != describe(first.folder).files["model.safetensors"]
-
-
-def test_fusion_goes_on_from_its_adapters(base: str):
-    import torch
-
-    (adapters,) = obtain("Adapters", 0, TINY, base)
-    (fusion,) = obtain("Fusion", 0, TINY, base)
+    (adapters,), (fusion,) = (obtain(name, 0, TINY, base) for name in ("Adapters", "Fusion"))
     assert describe(fusion.folder).made["before"] == adapters.key
     before, after = (load_model(one.folder).model for one in (adapters, fusion))
-    for name, value in before.conditioning.state_dict().items():
-        assert torch.equal(after.conditioning.state_dict()[name], value), name  # the second stage leaves them
+    kept, found = before.conditioning.state_dict(), after.conditioning.state_dict()
+    assert all(torch.equal(found[name], value) for name, value in kept.items())  # the second stage leaves them
     assert all(torch.equal(a, b) for a, b in zip(before.trunk.parameters(), after.trunk.parameters(), strict=True))
+    own = [describe(one.folder).made["training"]["documents"] for one in (adapters, fusion)]
+    assert min(own) >= 32 and own[0] > own[1]  # adapters are trained for longer
+    assert [trained.documents_of(one) for one in (adapters, fusion)] == [
+        own[0],
+        sum(own),
+    ]  # and of what it goes on from
+    assert trained.documents_of(obtain("Base", 0, TINY, base)[0]) == 0
 
 
 def test_a_partition_trains_every_task_under_its_own_code(base: str):
-    codes = VARIANTS[PARTITIONS[0]].codes
-    found = sets.of_variant(VARIANTS[PARTITIONS[0]], sets.examples(trained.base(base, TINY), TINY)[1])
+    codes, tasks = VARIANTS[PARTITIONS[0]].codes, sets.examples(trained.base(base, TINY), TINY)[1]
+    found = sets.of_variant(VARIANTS[PARTITIONS[0]], tasks)
     assert {task.name: (task.format, task.query_format) for task in found} == {n: (c, c) for n, c in codes.items()}
-    only = sets.of_variant(VARIANTS["MTL CTRL on RGN"], sets.examples(trained.base(base, TINY), TINY)[1])
+    only = sets.of_variant(VARIANTS["MTL CTRL on RGN"], tasks)
     assert [task.name for task in only] == list(of_formats(["RGN"]))
 
 
-def test_the_base_is_scored_as_it_is(base: str):
+def test_the_base_is_scored_as_it_is_and_by_name_is_its_folder(base: str):
     (made,) = obtain("Base", 3, TINY, base)
     assert (Path(made.encoder), made.folder) == (Path(base), Path(base))
-
-
-def test_a_base_by_name_is_its_folder():
-    found = trained.base("minilm", budget("samples"))
-    assert (found.folder / "model.safetensors").is_file()
+    assert (trained.base("minilm", budget("samples")).folder / "model.safetensors").is_file()
     assert obtain("Base", 0, budget("samples"), "minilm")[0].encoder == "minilm"  # pooled as its authors do
 
 
@@ -181,28 +172,13 @@ def test_every_variant_encodes_as_many_documents(base: str):
         seen = sum(len(rows) * widths[task] for rows_of in plans for task, rows in rows_of.items())
         assert abs(seen - 2000) < 120, name  # a step more or less
         assert settings.validate_every == -(-settings.steps // 4)
-
-
-def test_what_has_two_stages_has_a_control_that_encodes_as_many_documents(base: str):
-    given = replace(budget("tiny", papers=500), documents=600)
-    tasks = sets.examples(trained.base(base, given), given, VARIANTS["SciMult Vanilla"])[1]
-    names = "SciMult Vanilla", "SciMult MHAExpert", "SciMult Vanilla, as long"
-    first, second, both = (config(name, 0, given, tasks).steps for name in names)
+    tasks = sets.examples(start, replace(given, documents=600), VARIANTS["SciMult Vanilla"])[1]
+    names = "SciMult Vanilla", "SciMult MHAExpert", "SciMult Vanilla, as long"  # a control of what has two stages
+    first, second, both = (config(name, 0, replace(given, documents=600), tasks).steps for name in names)
     assert first + second == pytest.approx(both, abs=1)
 
 
-def test_a_model_says_how_many_documents_it_and_what_it_goes_on_from_have_seen(base: str):
-    given = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
-    (first,), (second,) = obtain("Adapters", 0, given, base), obtain("Fusion", 0, given, base)
-    own = [describe(one.folder).made["training"]["documents"] for one in (first, second)]
-    assert min(own) >= 32 and own[0] > own[1]  # adapters are trained for longer
-    assert [trained.documents_of(one) for one in (first, second)] == [own[0], sum(own)]
-    assert trained.documents_of(obtain("Base", 0, given, base)[0]) == 0
-
-
 def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base: str, monkeypatch: pytest.MonkeyPatch):
-    from scirep_core.training import loop
-
     patience = BUDGETS["open"].train["patience"]
     assert patience == 2
     real, number = loop.look_at, iter(range(99))
@@ -239,9 +215,7 @@ def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(
 
 
 def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base: str):
-    given = replace(
-        budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}), documents=240, looks=2
-    )
+    given = budget("tiny", papers=500, train={"batch": 16, "warmup": 1, "validation_rows": 20}, documents=240, looks=2)
     grid = replace(given, rates=(1e-5, 1e-2, 0.5))
     said: list[str] = []
     (made,) = obtain("MTL CTRL", 1, grid, base, said.append)
@@ -252,9 +226,8 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
     best = min(losses, key=losses.get)
     how = describe(made.folder).made
     assert how["train"]["learning_rate"] == best and how["train"]["head_lr"] == 10 * best
-    assert len(set(losses.values())) == 3 and said[-2].startswith(
-        f"MTL CLS on {base}: learning rate {best:g} of dev losses"
-    )
+    assert len(set(losses.values())) == 3
+    assert said[-2].startswith(f"MTL CLS on {base}: learning rate {best:g} of dev losses")
     curve = how["training"]["curve"]
     assert [look["step"] for look in curve][-1] == how["train"]["steps"] and len(curve) == 3
     assert set(curve[0]["validation"]) == set(curve[0]["measures"]) == set(how["dev"])
