@@ -44,7 +44,7 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.training import loop, objective
 from scirep_core.training.checkpoint import Log
-from scirep_core.training.optimisation import make_heads, start_drawing
+from scirep_core.training.objective import make_heads, start_drawing
 from scirep_core.training.processes import processes
 
 # Heads of 12 numbers: torch's attention takes multiples of 8 alone.

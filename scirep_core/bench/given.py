@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard, cast
@@ -98,9 +98,8 @@ def given(vectors: Vectors | Sequence[Any] | Path, name: str = "") -> Given:
     path = vectors.expanduser()
     if path.is_dir() and not is_vector_folder(path):
         if not any(file.suffix in SUFFIXES for file in path.iterdir()):
-            raise DataError(
-                path, None, f"no {', '.join(SUFFIXES)} in this folder", "Give one file a task, or one a format"
-            )
+            reason = f"no {', '.join(SUFFIXES)} in this folder"
+            raise DataError(path, None, reason, "Give one file a task, or one a format")
         return Given(name or path.resolve().name, functools.partial(_of_folder, path))
     whole = read_vectors(path)
     return Given(name or path.stem, lambda task, protocol: whole)
@@ -176,10 +175,8 @@ def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) ->
     if not vectors:
         return f"no vectors for {task.name}, which needs {len(wanted)}"
     yours, needed = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))
-    return (
-        f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there: yours are {yours}; "
-        f"needed are {needed}"
-    )
+    there = f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there"
+    return f"{there}: yours are {yours}; needed are {needed}"
 
 
 # ---- vectors by id ----------------------------------------------------------------------------------------------------
@@ -214,19 +211,24 @@ def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floa
     return table
 
 
-def doubts(table: Vectors, many: float = 0.1, block: int = 4096) -> str:
+def doubts(table: Vectors, many: float = 0.1) -> str:
     """Return what makes a score of such vectors worth little: all are equal, or `many` are zero; else nothing."""
     rows = list(table.values())
     if len(rows) < 2:
         return ""
     zero, equal = 0, True
-    for start in range(0, len(rows), block):
-        part = np.stack(rows[start : start + block])
+    for _, part in _blocks(rows):
         zero += int(np.count_nonzero(~part.any(axis=1)))
         equal = equal and bool((part == rows[0]).all())
     if equal:
         return f"all {len(rows)} vectors are equal: whatever is scored here is the order of ties"
     return f"{zero} of {len(rows)} vectors are zero" if zero >= many * len(rows) else ""
+
+
+def _blocks(rows: Sequence[NDArray[Any]], size: int = 4096) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield the number of a block's first row, and the block: a call for each of 300,000 rows takes seconds."""
+    for start in range(0, len(rows), size):
+        yield start, np.stack(rows[start : start + size])
 
 
 def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
@@ -237,7 +239,7 @@ def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
         raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}", "Give one row per id")
 
 
-def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
+def _refuse_bad(table: Vectors, name: str) -> None:
     """Raise DataError for ragged or non-numeric vectors, NumericError for NaN or huge numbers, naming the first such id."""
     shape = next(iter(table.values())).shape
     for key, value in table.items():
@@ -246,14 +248,13 @@ def _refuse_bad(table: Vectors, name: str, block: int = 4096) -> None:
         if value.dtype.kind not in "fiu":
             raise DataError(name, None, f"the vector of {key} holds {value.dtype}, not real numbers",
                             "Convert it with astype(float)")  # fmt: skip
-    keys, rows = list(table), list(table.values())
-    for start in range(0, len(rows), block):  # many at once: a call for each of 300,000 takes seconds
-        part = np.stack(rows[start : start + block]).astype(np.float64)
+    keys = list(table)
+    for start, block in _blocks(list(table.values())):
+        part = block.astype(np.float64)
         if not (fine := (np.abs(part) <= LARGEST).all(axis=1)).all():
             at = int(np.argmin(fine))
-            what = (
-                f"a number beyond {LARGEST:g}; scale the vectors" if np.isfinite(part[at]).all() else "NaN or infinity"
-            )
+            huge = f"a number beyond {LARGEST:g}; scale the vectors"
+            what = huge if np.isfinite(part[at]).all() else "NaN or infinity"
             raise NumericError(f"{name}: the vector of {keys[start + at]} holds {what}")
 
 
@@ -347,10 +348,8 @@ def as_model(thing: Any, recipe: Recipe | None = None) -> Model:
     """
     paper = getattr(thing, "encode", None)
     if isinstance(thing, str | type) or not callable(paper or thing):
-        kind = type(thing).__name__
-        shown = (
-            f"the class {thing.__name__}" if isinstance(thing, type) else f"{kind} {' '.join(repr(thing).split()):.40}"
-        )
+        shown = f"{type(thing).__name__} {' '.join(repr(thing).split()):.40}"
+        shown = f"the class {thing.__name__}" if isinstance(thing, type) else shown
         raise ConfigError(f"{shown} cannot be scored. Give {TAKEN}")
     if not callable(paper):
         return Model(_name(thing), recipe or _recipe(thing), thing, thing, thing)
@@ -404,16 +403,13 @@ def _wanted(task: Task | FacetCollection, recipe: Recipe, protocol: str) -> dict
 
 def _rows(made: Any, texts: int, name: str) -> Any:
     """Return what a model gave as an array. Raises DataError unless it is one row of numbers a text."""
+    remedy = "Return one row of numbers per text"
     try:
         array = np.asarray(_plain(made))
     except (TypeError, ValueError) as error:
-        raise DataError(
-            name, None, f"{texts} texts gave no array ({error})", "Return one row of numbers per text"
-        ) from None
+        raise DataError(name, None, f"{texts} texts gave no array ({error})", remedy) from None
     if array.ndim != 2 or len(array) != texts:
-        raise DataError(
-            name, None, f"{texts} texts gave an array of shape {array.shape}", "Return one row of numbers per text"
-        )
+        raise DataError(name, None, f"{texts} texts gave an array of shape {array.shape}", remedy)
     return array
 
 

@@ -60,9 +60,8 @@ def label_space(
             held = [i for i, on in enumerate(label) if on] if isinstance(label, tuple) else [int(label)]
             lost = next((data.label_names[i] for i in held if data.label_names[i] not in by_name), None)
             if lost is not None:
-                raise DataError(
-                    name, None, f"class {lost!r} is not among the {len(texts)} label texts", "Name it as they do"
-                )
+                reason = f"class {lost!r} is not among the {len(texts)} label texts"
+                raise DataError(name, None, reason, "Name it as they do")
             if papers is None or paper in papers:
                 gold[paper] = tuple(by_name[data.label_names[i]] for i in held)
     labels = {label.label_id: label for label in texts}

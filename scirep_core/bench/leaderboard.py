@@ -251,9 +251,8 @@ def pages(folder: Path) -> dict[str, str]:
 
 
 def _visible(folder: Path, pattern: str) -> list[Path]:
-    return sorted(
-        path for path in folder.glob(pattern) if not any(p.startswith(".") for p in path.relative_to(folder).parts)
-    )
+    found = {path: path.relative_to(folder).parts for path in folder.glob(pattern)}
+    return sorted(path for path, parts in found.items() if not any(part.startswith(".") for part in parts))
 
 
 def _live(folder: Path) -> Iterable[Result]:
@@ -296,14 +295,13 @@ def collect(profile: str = "embedded", results: Path | None = None, executed: Pa
 def _repeats_told(board: Board) -> Board:
     """Return the board with the second and further rows of one number called repeats, so that a ranking holds it once."""
     seen: set[tuple[object, ...]] = set()
-    rows, origins = [], {}
+    origins = {}
     for row in board.rows:
         number = (row.kind, row.cell, row.system, shortened(row.value), row.n, row.kind == SUBMITTED and row.chapter)
-        entry = row._replace(what="repeat") if row.what == "score" and number in seen else row
+        repeated = row.what == "score" and number in seen
         seen.add(number)
-        rows.append(entry)
-        origins[entry] = board.origins[row]
-    return Board(sorted(rows, key=_order), origins, board.left)
+        origins[row._replace(what="repeat") if repeated else row] = board.origins[row]
+    return Board(sorted(origins, key=_order), origins, board.left)
 
 
 _PLACE = {name: at for at, name in enumerate((*TASKS, *SAMPLES, *OPEN))}
@@ -356,11 +354,8 @@ def rankings(board: Board, names: Iterable[str]) -> list[Cell]:
 
     Raises ConfigError for a task without such scores.
     """
-    of_scores = {
-        cell: rows
-        for cell, rows in cells(row for row in board.rows if row.what == "score").items()
-        if cell.protocol == "paper" and cell.split in WHOLE_SPLITS and cell.metric == main_metric(cell.task)
-    }
+    scored = cells(row for row in board.rows if row.what == "score" and row.protocol == "paper").items()
+    of_scores = {c: rows for c, rows in scored if c.split in WHOLE_SPLITS and c.metric == main_metric(c.task)}
     widest = []
     for name in names:
         mine = {cell: len({row.system for row in rows}) for cell, rows in of_scores.items() if cell.task == name}

@@ -67,18 +67,9 @@ class Question(NamedTuple):
 def key_of(task: Task, system: Sequence[str], question: Question) -> Key:
     """Return all that the rows of a task depend on, as JSON; `system`: what computes, first, and how it reads."""
     judged = task.payload.splits if isinstance(task.payload, Triples) else task.payload  # a stream has no content yet
+    about = task.similarity, task.type, task.format
     return {
-        "task": [
-            task.name,
-            task.version,
-            task.source,
-            task.data_hash,
-            list(task.fields),
-            list(task.metrics),
-            task.similarity,
-            task.type,
-            task.format,
-        ],
+        "task": [task.name, task.version, task.source, task.data_hash, list(task.fields), list(task.metrics), *about],
         "judgements": sha256_bytes(repr(judged).encode()),
         "queries": stable_hash(dict(task.queries)),
         "truth": sha256_file(task.oracle) if system[0] == "oracle" and task.oracle else "",

@@ -23,24 +23,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.bench import score_cache
-from scirep_core.bench.given import (
-    Given,
-    Vectors,
-    as_mapping,
-    as_model,
-    by_callable,
-    by_encoder,
-    content_hash,
-    doubts,
-    is_encoder,
-    read_vectors,
-)
+from scirep_core.bench import given, score_cache
+from scirep_core.bench.given import Given, Vectors, as_mapping, content_hash, doubts
 from scirep_core.bench.score_cache import Question
 from scirep_core.bench.suites import load_tasks
 from scirep_core.bench.systems import RANKING, System, as_system
@@ -108,10 +97,8 @@ def evaluate(
         raise ConfigError("the sound protocol fits an intercept; without one goes with protocol paper")
     if not isinstance(vectors, str | Mapping | tuple | list | PairScorer):
         found, made, reads = _modelled(task, vectors, protocol)
-        rows = evaluate(
-            task, found, protocol, on_missing=on_missing, tasks=tasks, metrics=metrics, similarity=similarity, split=split,
-            name=name or made, seed=seed, intercept=intercept,
-        )  # fmt: skip
+        more = {"metrics": metrics, "similarity": similarity, "split": split, "seed": seed, "intercept": intercept}
+        rows = evaluate(task, found, protocol, on_missing, tasks=tasks, name=name or made, **more)  # type: ignore[arg-type]
         return [replace(row, provenance={**row.provenance, "reads": reads}) for row in rows]
     scorer = vectors if isinstance(vectors, PairScorer) else None
     name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
@@ -121,54 +108,43 @@ def evaluate(
             f"{name} scores pairs and has no vectors: {task.name} is a {kind} task. It suits {', '.join(RANKING)}"
         )
     if isinstance(task, Task):
-        return _evaluate_task(task, vectors, protocol, on_missing, metrics, similarity, split, name, seed, intercept)
+        names = None if metrics is None else tuple(metrics)
+        asked = Question(protocol, on_missing, seed, intercept, split, names, similarity)
+        return _evaluate_task(task, vectors, name, asked)
     assert not isinstance(vectors, PairScorer)
     metrics = metrics or task.metrics or FACET_METRICS
     for metric in metrics:
         parse(metric)
+    split = split or "test"
+    how: dict[str, Any] = {"tasks": tasks, "metrics": metrics, "protocol": protocol, "split": split, "seed": seed}
     if isinstance(vectors, str):
-        system = facets.System(name, named_rankings(task, vectors, seed))
-        return facets.evaluate(
-            task, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
-        )
+        return facets.evaluate(task, facets.System(name, named_rankings(task, vectors, seed)), **how)
     similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
     part = restrict(task, table) if on_missing == "drop" else task
     system = facets.System(name, facets.rank_by_vectors(part, table, similarity, name), content_hash(table), similarity)
-    rows = facets.evaluate(
-        part, system, tasks=tasks, metrics=metrics, protocol=protocol, split=split or "test", seed=seed
-    )
-    rows = [replace(row, note=sentence(row.note, doubts(table))) for row in rows]
+    rows = [replace(row, note=sentence(row.note, doubts(table))) for row in facets.evaluate(part, system, **how)]
     return rows if part is task else [_coverage(row, task, part) for row in rows]
 
 
 def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
     """Return the vectors of a model, its name, and what it read."""
-    if is_encoder(model):
-        return by_encoder(task, model, protocol), model.name, model.recipe.reads
-    own = as_model(model)
-    return by_callable(task, own, protocol), own.name, own.recipe.reads
+    if given.is_encoder(model):
+        return given.by_encoder(task, model, protocol), model.name, model.recipe.reads
+    own = given.as_model(model)
+    return given.by_callable(task, own, protocol), own.name, own.recipe.reads
 
 
-def _evaluate_task(
-    task: Task,
-    vectors: Any,
-    protocol: Protocol,
-    on_missing: OnMissing,
-    metrics: Sequence[str] | None,
-    similarity: str | None,
-    split: str | None,
-    name: str,
-    seed: int,
-    intercept: bool,
-) -> list[Result]:
-    check_metrics(metrics or task.metrics, task.type)
+def _evaluate_task(task: Task, vectors: Any, name: str, asked: Question) -> list[Result]:
+    check_metrics(asked.metrics or task.metrics, task.type)
+    split, protocol, on_missing = asked.split, cast(Protocol, asked.protocol), cast(OnMissing, asked.on_missing)
     if split == "test" and isinstance(task.payload, schema.Labelled):
         task = replace(task, payload=replace(task.payload, few_shot=()))  # not asked for, and it takes longest
-    given = named_vectors(task, vectors, seed) if isinstance(vectors, str) else vectors
-    table = given if isinstance(given, PairScorer) else as_mapping(given, name)
-    more = {"intercept": intercept} if task.type in PROBED else {}
-    rows = EVALUATORS[task.type](task, table, protocol, on_missing, metrics, similarity, seed, **more)
+    taken = named_vectors(task, vectors, asked.seed) if isinstance(vectors, str) else vectors
+    table = taken if isinstance(taken, PairScorer) else as_mapping(taken, name)
+    more = {"intercept": asked.intercept} if task.type in PROBED else {}
+    evaluator = EVALUATORS[task.type]
+    rows = evaluator(task, table, protocol, on_missing, asked.metrics, asked.similarity, asked.seed, **more)
     if split is not None:
         splits = list(dict.fromkeys(row.split for row in rows))
         rows = [row for row in rows if row.split == split or row.split.startswith(f"{split}/")]
@@ -186,7 +162,7 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
             raise ConfigError(
                 f"{task.name} ({task.source} data) has no oracle: its truth is not known. Try --vectors random"
             )
-        return read_vectors(task.oracle)
+        return given.read_vectors(task.oracle)
     if name != "random":
         raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
     ids = list(dict.fromkeys(task.payload.ids().needed))

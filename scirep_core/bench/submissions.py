@@ -145,10 +145,8 @@ def _names(row: Result) -> Iterator[tuple[str, str]]:
     if row.protocol not in PROTOCOLS:
         yield f"unknown protocol {row.protocol!r}", nearest(row.protocol, PROTOCOLS)
     if row.source not in _sources(row.task):
-        yield (
-            f"source {row.source!r}",
-            "A sample is real, what is named open/ open; the other tasks are embedded, or real through their manifests",
-        )
+        remedy = "A sample is real, what is named open/ open; others are embedded, or real through their manifests"
+        yield f"source {row.source!r}", remedy
     try:
         if row.task in VERSIONS:
             if row.metric != "average":
@@ -175,40 +173,33 @@ def _split_fits(row: Result) -> bool:
 def _numbers(row: Result) -> Iterator[tuple[str, str]]:
     """Yield (reason, remedy) for a value, an interval or a count that cannot be."""
     least, most = RANGES.get(row.metric, (0.0, 100.0))
-    if not least <= row.value <= most:
-        yield (
-            f"value = {row.value!r}",
-            f"{row.metric} lies between {least:g} and {most:g}: values are on the papers' scale",
-        )
-    if (row.low is None) != (row.high is None):
-        yield f"interval {row.low!r} to {row.high!r}", "Give both bounds or none"
-    elif row.low is not None and row.high is not None and not row.low - CLOSE <= row.value <= row.high + CLOSE:
-        yield (
-            f"value {row.value!r} outside its interval {row.low!r} to {row.high!r}",
-            "Score again: the two are not of one run",
-        )
+    value, low, high = row.value, row.low, row.high
+    if not least <= value <= most:
+        yield f"value = {value!r}", f"{row.metric} lies between {least:g} and {most:g}: values are on the papers' scale"
+    if (low is None) != (high is None):
+        yield f"interval {low!r} to {high!r}", "Give both bounds or none"
+    elif low is not None and high is not None and not low - CLOSE <= value <= high + CLOSE:
+        yield f"value {value!r} outside its interval {low!r} to {high!r}", "Score again: the two are not of one run"
     if row.n < 1:
         yield f"n = {row.n}", "It counts queries or scored rows"
-    if row.coverage is not None and row.coverage != 1:
-        yield (
-            f"coverage = {row.coverage!r}",
-            "All of the data must be scored: without --on-missing drop, without --partial",
-        )
+    if row.coverage not in (None, 1):
+        remedy = "All of the data must be scored: without --on-missing drop, without --partial"
+        yield f"coverage = {row.coverage!r}", remedy
 
 
 def _system(row: Result) -> Iterator[tuple[str, str]]:
     """Yield (reason, remedy) for a system that cannot be told from others."""
-    if not row.encoder or not row.encoder.isprintable() or len(row.encoder) > 100 or row.encoder[0] in "=+-@ <":
-        yield (
-            f"encoder = {row.encoder!r:.120}",
-            "Name the system in up to 100 printable characters, a letter or digit first",
-        )
-    elif row.encoder in BOUNDS or row.against or BETWEEN in row.encoder:
-        yield f"encoder = {row.encoder!r}", "A floor, a ceiling or a difference is no system"
-    if not re.fullmatch(r"[0-9a-f]{16,64}", row.fingerprint):
-        yield f"fingerprint = {row.fingerprint!r:.80}", f"It says which weights were scored. {PRINTED}"
-    if not re.fullmatch(r"[0-9a-f]{16,64}", row.data_hash):
-        yield f"data_hash = {row.data_hash!r:.80}", f"It says which data were scored. {PRINTED}"
+    name = row.encoder
+    if not name or not name.isprintable() or len(name) > 100 or name[0] in "=+-@ <":
+        yield f"encoder = {name!r:.120}", "Name the system in up to 100 printable characters, a letter or digit first"
+    elif name in BOUNDS or row.against or BETWEEN in name:
+        yield f"encoder = {name!r}", "A floor, a ceiling or a difference is no system"
+    for field, value, what in (
+        ("fingerprint", row.fingerprint, "weights were"),
+        ("data_hash", row.data_hash, "data were"),
+    ):
+        if not re.fullmatch(r"[0-9a-f]{16,64}", value):
+            yield f"{field} = {value!r:.80}", f"It says which {what} scored. {PRINTED}"
 
 
 def _data(row: Result) -> tuple[list[tuple[str, str]], str]:
@@ -245,16 +236,8 @@ def _count(row: Result, ns: Sequence[int | None]) -> tuple[str, str]:
 
 
 def _place(row: Result) -> tuple[object, ...]:
-    return (
-        row.task,
-        row.metric,
-        row.split,
-        row.protocol,
-        bool(row.parameters.get("intercept", True)),
-        row.source,
-        row.data_hash,
-        row.encoder,
-    )
+    back_end = bool(row.parameters.get("intercept", True))
+    return row.task, row.metric, row.split, row.protocol, back_end, row.source, row.data_hash, row.encoder
 
 
 def _average(line: Line, lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
@@ -311,9 +294,8 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
             found.append((what, "Keep one, or give the system another name"))
         seen.setdefault(_place(row), f"first at line {line.at}")
         faults += [DataError(path, line.at, reason, remedy) for reason, remedy in found]
-    rows = [
-        dataclasses.replace(line.row, kind="recorded", chapter=f"{SUBMITTED}/{name}", by_query={}) for line in lines
-    ]
+    kept: dict[str, Any] = {"kind": "recorded", "chapter": f"{SUBMITTED}/{name}", "by_query": {}}
+    rows = [dataclasses.replace(line.row, **kept) for line in lines]
     return Checked(rows, sorted(faults, key=lambda fault: fault.line or 0), list(unchecked))
 
 
@@ -325,9 +307,8 @@ def add(path: Path, name: str, where: Path | None = None) -> tuple[Checked, Path
     where = where or folder()
     target = where / f"{name}.jsonl"
     if target.exists():
-        raise ConfigError(
-            f"{target}: there is a submission of this name. Choose another with --name, or remove the old one first"
-        )
+        remedy = "Choose another with --name, or remove the old one first"
+        raise ConfigError(f"{target}: there is a submission of this name. {remedy}")
     found = check(path, name, sorted(where.glob("*.jsonl")))
     if not found.faults:
         write_text(target, to_jsonl(row.to_json() for row in found.rows))

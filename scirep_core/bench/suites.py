@@ -157,9 +157,8 @@ def known(name: str) -> None:
         raise ConfigError(f"{name}: this is a file. Give the folder that holds a task.json")
     if name.endswith(("/", os.sep)) or name.startswith((".", "/", "~")):
         raise ConfigError(f"{name}: no such folder. Give a task folder, a task or a suite by name")
-    raise ConfigError(
-        f"unknown suite or task {name!r}, and no folder of that name; {nearest(name, [*SUITES, *names()])}"
-    )
+    valid = nearest(name, [*SUITES, *names()])
+    raise ConfigError(f"unknown suite or task {name!r}, and no folder of that name; {valid}")
 
 
 class Unit(NamedTuple):
@@ -214,26 +213,22 @@ def mean_row(rows: Sequence[Result], task: str, split: str, metric: str, note: s
     )  # fmt: skip
 
 
+def over_settings(rows: Sequence[Result]) -> Result:
+    """Return the mean of a task's settings, of split `UNIT`; a single one as it stands."""
+    if len(rows) == 1:
+        return rows[0]
+    return mean_row(rows, rows[0].task, UNIT, rows[0].metric, f"mean of {', '.join(row.split for row in rows)}")
+
+
 def unit_rows(rows: Iterable[Result], versions: Sequence[str] = ("v1", "v2")) -> dict[str, Result]:
     """Return one system's rows by unit of these averages; of a unit of several settings their mean, where all are there."""
     found = {(row.task, row.split, row.metric): row for row in rows}
     made = {}
     for unit in (unit for version in versions for unit in units(version)):
-        there = [found[key] for split, metric in unit.members if (key := (unit.task, split, metric)) in found]
-        if len(there) == len(unit.members) > 1:
-            settings = ", ".join(split for split, _ in unit.members)
-            made[unit.name] = mean_row(there, unit.task, UNIT, unit.members[0][1], f"mean of {settings}")
-        elif len(there) == len(unit.members):
-            made[unit.name] = there[0]
+        there = [found[key] for member in unit.members if (key := (unit.task, *member)) in found]
+        if len(there) == len(unit.members):
+            made[unit.name] = over_settings(there)
     return made
-
-
-class Value(NamedTuple):
-    """A unit that can be formed: its value (0-100), bootstrap values if all its rows have them, lowest coverage."""
-
-    value: float
-    replicates: Replicates | None
-    coverage: float
 
 
 Rows = Mapping[tuple[str, str, str], Result]
@@ -259,9 +254,8 @@ def averages(
     """
     wanted = units(version)
     chosen = _splits(wanted)
-    for name in splits:
-        if name not in chosen:
-            raise ConfigError(f"no split {name!r} of the average; {nearest(name, chosen)}")
+    if unknown := [name for name in splits if name not in chosen]:
+        raise ConfigError(f"no split {unknown[0]!r} of the average; {nearest(unknown[0], chosen)}")
     chosen = {name: inside for name, inside in chosen.items() if not splits or name in splits}
     concerned = [unit for unit in wanted if any(unit in inside for inside in chosen.values())]
     found = _one_system([row for row in rows if any(row.task == unit.task for unit in concerned)])
@@ -270,7 +264,11 @@ def averages(
         for unit in concerned
         if (lacks := [member for member in unit.members if (unit.task, *member) not in found])
     }
-    values = {unit.name: _value(unit, found) for unit in concerned if unit.name not in missing}
+    values = {
+        unit.name: over_settings([found[unit.task, *member] for member in unit.members])
+        for unit in concerned
+        if unit.name not in missing
+    }
     if not values or (missing and not partial):
         raise ConfigError(
             f"no average of {len(concerned)} units: {len(missing)} missing: {_lacking(concerned, missing)}. "
@@ -342,15 +340,6 @@ SAME: dict[str, Callable[[Result], Any]] = {
 """What all rows of an average must share, where they say it."""
 
 
-def _value(unit: Unit, found: Rows) -> Value:
-    rows = [found[unit.task, split, metric] for split, metric in unit.members]
-    return Value(
-        float(np.mean([row.value for row in rows])),
-        _mean([row.replicates for row in rows]),
-        min(1.0 if row.coverage is None else row.coverage for row in rows),
-    )
-
-
 def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
     """Return the mean draw by draw; None unless all have as many draws."""
     there = [one for one in drawn if one is not None]
@@ -360,7 +349,7 @@ def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
 
 
 def _average(
-    task: str, split: str, there: Mapping[str, Value], lacking: Sequence[Unit],
+    task: str, split: str, there: Mapping[str, Result], lacking: Sequence[Unit],
     missing: Mapping[str, Sequence[tuple[str, str]]], found: Rows,
 ) -> Result:  # fmt: skip
     """Return one average of the units that are there."""
@@ -370,8 +359,8 @@ def _average(
     replicates, low, high = _mean([value.replicates for value in there.values()]), None, None
     if replicates is not None:
         low, high = (float(bound) for bound in np.quantile(replicates.astype(np.float64), [0.025, 0.975]))
-    of, short = len(there) + len(lacking), sum(value.coverage < 1 for value in there.values())
-    lowest = min(value.coverage for value in there.values())
+    covered = [1.0 if value.coverage is None else value.coverage for value in there.values()]
+    of, short, lowest = len(there) + len(lacking), sum(one < 1 for one in covered), min(covered)
     parameters = {key: value for key, value in one.parameters.items() if key in ("papers", "data_seed")}
     # a ranking row knows no back end; probes' rows agree on theirs (SAME)
     parameters |= {"intercept": False} if any(row.parameters.get("intercept") is False for row in rows) else {}
@@ -389,5 +378,5 @@ def _average(
         data_hash=stable_hash(sorted({(row.task, row.split, row.metric, row.n, row.data_hash) for row in rows})),
         coverage=lowest * len(there) / of, pool=f"{len(there)} of {of} units, {len(tasks)} tasks",
         parameters=parameters, provenance=provenance(), note="; ".join(note for note in notes if note),
-        by_query={name: value.value for name, value in there.items()}, replicates=replicates,
+        by_query={name: float(value.value) for name, value in there.items()}, replicates=replicates,
     )  # fmt: skip

@@ -270,9 +270,8 @@ def specter2_triples(root: Path, seed: int) -> list[PaperTriple]:
             cited.append(row.positive.paper_id)
     fields = {row.paper.paper_id: frozenset(row.target) for row in training(FIELDS_OF, root)
               if isinstance(row, TrainExample) and isinstance(row.target, tuple)}  # fmt: skip
-    return [
-        PaperTriple(*(papers[key] for key in three)) for three in triplets_by_field(cites, fields, sorted(papers), seed)
-    ]
+    threes = triplets_by_field(cites, fields, sorted(papers), seed)
+    return [PaperTriple(*(papers[key] for key in three)) for three in threes]
 
 
 def triplets_by_field(

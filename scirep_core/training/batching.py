@@ -127,9 +127,8 @@ def _joint(sizes: tuple[tuple[str, int], ...], batch: int, mixing: Mixing, seed:
     flat = _queue(tuple(counts.tolist()), mixing)[within]
     task = np.searchsorted(starts, flat, side="right") - 1
     place = epochs * counts[task] + flat - starts[task]
-    return {
-        name: _walk(name, size, seed, place[task == i]) for i, (name, size) in enumerate(sizes) if (task == i).any()
-    }
+    parts = [(name, size, place[task == i]) for i, (name, size) in enumerate(sizes)]
+    return {name: _walk(name, size, seed, some) for name, size, some in parts if len(some)}
 
 
 @lru_cache(maxsize=8)

@@ -38,6 +38,8 @@ from scirep_core.training.data import TrainTask, hash_of
 from scirep_core.training.processes import added, wait
 
 KIND = "training"
+CALMER = "Lower learning_rate, or set clip"
+"""What to do about a loss that is no number."""
 LOG, CHECKPOINT, BEST = "log.jsonl", "checkpoint.shard", "best.shard"
 
 
@@ -256,9 +258,7 @@ class Log:
         ):
             losses = {name: total[i] / count[i] for i, name in enumerate(self.names) if count[i]}
             if bad := [name for name, loss in losses.items() if not np.isfinite(loss)]:
-                raise NumericError(
-                    f"{bad[0]}: the loss is {losses[bad[0]]} at step {step}. Lower learning_rate, or set clip"
-                )
+                raise NumericError(f"{bad[0]}: the loss is {losses[bad[0]]} at step {step}. {CALMER}")
             self.seconds += spent
             rows.append({"step": step, "losses": losses, "rate": rate, "documents": int(documents), "tokens": int(tokens),
                          "flops": operations, "seconds": round(self.seconds, 4)})  # fmt: skip

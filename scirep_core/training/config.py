@@ -94,14 +94,11 @@ class TrainConfig:
         """Raise ConfigError for a value out of range."""
         _in_range(self, RANGES)
         if self.triplet_loss not in TRIPLET_LOSSES:
-            from scirep_core.training.losses import (
-                of_triplets,  # torch, which nobody needs to read the settings of the others
-            )
+            from scirep_core.training.losses import of_triplets  # torch, which the other settings do not wait for
 
-            if self.triplet_loss not in (more := of_triplets()):
-                raise ConfigError(
-                    f"triplet_loss = {self.triplet_loss!r}: {nearest(self.triplet_loss, {*TRIPLET_LOSSES, *more})}"
-                )
+            known = {*TRIPLET_LOSSES, *of_triplets()}
+            if self.triplet_loss not in known:
+                raise ConfigError(f"triplet_loss = {self.triplet_loss!r}: {nearest(self.triplet_loss, known)}")
         if not self.steps and not self.epochs:
             raise ConfigError("give steps, or epochs")
         if self.steps and not self.warmup_share and self.warmup > self.steps:

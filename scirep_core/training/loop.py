@@ -29,25 +29,12 @@ from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.trunk.number_types import at_threads, products_in
 from scirep_core.encoders.trunk.speed import flops, matrix_rate
 from scirep_core.kit.errors import ConfigError, NumericError, nearest
+from scirep_core.training import checkpoint, objective
 from scirep_core.training.batching import plan
-from scirep_core.training.checkpoint import (
-    BEST,
-    At,
-    Log,
-    curve_of,
-    identity,
-    log_look,
-    mean_losses,
-    read_checkpoint,
-    read_log,
-    resume,
-    save,
-    write_checkpoint,
-)
+from scirep_core.training.checkpoint import At, Log, save
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import TrainTask
-from scirep_core.training.objective import Batch, balanced, encoded, gather, known_of, loss_of, losses_of, outputs_of
-from scirep_core.training.optimisation import drawn, make_heads, make_optimizer, only_trained, start_drawing
+from scirep_core.training.objective import Batch, encoded, loss_of, outputs_of
 from scirep_core.training.processes import add_gradients, added, processes, same_everywhere
 
 Ints = NDArray[np.int64]
@@ -110,39 +97,39 @@ def train(
     check(model, tasks, validation, config)
     rank, world = processes()
     device, sizes = model.trunk.words.weight.device, {task.name: len(task) for task in tasks}
-    steps, names, known = config.total(sizes), list(sizes), known_of(tasks, config)
+    steps, names, known = config.total(sizes), list(sizes), objective.known_of(tasks, config)
     own = torch.random.fork_rng([device] if device.type == "cuda" else [])
-    with only_trained(model) as trained, own, at_threads(), products_in(config.precision):
-        start_drawing(drawn(config.seed, "heads"), device)
-        heads = make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
-        optimizer = make_optimizer(model, trained, heads, config)
+    with objective.only_trained(model) as trained, own, at_threads(), products_in(config.precision):
+        objective.start_drawing(objective.drawn(config.seed, "heads"), device)
+        heads = objective.make_heads(tasks, model.trunk.shape.hidden_size, config.dropout).to(device)
+        optimizer = objective.make_optimizer(model, trained, heads, config)
         moved = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         same_everywhere(moved, world)
-        of, parts = identity(model, tasks, validation, config), (model, heads, optimizer)
-        at = resume(folder, of, parts, rank, world)
+        of, parts = checkpoint.identity(model, tasks, validation, config), (model, heads, optimizer)
+        at = checkpoint.resume(folder, of, parts, rank, world)
         if validation and config.validate_every and not at.step:  # what the base knows already
-            log_look(folder, 0, *look_at(model, validation, heads, config, rank, world), rank)
+            checkpoint.log_look(folder, 0, *look_at(model, validation, heads, config, rank, world), rank)
         log = Log(folder, names, device, rank, world)
         while at.step < steps and not at.stopped:
             model.train()
             heads.train()
-            start_drawing(drawn(config.seed, f"{at.step}/{rank}"), device)
+            objective.start_drawing(objective.drawn(config.seed, f"{at.step}/{rank}"), device)
             share = config.share(at.step, steps)
             for group in optimizer.param_groups:
                 group["lr"] = group["peak"] * share
             for part in range(config.accumulation):
                 number = at.step * config.accumulation + part
                 rows = plan(sizes, config.batch, config.mixing, config.seed, number, rank, world)
-                batch = gather(model, tasks, rows, known, world)
+                batch = objective.gather(model, tasks, rows, known, world)
                 counts = np.array([len(batch.rows.get(name, ())) for name in names], dtype=float)
                 totals = added(counts, world)
                 here = {name for name, total in zip(names, totals, strict=True) if total}
-                losses = losses_of(model, tasks, heads, batch, known, config, here, world)
+                losses = objective.losses_of(model, tasks, heads, batch, known, config, here, world)
                 # of a task's rows each process has a part, and its gradient that weight
                 shares, weights = counts / np.maximum(totals, 1), np.ones(len(names))
                 if config.loss_balance:
                     before = (at.first if number % config.per_epoch(sizes) else None) or {}
-                    weights, first = balanced(losses, shares, names, here, before, config.loss_balance, world)
+                    weights, first = objective.balanced(losses, shares, names, here, before, config.loss_balance, world)
                     at = at._replace(first=first)
                 weights = weights * shares / config.accumulation
                 if losses:
@@ -173,7 +160,7 @@ def train(
                 save(folder, at, of, parts, random, rank, world)
             log.go_on()
         if at.best and config.validate_every:
-            model.load_state_dict(read_checkpoint(folder / BEST).tensors)
+            model.load_state_dict(checkpoint.read_checkpoint(folder / checkpoint.BEST).tensors)
     model.eval()
     return trained_in(folder, model, config, world, at)
 
@@ -244,7 +231,7 @@ def look_at(
     """Look at each validation task, without dropout, in batches of its share of a training batch; a device is read once."""
     model.eval()
     heads.eval()
-    alone = known_of(tasks, replace(config, dense=False))
+    alone = objective.known_of(tasks, replace(config, dense=False))
     size, parts = max(config.batch // len(tasks), 1), list[tuple[int, NDArray[np.int64], Tensor, Tensor]]()
     scored = [np.zeros((min(len(task), config.validation_rows), task.outputs or 1)) for task in tasks]
     sums = np.zeros(len(tasks))
@@ -252,7 +239,7 @@ def look_at(
         for i, task in enumerate(tasks):
             rows = np.arange(len(scored[i]))
             for part in [rows[first : first + size] for first in range(0, len(rows), size)][rank::world]:
-                batch = gather(model, tasks, {task.name: part}, alone)
+                batch = objective.gather(model, tasks, {task.name: part}, alone)
                 outputs = outputs_of(model, task, heads, batch, encoded(model, batch, config))
                 parts.append((i, part, loss_of(task, part, outputs, alone, config), scores_of(outputs)))
     losses = torch.stack([loss for *_, loss, _ in parts]).tolist() if parts else ()
@@ -295,11 +282,11 @@ def judged(at: At, found: Look, model: Conditioned, config: TrainConfig, folder:
     """Return where training is after a look; weights that are better than all before are kept."""
     loss = sum(found.losses.values())
     if not np.isfinite(loss):
-        raise NumericError(f"validation: the loss is {loss} at step {at.step}. Lower learning_rate, or set clip")
+        raise NumericError(f"validation: the loss is {loss} at step {at.step}. {checkpoint.CALMER}")
     better = at.best is None or loss < at.best["loss"]
-    log_look(folder, at.step, *found, rank)
+    checkpoint.log_look(folder, at.step, *found, rank)
     if rank == 0 and better and config.validate_every:
-        write_checkpoint(folder / BEST, model.state_dict(), {"step": at.step})
+        checkpoint.write_checkpoint(folder / checkpoint.BEST, model.state_dict(), {"step": at.step})
     if better:
         return at._replace(best={"step": at.step, "loss": loss, "losses": found.losses}, looks=0)
     return at._replace(looks=at.looks + 1, stopped=bool(config.patience) and at.looks + 1 >= config.patience)
@@ -319,11 +306,11 @@ def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
 
 def trained_in(folder: Path, model: Conditioned, config: TrainConfig, world: int, at: At) -> Trained:
     """Return what the log says of a training."""
-    log = list(read_log(folder))
+    log = list(checkpoint.read_log(folder))
     rows = [row for row in log if "losses" in row]
     documents, operations = (sum(row[what] for row in rows) for what in ("documents", "flops"))
     seconds, rate = rows[-1]["seconds"], matrix_rate(str(model.trunk.words.weight.device), config.precision)
     return Trained(
-        at.step, mean_losses(rows[-max(len(rows) // 10, 1) :]), seconds, documents / max(seconds, 1e-9),
-        operations / max(seconds, 1e-9) / rate / world, at.best, curve_of(log), documents,
+        at.step, checkpoint.mean_losses(rows[-max(len(rows) // 10, 1) :]), seconds, documents / max(seconds, 1e-9),
+        operations / max(seconds, 1e-9) / rate / world, at.best, checkpoint.curve_of(log), documents,
     )  # fmt: skip

@@ -23,21 +23,11 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import code_of, provenance
+from scirep_core.training import variants
 from scirep_core.training.config import TrainConfig
 from scirep_core.training.data import hash_of
 from scirep_core.training.sets import Base, examples, spread
-from scirep_core.training.variants import (
-    AGAIN,
-    DATA_SOURCES,
-    TRIAL,
-    Budget,
-    Variant,
-    at_rate,
-    config,
-    pilot,
-    plain,
-    variant,
-)
+from scirep_core.training.variants import Budget, Variant, at_rate, config, pilot, plain, variant
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
@@ -82,15 +72,13 @@ def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None
             raise ConfigError(f"base {name!r} knows the words of the embedded literature alone; {nearest(name, HUB)}")
         return _embedded(name, given, say, watch)
     if name not in HUB and "/" not in name and not Path(name).expanduser().is_dir():
-        raise ConfigError(
-            f"unknown base {name!r}; {nearest(name, BASES)}, or a folder in hub layout, or org/model on the hub"
-        )
-    spec = ENCODERS[name] if name in HUB else None
-    encoder = (
-        TransformersEncoder(name, spec.model, spec.pooling, spec.recipe, normalised=spec.normalised)
-        if spec
-        else TransformersEncoder(name, name)
+        others = "or a folder in hub layout, or org/model on the hub"
+        raise ConfigError(f"unknown base {name!r}; {nearest(name, BASES)}, {others}")
+    spec = ENCODERS.get(name) if name in HUB else None
+    own: dict[str, Any] = (
+        {"pooling": spec.pooling, "recipe": spec.recipe, "normalised": spec.normalised} if spec else {}
     )
+    encoder = TransformersEncoder(name, spec.model if spec else name, **own)
     folder = encoder.folder
     if is_saved(folder):
         return _saved(name, folder)
@@ -146,8 +134,8 @@ def conditioned(trunk: Trunk, conditioning: Conditioning, base: Base, pooling: s
 
 CODE = (
     "training/loop.py", "training/losses.py", "training/config.py", "training/data/__init__.py",
-    "training/batching.py", "training/data/pairs.py", "training/optimisation.py", "training/objective.py",
-    "training/processes.py", "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
+    "training/batching.py", "training/data/pairs.py", "training/objective.py", "training/processes.py",
+    "encoders/trunk/attention.py", "encoders/trunk/number_types.py", "encoders/trunk/packing.py",
     "encoders/trunk/prepacked.py", "encoders/trunk/bert.py", "encoders/conditioning/base.py",
 )  # fmt: skip
 """What every training runs through; a variant's own conditioning comes with it."""
@@ -191,9 +179,9 @@ def obtain(
     also = functools.partial(obtain, on=on, say=say, watch=watch, make=make, tried=tried)
     if chosen.members:
         parts = [plain(member) for member in chosen.members]
-        return [made for part, again in parts for made in also(part, seed + AGAIN * again, given)]
+        return [made for part, again in parts for made in also(part, seed + variants.AGAIN * again, given)]
     if not chosen.kind:
-        return [_cut(start, given) if DATA_SOURCES[given.source].cut else _as_it_is(start)]
+        return [_cut(start, given) if variants.DATA_SOURCES[given.source].cut else _as_it_is(start)]
     given = at_best_rate(chosen, given, on, say, watch, make, tried)
     before = also(chosen.after, seed, given)[0] if chosen.after else _as_it_is(start)
     tokens, tasks = examples(start, given, chosen)
@@ -216,28 +204,13 @@ def obtain(
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
             say(f"training {name} on {on}, seed {seed}: {steps} steps in {settings.precision}")
-            model = untrained(
-                chosen.kind, start._replace(folder=before.folder), options, settings.seed, after=bool(chosen.after)
-            )
-            dev = {task.name: [MEASURES[task.kind], len(task)] for task in looked}
+            begun, device = start._replace(folder=before.folder), pick_device(None)
+            model = untrained(chosen.kind, begun, options, settings.seed, after=bool(chosen.after)).to(device)
             recipe |= {
-                "budget": asdict(given),
-                "dev": dev,
-                "documents_before": documents_of(before),
-                "provenance": provenance(),
-            }
-            train_into(
-                folder,
-                model.to(pick_device(None)),
-                tasks,
-                settings,
-                tokens,
-                start,
-                recipe,
-                given.max_length,
-                looked,
-                watch,
-            )
+                "budget": asdict(given), "dev": {task.name: [MEASURES[task.kind], len(task)] for task in looked},
+                "documents_before": documents_of(before), "provenance": provenance(),
+            }  # fmt: skip
+            train_into(folder, model, tasks, settings, tokens, start, recipe, given.max_length, looked, watch)
     return [Made(str(folder), folder, key)]
 
 
@@ -270,7 +243,7 @@ def at_best_rate(
     tried = {} if tried is None else tried
     for rate in given.rates:
         if (pilot(chosen), rate) not in tried:
-            trial = replace(at_rate(given, rate), documents=given.documents // TRIAL, looks=1)
+            trial = replace(at_rate(given, rate), documents=given.documents // variants.TRIAL, looks=1)
             made = obtain(pilot(chosen), 0, trial, on, say, watch, make)[0]
             tried[pilot(chosen), rate] = describe(made.folder).made["training"]["best"]["loss"]
     losses = {rate: tried[pilot(chosen), rate] for rate in given.rates}
@@ -314,7 +287,7 @@ def _cut(start: Base, given: Budget) -> Made:
 
 def untrained(
     kind: str, start: Base, options: Mapping[str, Any], seed: int, pooling: str = "", after: bool = False
-) -> Conditioned:  # fmt: skip
+) -> Conditioned:
     """Return a model before its training: the base with new parts, drawn by the seed.
 
     Args:

@@ -141,9 +141,8 @@ def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> t
 
 def _stamp(*places: Path) -> str:
     """Return what tells files, and those of folders, from others: names, sizes and times; their bytes may be many gigabytes."""
-    files = sorted(
-        file for place in places for file in ([place] if place.is_file() else place.rglob("*")) if file.is_file()
-    )
+    found = (place.rglob("*") if place.is_dir() else [place] for place in places)
+    files = sorted(file for some in found for file in some if file.is_file())
     return stable_hash([[str(file), (status := file.stat()).st_size, status.st_mtime_ns] for file in files])
 
 
@@ -232,9 +231,8 @@ def _write(folder: Path, tasks: Sequence[TrainTask]) -> None:
         for name, array in (("rows", task.rows), ("targets", task.targets)):
             if array is not None:
                 np.save(folder / f"{i}.{name}.npy", array)
-    write_json(
-        folder / TASKS, [[task.name, task.format, task.query_format, task.kind, list(task.classes)] for task in tasks]
-    )
+    about = [[task.name, task.format, task.query_format, task.kind, list(task.classes)] for task in tasks]
+    write_json(folder / TASKS, about)
 
 
 def _read(folder: Path) -> list[TrainTask]:

@@ -137,9 +137,7 @@ def _name(chosen: Sequence[str]) -> str:
     return f"MTL CTRL on {'+'.join('SRCH' if one == 'QRY' else one for one in chosen)}"
 
 
-SUBSETS: dict[str, tuple[Format, ...]] = {
-    _name(chosen): chosen for size in (1, 2) for chosen in combinations(FORMATS, size)
-}
+SUBSETS: dict[str, tuple[Format, ...]] = {_name(of): of for size in (1, 2) for of in combinations(FORMATS, size)}
 """Table 11: each format alone, then every two. Search's own training reads queries as QRY and papers as PRX."""
 PARTITIONS = tuple(f"random partition {number}" for number in range(1, 6))
 VARIANTS: dict[str, Variant] = {
@@ -157,48 +155,32 @@ VARIANTS: dict[str, Variant] = {
     "mean of two MTL CLS": Variant("control: two trainings of one kind", members=("MTL CLS", "MTL CLS/1")),
     "mean of two MTL CTRL": Variant("control: two trainings of one kind", members=("MTL CTRL", "MTL CTRL/1")),
     **{name: Variant("fewer training tasks", "control_codes", of_formats(of)) for name, of in SUBSETS.items()},
-    **{
-        name: Variant("a code for each group of tasks drawn at random", "control_codes", codes=random_partition(i))
-        for i, name in enumerate(PARTITIONS, start=1)
-    },
+    **{name: Variant("a code for each group of tasks drawn at random", "control_codes", codes=random_partition(i))
+       for i, name in enumerate(PARTITIONS, start=1)},
     "MTL CTRL, proportional batches": Variant("tasks by their size", "control_codes", mixing="proportional"),
     "MTL CTRL, one task after another": Variant("a batch is of one task", "control_codes", mixing="sequential"),
     "MTL CTRL, codes as [CLS]": Variant("codes begin as [CLS]", "control_codes", options={"start": "cls"}),
-    "MTL CTRL, codes as [CLS] with noise": Variant(
-        "codes begin as [CLS] with noise", "control_codes", options={"start": "cls_and_noise"}
-    ),
-    "MTL CTRL, losses balanced": Variant(
-        "a task weighs less the more of its loss is gone", "control_codes", settings={"loss_balance": 0.5}
-    ),
+    "MTL CTRL, codes as [CLS] with noise":
+        Variant("codes begin as [CLS] with noise", "control_codes", options={"start": "cls_and_noise"}),
+    "MTL CTRL, losses balanced":
+        Variant("a task weighs less the more of its loss is gone", "control_codes", settings={"loss_balance": 0.5}),
     "MTL CTRL without citations": Variant(
-        "no citation triplets",
-        "control_codes",
-        tuple(name for name in TRAINING if name != "scirepeval/cite_prediction"),
-    ),
+        "no citation triplets", "control_codes", tuple(name for name in TRAINING if name != "scirepeval/cite_prediction")),
     "SciMult Vanilla": scimult("one encoder for all tasks, contrastive"),
     "SciMult MHAExpert": scimult("attention by task in every other block", "mha_experts"),
     "SciMult FFNExpert": scimult("feed-forward part by task in every other block", "ffn_experts"),
     "SciMult Prefix": scimult("an instruction before a frozen trunk, its encoder trained", "prefix"),
     "SciMult Instruction": scimult("an instruction before the document, all trained", "instruction"),
     "SciMult Vanilla, as long": scimult("control: Vanilla as long as two stages", longer=2, documents=2),
-    "SciMult Vanilla without label negatives": scimult(
-        "Table A4: papers and labels without hard negatives", hard=False
-    ),
+    "SciMult Vanilla without label negatives": scimult("Table A4: papers and labels without hard negatives", hard=False),
     "SciMult MHAExpert from the start": scimult("Table A5: experts without Vanilla before", "mha_experts", after=""),
     "SciMult Vanilla, duplicates as negatives": scimult(
-        "as published: a label that another query shares is pushed away",
-        settings=CONTRASTIVE | {"mask_duplicates": False},
-    ),
-    "SciMult Vanilla, lower layers slower": scimult(
-        "as its code has it: rates shrink by 0.8 a layer", settings=CONTRASTIVE | {"layer_decay": 0.8}
-    ),
-    **{
-        f"SciMult Vanilla on {what} alone": scimult(
-            "one task alone: what the others cost or give it", tasks=sources_of(of)
-        )
-        for what, of in ALONE.items()
-    },
-}
+        "as published: a label that another query shares is pushed away", settings=CONTRASTIVE | {"mask_duplicates": False}),
+    "SciMult Vanilla, lower layers slower":
+        scimult("as its code has it: rates shrink by 0.8 a layer", settings=CONTRASTIVE | {"layer_decay": 0.8}),
+    **{f"SciMult Vanilla on {what} alone":
+       scimult("one task alone: what the others cost or give it", tasks=sources_of(of)) for what, of in ALONE.items()},
+}  # fmt: skip
 """Every variant by name; a second training of it is `NAME/1`. Lengths are the paper's: 2 epochs, of adapters 6, of fusion 4
 (appendix B). New modules on a frozen trunk want a higher rate than the trunk itself: SPECTER2 has 1e-4 to its 5e-5."""
 FROZEN = ("bottleneck", "fusion", "prefix")
@@ -367,9 +349,8 @@ def budget(name: str, **changes: Any) -> Budget:
     if name not in BUDGETS:
         raise ConfigError(f"unknown budget {name!r}; {nearest(name, BUDGETS)}")
     known = asdict(BUDGETS[name])
-    for key in changes:
-        if key not in known:
-            raise ConfigError(f"unknown setting {key!r} of a budget; {nearest(key, known)}")
+    if unknown := [key for key in changes if key not in known]:
+        raise ConfigError(f"unknown setting {unknown[0]!r} of a budget; {nearest(unknown[0], known)}")
     train = {**BUDGETS[name].train, **changes.pop("train", {})}
     made = replace(BUDGETS[name], **changes, train=train)
     from_params(TrainConfig, made.train, "train")
@@ -424,8 +405,6 @@ def config(name: str, seed: int, given: Budget, tasks: Sequence[TrainTask] = ())
 def steps_of_documents(documents: int, tasks: Sequence[TrainTask], mixing: Mixing, settings: Mapping[str, Any]) -> int:
     """Return the steps in which about so many documents are encoded: three a triplet, one a labelled paper."""
     sizes = [1 if mixing in ("equal", "homogeneous") else len(task) for task in tasks]
-    each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True)) / sum(
-        sizes
-    )
+    each = sum(size * (3 if task.kind == "triplet" else 1) for size, task in zip(sizes, tasks, strict=True))
     rows: int = settings.get("batch", TrainConfig.batch) * settings.get("accumulation", TrainConfig.accumulation)
-    return max(1, round(documents / (rows * each)))
+    return max(1, round(documents / (rows * (each / sum(sizes)))))

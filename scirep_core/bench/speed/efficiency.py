@@ -102,32 +102,28 @@ def measure(
 
 
 def _measured(
-    start: Start,
-    given: Budget,
-    names: Sequence[str],
-    single: Sequence[str],
-    much: tuple[int, int, int],
-    say: Say,
+    start: Start, given: Budget, names: Sequence[str], single: Sequence[str], much: tuple[int, int, int], say: Say
 ) -> list[Result]:
     papers, steps, rounds = much
-    documents = _documents(start.tasks, papers)
+    known = start.tasks[0].documents
+    documents = known.of([at % known.docs for at in range(papers)])
     models = {name: _model(name, start, given, running=True) for name in single}
-    seconds: dict[str, dict[str, list[float]]] = {what: {name: [] for name in single} for what in (TRAINING, ONE, ALL)}
-    shares: dict[str, list[float]] = {name: [] for name in single}
+    taken: dict[str, dict[str, list[float]]] = {
+        what: {name: [] for name in single} for what in (TRAINING, ONE, ALL, SHARE)
+    }
     for number in range(rounds + 1):  # the first one warms up
         say(f"efficiency: round {number} of {rounds}")
         for name in single:
             spent, share = _training(name, start, given, steps)
-            found = {TRAINING: spent, **_encoding(models[name], documents)}
-            for what, taken in found.items() if number else ():
-                seconds[what][name].append(taken)
-            shares[name] += [share] if number else []
+            found = {TRAINING: spent, SHARE: share, **_encoding(models[name], documents)}
+            for what, value in found.items() if number else ():
+                taken[what][name].append(value)
     data = "drawn" if start.name in SHAPES else given.source
     setup = {"base": start.name, "data": data, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps,
              **_machine(), "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
              "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
-    made = [row for name in names for row in _rows(name, seconds, setup)]
-    made += [_share(name, shares[name], setup) for name in single if name in names]
+    made = [row for name in names for row in _rows(name, taken, setup)]
+    made += [_share(name, taken[SHARE][name], setup) for name in single if name in names]
     return made + [_count(name, start, given, setup) for name in names]
 
 
@@ -154,11 +150,6 @@ def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0
         TrainTask("drawn/neighbours", "PRX", "PRX", "triplet", documents, three),
         TrainTask("drawn/queries", "PRX", "QRY", "triplet", documents, random.permutation(three)),
     ])  # fmt: skip
-
-
-def _documents(tasks: Sequence[TrainTask], papers: int) -> list[list[int]]:
-    known = tasks[0].documents
-    return known.of([at % known.docs for at in range(papers)])
 
 
 def _size(model: Conditioned) -> dict[str, int]:
@@ -287,9 +278,8 @@ def _row(
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure on a shape and write the rows; for machines that have torch and little else."""
-    asked = argparse.ArgumentParser(
-        prog="python -m scirep_core.bench.speed.efficiency", description=(__doc__ or "").partition("\n")[0]
-    )
+    program = "python -m scirep_core.bench.speed.efficiency"
+    asked = argparse.ArgumentParser(prog=program, description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--base", default="bert-base", help=f"a shape: {', '.join(SHAPES)}; or a base of the book")
     asked.add_argument("--variants", default=", ".join(TABLE_4), help="as in the table, comma-separated")
     asked.add_argument("--budget", default="large", help="whose training settings are taken: batch and number type")
@@ -305,7 +295,7 @@ def main(words: Sequence[str] | None = None) -> int:
         rows = measure(replace(chosen, options={}) if given.base in SHAPES else chosen, given.base, names,
                        papers=given.papers, steps=given.steps, rounds=given.rounds, tokens=given.tokens,
                        say=lambda line: print(line, file=sys.stderr, flush=True))  # fmt: skip
-        command = f"python -m scirep_core.bench.speed.efficiency {' '.join(sys.argv[1:] if words is None else words)}"
+        command = f"{program} {' '.join(sys.argv[1:] if words is None else words)}"
         rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
         write_text(given.out, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
     except ScirepError as error:

@@ -29,7 +29,7 @@ import numpy as np
 
 from scirep_core.bench.studies.outcome import Estimate, main_metric, over, trainings
 from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, TABLE_3
-from scirep_core.bench.suites import SPECS, UNIT
+from scirep_core.bench.suites import SPECS, over_settings
 from scirep_core.data.inventory import TRAINING
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result
@@ -110,13 +110,7 @@ def unit_rows(rows: Iterable[Result]) -> list[Result]:
     for row in single:
         if row.split in used[row.task]:
             groups.setdefault((row.encoder, row.task), []).append(row)
-    return [group[0] if len(group) == 1 else _mean(group) for group in groups.values()]
-
-
-def _mean(group: Sequence[Result]) -> Result:
-    note = f"mean of {', '.join(row.split for row in group)}"
-    value = float(np.mean([row.value for row in group]))
-    return replace(group[0], split=UNIT, value=value, low=None, high=None, replicates=None, note=note)
+    return [over_settings(group) for group in groups.values()]
 
 
 def matrices(rows: Iterable[Result]) -> dict[str, Matrix]:
@@ -160,9 +154,8 @@ def advantages(matrix: Matrix, task: str) -> tuple[float, ...]:
     """Return own code minus the mean of the three others, one value a training."""
     own = own_code(task)
     others = [matrix.values[task, code] for code in FORMATS if code != own]
-    return tuple(
-        float(a - np.mean(b)) for a, b in zip(matrix.values[task, own], zip(*others, strict=True), strict=True)
-    )
+    pairs = zip(matrix.values[task, own], zip(*others, strict=True), strict=True)
+    return tuple(float(a - np.mean(b)) for a, b in pairs)
 
 
 def mean_advantage(matrix: Matrix, tasks: Sequence[str]) -> Estimate:

@@ -84,9 +84,8 @@ def record(path: Path, rows: Sequence[Result], chapter: str, command: str) -> No
     there = {row.id: row for row in read(path)}
     for row in rows:
         by_query = row.by_query if (row.metric, row.split) == ("average", "all") else {}
-        one = replace(
-            row, kind="recorded", chapter=chapter, parameters={**row.parameters, "command": command}, by_query=by_query
-        )
+        told = {**row.parameters, "command": command}
+        one = replace(row, kind="recorded", chapter=chapter, parameters=told, by_query=by_query)
         there[one.id] = one
     write_text(path, to_jsonl(there[key].to_json() for key in sorted(there)))
 
@@ -317,8 +316,5 @@ def main_metric(row: Result) -> str | None:
     sample = SAMPLES.get(row.task)
     whole = "train" if sample and suites.SPECS[sample.like].type == "triplets" else "test"
     known = sample or row.task in suites.SPECS
-    return (
-        row.task.rpartition("/")[2]
-        if known and (row.split, row.metric) == (whole, suites.main_metric(row.task))
-        else None
-    )
+    is_main = (row.split, row.metric) == (whole, suites.main_metric(row.task))
+    return row.task.rpartition("/")[2] if known and is_main else None

@@ -100,9 +100,8 @@ def run(
         jobs.append(_Job((-1, 0), name, of, (), given, only, protocol))
     data = f"{given.papers:,} papers" if given.source == "embedded" else DATA_SOURCES[given.source].text
     planned = sum(len(job.cells) or len(of.references) for job in jobs)
-    say(
-        f"study {name}: {planned} lines of {', '.join(of.variants or of.references)}; {data}; what is there already is kept"
-    )
+    lines = ", ".join(of.variants or of.references)
+    say(f"study {name}: {planned} lines of {lines}; {data}; what is there already is kept")
     for on in of.bases if workers > 1 else ():  # once, before the others wait for it
         for width in of.widths or (given.width,):
             base(on, replace(given, width=width), say)
@@ -149,20 +148,17 @@ def _recorded(path: Path, of: Study, given: Budget) -> list[Result]:
     """Return the trainings a file holds. Raises ConfigError where they are of another budget, of other tasks or of other data:
     one table is of one size, and its lines are compared on the same papers."""
     there, own, today = trainings(read_results(path)), _asked(given), _data(of, given)
-    remedy = "Give --out FILE, or delete it"
     for row in there:
-        if own and row.parameters.get("budget") and own != {key: row.parameters[key] for key in own}:
-            budget = f"{row.parameters['budget']}, {row.parameters['settings'] or 'as it is'}"
-            raise ConfigError(f"{path}: its rows are of another budget: {budget}. {remedy}")
-        if row.task not in today:
-            raise ConfigError(
-                f"{path}: has rows of {row.task}, which is not asked for, so that lines would differ. {remedy}"
-            )
         data = row.parameters.get("data") if row.metric == "average" else row.data_hash
-        if data and data != today[row.task]:
-            raise ConfigError(
-                f"{path}: its rows of {row.task} are of the data {data}, today's are {today[row.task]}. {remedy}"
-            )
+        wrong = ""
+        if own and row.parameters.get("budget") and own != {key: row.parameters[key] for key in own}:
+            wrong = f"its rows are of another budget: {row.parameters['budget']}, {row.parameters['settings'] or 'as it is'}"
+        elif row.task not in today:
+            wrong = f"has rows of {row.task}, which is not asked for, so that lines would differ"
+        elif data and data != today[row.task]:
+            wrong = f"its rows of {row.task} are of the data {data}, today's are {today[row.task]}"
+        if wrong:
+            raise ConfigError(f"{path}: {wrong}. Give --out FILE, or delete it")
     return there
 
 
@@ -219,6 +215,8 @@ class _Job(NamedTuple):
 
 
 class _Done(NamedTuple):
+    """What a unit came to: rows, curves, cells that failed, fingerprints whose vectors may go, trials of learning rates."""
+
     place: tuple[int, int]
     rows: list[Result]
     curves: list[Result]
@@ -319,10 +317,7 @@ def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mea
 def _score(
     job: _Job, cell: Cell, system: System, made: Sequence[Made], dtype: str, tasks: list[Task], progress: Progress | None
 ) -> list[Result]:  # fmt: skip
-    """Return the rows of one cell, and its averages where its tasks form them.
-
-    Raises ScirepError naming the tasks that failed.
-    """
+    """Return the rows of one cell, and its averages where its tasks form them. Raises ScirepError naming tasks that failed."""
     from scirep_core.bench import score_cache, scoring
 
     given = job.given
@@ -395,10 +390,10 @@ def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list
     """Return the rows of floor, ceiling and words alone."""
     from scirep_core.bench import scoring
 
+    size = {"papers": job.given.papers, "data_seed": job.given.data_seed}
     rows: list[Result] = []
     for system in job.study.references:
-        scored = scoring.score(tasks, system, papers=job.given.papers, data_seed=job.given.data_seed,
-                                 protocol=job.protocol, progress=progress)  # fmt: skip
+        scored = scoring.score(tasks, system, protocol=job.protocol, progress=progress, **size)  # type: ignore[arg-type]
         rows += _placed(job.name, job.study, scored, {"variant": system, **_of_data(job), **_asked(job.given)})
     return rows
 

@@ -214,14 +214,9 @@ def on_source(of: Study, source: str, bases: tuple[str, ...] = ()) -> Study:
     tasks = ON_SOURCE[source].get(of.tasks) if source in ON_SOURCE else of.tasks
     if tasks is None:
         raise ConfigError(f"of {DATA_SOURCES[source].text} nothing stands for the tasks of this study, {of.tasks}")
-    return replace(
-        of,
-        bases=bases or own,
-        tasks=tasks,
-        budget=source,
-        references=("random", "tfidf", *(own if plain else ())) if of.references else (),
-        names_base=bool(bases) and bases != own,
-    )
+    references = ("random", "tfidf", *(own if plain else ())) if of.references else ()
+    named = bool(bases) and bases != own
+    return replace(of, bases=bases or own, tasks=tasks, budget=source, references=references, names_base=named)
 
 
 class Cell(NamedTuple):

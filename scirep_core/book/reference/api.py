@@ -58,7 +58,7 @@ ROOMS: dict[str, Room] = {
         "Training",
         "Losses, mixed batches, one visible loop, and the trained model of each variant.",
         ("training.losses", "training.batching", "training.config", "training.loop", "training.variants", "training.models",
-         "training.base", "training.data.pairs", "training.data.real", "training.optimisation", "training.sets"),
+         "training.base", "training.data.pairs", "training.data.real", "training.objective", "training.sets"),
     ),
     "api-evaluation": Room(
         "Evaluation",

@@ -113,9 +113,8 @@ class TrainTask:
     @property
     def outputs(self) -> int:
         """How many numbers its head gives; 0 of triplets, which have none."""
-        return {"classification": len(self.classes), "multi_label": len(self.classes), "regression": 1, "triplet": 0}[
-            self.kind
-        ]
+        many = len(self.classes)
+        return {"classification": many, "multi_label": many, "regression": 1, "triplet": 0}[self.kind]
 
 
 def hash_of(tasks: Sequence[TrainTask]) -> str:
