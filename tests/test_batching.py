@@ -108,8 +108,7 @@ def test_the_order_of_a_task_is_its_own():
     """Another task beside it, or another batch, changes no task's order; another seed and another epoch do."""
     alone = [row for _, row in stream({"fos": 40}, 8, "equal", 0, 10)]
     beside = of_task(stream({"mesh": 7, "fos": 40}, 16, "equal", 0, 10), "fos")
-    assert alone == beside[:80]
-    assert alone[:40] != alone[40:]
+    assert alone == beside[:80] and alone[:40] != alone[40:]
     assert alone != [row for _, row in stream({"fos": 40}, 8, "equal", 1, 10)]
     assert alone != [row for _, row in stream({"mesh": 40}, 8, "equal", 0, 10)]
 
@@ -130,8 +129,7 @@ def test_the_order_is_pinned():
 def test_every_order_is_as_likely():
     """5! orders of five rows, 12,000 seeds: 100 of each expected; chi-squared of 119 degrees stays below 200."""
     counts = Counter(tuple(plan({"t": 5}, 5, "equal", seed, 0)["t"].tolist()) for seed in range(12_000))
-    assert len(counts) == 120
-    assert sum((n - 100) ** 2 / 100 for n in counts.values()) < 200
+    assert len(counts) == 120 and sum((n - 100) ** 2 / 100 for n in counts.values()) < 200
 
 
 def test_a_step_does_not_pass_over_large_tasks_again():
@@ -214,8 +212,7 @@ def test_five_in_a_hundred_papers_lose_their_abstract():
     bare = [paper for paper in kept if not paper.abstract]
     assert abs(len(bare) - 1000) < 140  # 4.5 standard deviations of 31
     assert bare[0] == Paper(bare[0].paper_id, "On swarms", "", 2019, (), (), "V")
-    assert kept == [titled(paper) for paper in papers]
-    assert [titled(paper, seed=1) for paper in papers] != kept
+    assert kept == [titled(paper) for paper in papers] and [titled(paper, seed=1) for paper in papers] != kept
     assert [titled(paper, share=0.0) for paper in papers] == papers
     assert not any(titled(paper, share=1.0).abstract for paper in papers)
     untitled = Paper("1", "", "We count.")

@@ -101,9 +101,8 @@ def test_the_average_by_hand():
         cite = {"map": 20.0, "ndcg": 40.0} if unit.task == "scirepeval/scidocs_cite" else {}
         return (90.0, 60.0, 30.0)[i] if unit.task == "scirepeval/fos" else cite.get(unit.members[0][1], 10.0)
 
-    found = by_split(
-        averages([*rows_of("v2", value), replace(rows_of("v2")[0], task="scirepeval/mdcr", protocol="sound")])
-    )
+    other = replace(rows_of("v2")[0], task="scirepeval/mdcr", protocol="sound")  # of another task: it does not count
+    found = by_split(averages([*rows_of("v2", value), other]))
     for split, wanted in {
         "in-train": 120 / 7, "out-of-train": (18 * 10 + 20 + 40) / 20, "all": (120 + 240) / 27, "CLF": (60 + 5 * 10) / 6,
         "PRX": (20 + 40 + 11 * 10) / 13, "in-train/CLF": 35,
@@ -238,10 +237,8 @@ def test_an_average_says_what_it_lacks_which_papers_were_dropped_and_its_probes_
     part = [row for row in dropped(rows_of("v2")) if row.task != "scirepeval/drsm"]
     assert by_split(averages(part, partial=True))["all"].coverage == pytest.approx(0.9 * 26 / 27)
 
-    probed = [
-        replace(r, parameters={"intercept": False}) if TASKS[r.task].format in ("CLF", "RGN") else r
-        for r in rows_of("v2")
-    ]
+    back_end = {"parameters": {"intercept": False}}
+    probed = [replace(r, **back_end) if TASKS[r.task].format in ("CLF", "RGN") else r for r in rows_of("v2")]
     for order in (probed, probed[::-1]):  # ranking rows have no back end, whichever comes first
         found = by_split(averages(order))
         assert found["all"].parameters["intercept"] is False and "+no-intercept" in found["all"].id
@@ -403,10 +400,8 @@ def test_rows_say_their_data_and_back_end(home):
     invented, own = small("proximity", "classification")
     tasks = [replace(invented, source="embedded"), own]
     found = scoring.score(tasks, vectors(), source="embedded", papers=400, data_seed=2, intercept=False)
-    told = {
-        row.task: {k: v for k, v in row.parameters.items() if k in ("papers", "data_seed", "intercept")}
-        for row in found
-    }
+    what = ("papers", "data_seed", "intercept")
+    told = {row.task: {k: v for k, v in row.parameters.items() if k in what} for row in found}
     assert told == {invented.name: {"papers": 400, "data_seed": 2}, own.name: {"intercept": False}}
 
 

@@ -72,10 +72,8 @@ def test_the_table_shows_rows_averages_and_where_they_are_kept(scirep, evaluated
 @pytest.fixture
 def lacking(tables, tmp_path) -> str:
     """Return the id of a count of citations that is in mine.npz no more, which holds those of all tasks."""
-    whole, gone = (
-        {key: vector for table in tables.values() for key, vector in table.items()},
-        next(iter(tables[TASKS[2]])),
-    )
+    whole = {key: vector for table in tables.values() for key, vector in table.items()}
+    gone = next(iter(tables[TASKS[2]]))
     save(tmp_path / "whole.npz", whole)
     save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != gone})
     return gone
@@ -118,16 +116,14 @@ def test_an_average_of_dropped_papers_is_warned_of(scirep, tmp_path, lacking):
 
 def test_an_encoder_by_name_and_one_that_only_ranks(scirep):
     code, out, err = scirep("score", "scirepeval", "--encoder", "bm25", *PAPERS, "--json", "--partial")
-    assert code == 0
-    assert {row["task"] for row in json.loads(out)} == {*TASKS[:2], "scirepeval/average-v2"}
+    assert code == 0 and {row["task"] for row in json.loads(out)} == {*TASKS[:2], "scirepeval/average-v2"}
     assert "bm25 cannot be scored on 1 of 3 tasks: scirepeval/cite_count" in err
     code, out, err = scirep("score", "scirepeval/cite_count", "--encoder", "tfidf", *PAPERS, "--json")
     assert (code, err) == (0, "")
     (row,) = json.loads(out)
     assert (row["encoder"], row["task"], row["metric"]) == ("tfidf", "scirepeval/cite_count", "kendall_tau")
     code, _, err = scirep("score", "scirepeval/cite_count", "--encoder", "bm25", *PAPERS)
-    assert code == 2
-    assert "bm25 cannot be scored on scirepeval/cite_count" in err
+    assert code == 2 and "bm25 cannot be scored on scirepeval/cite_count" in err
 
 
 def test_what_fails_is_named_at_the_end(scirep, monkeypatch):
@@ -137,21 +133,18 @@ def test_what_fails_is_named_at_the_end(scirep, monkeypatch):
     monkeypatch.setitem(scoring.EVALUATORS, "regression", crash)
     words = ("score", "scirepeval", "--vectors", "random", *PAPERS, "--seed", 11)
     code, out, err = scirep(*words, "--json")
-    assert code == 2
-    assert {row["task"] for row in json.loads(out)} == set(TASKS[:2])
+    assert code == 2 and {row["task"] for row in json.loads(out)} == set(TASKS[:2])
     assert "1 of 3 tasks failed, the others are scored: scirepeval/cite_count: ZeroDivisionError: no rows" in err
     assert "Traceback" not in err
     code, out, _ = scirep(*words)
-    assert code == 2
-    assert "0 tasks scored now, 2 kept from before" in out
+    assert code == 2 and "0 tasks scored now, 2 kept from before" in out
 
 
 def test_a_real_run_stands_beside_the_published_averages():
     from scirep_core.cli.score import _beside
 
     line = _beside("scirepeval/average-v2", "real")
-    assert "V2-T2; In-Train / Out-of-Train / Average" in line
-    assert "SciBERT 51.5 / 60.2 / 58.0" in line
+    assert "V2-T2; In-Train / Out-of-Train / Average" in line and "SciBERT 51.5 / 60.2 / 58.0" in line
     assert "SPECTER2 Adapters 62.4" in line
     assert "SciNCL 55.6 / 57.8 / 90.8 / 69.0" in _beside("scirepeval/average-v1", "real")
 
@@ -192,8 +185,7 @@ def test_scidocs_has_the_average_of_its_own_column(scirep, monkeypatch):
 ])  # fmt: skip
 def test_bad_requests_end_with_one_line(scirep, words, message):
     code, _, err = scirep("score", *words)
-    assert code == 2
-    assert message in err
+    assert code == 2 and message in err
     assert len(err.strip().splitlines()) == 1, err
     assert "Traceback" not in err
 

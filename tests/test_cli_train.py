@@ -81,8 +81,7 @@ def test_a_finished_training_is_not_done_again_and_another_is_refused(base, tmp_
     weights = (out / "model.safetensors").read_bytes()
     (tmp_path / "model.training").mkdir()  # as one leaves it who is killed when the model is saved
     (tmp_path / "model.training" / "checkpoint.shard").write_text("old")
-    assert told("--config", config, "--out", out) == first
-    assert not (tmp_path / "model.training").exists()
+    assert told("--config", config, "--out", out) == first and not (tmp_path / "model.training").exists()
     other = scirep_train("--config", config, "--out", out, "--set", "train.seed=1")
     assert isinstance(other.exception, ConfigError)
     assert "trained with train.seed=0 (asked for: 1). Give these with --set" in str(other.exception)

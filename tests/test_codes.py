@@ -32,8 +32,7 @@ def diagonal(variant: str, task: str, code: str, seed: int) -> float:
 def test_scores_are_the_main_metric_and_the_mean_of_the_settings_that_all_trainings_have():
     rows, wobbles = coded(["MTL CTRL"], diagonal), np.array([wobble(seed) for seed in range(3)])
     matrix = codes.matrices(codes.unit_rows(rows))["MTL CTRL"]
-    assert matrix.tasks == list(TABLE_3)
-    assert matrix.values[CITE, "RGN"] == pytest.approx(54 + wobbles)
+    assert matrix.tasks == list(TABLE_3) and matrix.values[CITE, "RGN"] == pytest.approx(54 + wobbles)
     assert matrix.values[FOS, "CLF"] == pytest.approx(44 + wobbles)  # -0, -10, -20
     assert matrix.values[FOS, OWN] == matrix.values[FOS, "CLF"]
     lacking = (FOS, "5-shot", "MTL CTRL as PRX, seed 1")
@@ -51,8 +50,7 @@ def test_intervals_are_those_of_scipy():
     other = [1.0, 1.4, 0.2]
     expected = stats.ttest_ind(drawn, other, equal_var=False).confidence_interval()
     gap = codes.between(drawn, other)
-    assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high))
-    assert codes.over([1.0]).low is None
+    assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high)) and codes.over([1.0]).low is None
     assert codes.between([1.0], other).low is None
 
 
@@ -102,5 +100,4 @@ def test_a_random_model_is_read_in_four_ways():
     )  # held out: no group is its own
     same = [48 if random_partition(i)[CITE] == "RGN" else 44 for i in range(1, 6)]
     assert found["same name"][CITE] == pytest.approx(same)
-    assert codes.mean_of([CITE, REVIEW], found["any"]) == pytest.approx([44.5] * 5)
-    assert codes.readings({}) == {}
+    assert codes.mean_of([CITE, REVIEW], found["any"]) == pytest.approx([44.5] * 5) and codes.readings({}) == {}

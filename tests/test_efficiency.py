@@ -97,8 +97,7 @@ def test_a_shape_needs_no_data_and_little_else(tmp_path: Path):
     (["--base", "bert-tiny", "--tokens", "600"], "takes 3 to 512"), (["--base", "bert-tyni"], "unknown base"),
 ])  # fmt: skip
 def test_bad_words_are_one_line(words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main([*words, "--out", str(tmp_path / "rows.jsonl")]) == 2
-    assert said in capsys.readouterr().err
+    assert main([*words, "--out", str(tmp_path / "rows.jsonl")]) == 2 and said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("more", "said"), [({"rounds": 0}, "one or more"), ({"names": ["Base"]}, "is not trained")])

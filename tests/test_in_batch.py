@@ -37,8 +37,7 @@ def same_as_training(of, task, batch):
     for masked, expected in ((np.zeros_like(one.masked), one.published), (one.masked, one.ours)):
         left = np.where(masked, -np.inf, one.scores.astype(float))
         assert float((np.log(np.exp(left).sum(1)) - own).mean()) == pytest.approx(expected, rel=1e-5), task.name
-    assert not (one.masked & one.own).any()
-    assert one.published >= max(one.floor, one.ours) - 1e-6
+    assert not (one.masked & one.own).any() and one.published >= max(one.floor, one.ours) - 1e-6
     return one
 
 

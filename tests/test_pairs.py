@@ -148,8 +148,7 @@ def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys)
         main(["data", "pairs", str(source), "--out", str(out), "--json"])
     told = json.loads(capsys.readouterr().out)
     rows = list(dpr_rows(out))
-    assert told["papers"] >= len(rows) > 10
-    assert told["pairs"] == sum(len(positives) for _, positives, _ in rows)
+    assert told["papers"] >= len(rows) > 10 and told["pairs"] == sum(len(positives) for _, positives, _ in rows)
     assert sum(told["hard"].values()) == len(rows) and told["hard"].get("", 0) < len(rows) / 2
     assert all(negatives[0] not in positives for _, positives, negatives in rows if negatives)
 

@@ -98,8 +98,7 @@ def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys
     assert bench(monkeypatch, *given) == 0
     rows = read_results(out)
     assert cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
-    assert rows[0].parameters["mean_tokens"] == 16
-    assert rows[0].parameters["attention"] in ("exp2", "fused")
+    assert rows[0].parameters["mean_tokens"] == 16 and rows[0].parameters["attention"] in ("exp2", "fused")
     assert rows[0].parameters["machine"] == machine()
     assert recompute(rows[0]).startswith("scirep bench --model bert-tiny")
     shown = capsys.readouterr()
@@ -141,9 +140,7 @@ def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_unasked_nothing_runs_in_a_number_type_that_the_processor_only_writes_out(
-    native: bool, monkeypatch: pytest.MonkeyPatch
-):
+def test_unasked_nothing_runs_in_a_number_type_that_the_processor_only_writes_out(native, monkeypatch):
     features = {"avx512_bf16": native, "amx_bf16": False}
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features, raising=False)
     ways = {row.encoder for row in race("bert-tiny", TEXTS[:2], rounds=1, max_length=16)}

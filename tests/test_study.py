@@ -64,8 +64,7 @@ def test_a_base_is_scored_once_and_a_partition_has_no_code_of_its_own():
     codes = {name: [] for name in STUDIES["partitions"].variants}
     for cell in cells(STUDIES["partitions"], 0, BUDGETS["small"]):
         codes[cell.variant].append(cell.code)
-    assert codes["MTL CTRL"] == ["own", *FORMATS]
-    assert codes[PARTITIONS[0]] == list(FORMATS)
+    assert codes["MTL CTRL"] == ["own", *FORMATS] and codes[PARTITIONS[0]] == list(FORMATS)
 
 
 def test_a_source_is_one_row_and_real_papers_are_recorded_together():
@@ -96,9 +95,7 @@ def ran(base: str, out: Path | None, variants: tuple[str, ...] = ("Base", "MTL C
     return trainings(run("main", TINY, more.pop("seeds", range(2)), changes=changes, out=out, **more))
 
 
-def test_rows_say_what_they_are_of_and_a_second_run_trains_and_scores_nothing(
-    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_rows_say_what_they_are_of_and_a_second_run_trains_and_scores_nothing(base, tmp_path, monkeypatch):
     rows = ran(base, tmp_path / "a.jsonl")
     labels = ("Base, seed 0", "MTL CTRL, seed 0", "MTL CTRL, seed 1")
     assert [(row.encoder, row.task) for row in rows] == [(label, task) for label in labels for task in TASKS]
@@ -136,9 +133,7 @@ def test_a_cell_that_fails_does_not_lose_the_others(base: str, tmp_path: Path, m
     assert {row.encoder for row in trainings(read(tmp_path / "main.jsonl"))} == {"MTL CTRL, seed 0"}
 
 
-def test_what_explains_a_row_gives_it_again_on_another_machine(
-    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_what_explains_a_row_gives_it_again_on_another_machine(base, tmp_path, monkeypatch, capsys):
     changes = {"codes": True, "tasks": TASKS[:1], "references": ("tfidf",)}
     rows = ran(base, tmp_path / "here.jsonl", ("MTL CTRL",), seeds=[0, 1], changes=changes)
     single = next(row for row in rows if row.parameters.get("training_seed") == 1 and row.parameters["code"] == "own")
@@ -222,9 +217,7 @@ def test_a_run_under_another_protocol_keeps_the_rows_of_the_first(recorder: Reco
     assert [(row.protocol, row.task) for row in trainings(read(recorder.path))] == wanted
 
 
-def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_and_data_are_not_mixed(
-    recorder: Recorder, tmp_path: Path
-):
+def test_a_unit_is_made_again_where_a_task_of_it_is_missing_and_tasks_and_data_are_not_mixed(recorder, tmp_path):
     for tasks in (TASKS[:1], TASKS, TASKS):
         recorder.run(tasks)
     assert len(recorder.units) == 2 and [row.task for row in trainings(read(recorder.path))] == list(TASKS)
@@ -263,9 +256,7 @@ def test_no_mean_is_taken_over_trainings_scored_otherwise():
             over_seeds([drawn[0], replace(drawn[1], **change)])
 
 
-def test_an_average_of_real_papers_is_whole_and_one_setting_of_the_open_suite_can_be_scored(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_an_average_of_real_papers_is_whole_and_one_setting_of_the_open_suite_can_be_scored(monkeypatch):
     (unit, *_), of = units("open"), replace(STUDIES["main"], tasks="open")
     some = [Result(unit.task, *member, "paper", 10.0, 5, encoder="x", source="open") for member in unit.members]
     with pytest.raises(ConfigError, match="missing"):
@@ -276,9 +267,7 @@ def test_an_average_of_real_papers_is_whole_and_one_setting_of_the_open_suite_ca
     assert study._tasks(replace(of, split="test"), TINY) == tasks[1:]  # DRSM has few-shot settings
 
 
-def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(
-    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_unit_is_recorded_at_once_and_not_made_again_where_its_model_is_gone(base, tmp_path, monkeypatch):
     recorded, kinds, real = tmp_path / "main.jsonl.gz", list[str](), trained.train_into
     own = {"variants": ("MTL CLS", "MTL CTRL"), "bases": (base,), "tasks": TASKS[:1], "references": ()}
     monkeypatch.setitem(STUDIES, "main", replace(STUDIES["main"], **own))
@@ -319,14 +308,12 @@ def test_codes_are_scored_on_every_task_and_vectors_of_models_go(base: str, tmp_
     seed = 6  # of no other test here: no vector and no score is there yet
     rows = ran(base, tmp_path / "c.jsonl", ("MTL CTRL",), seeds=[seed], changes={"codes": True})
     by = {(row.parameters["code"], row.task): row.value for row in rows}
-    assert {code for code, _ in by} == {"own", *FORMATS}
-    assert by["own", TASKS[0]] == by["RGN", TASKS[0]]
+    assert {code for code, _ in by} == {"own", *FORMATS} and by["own", TASKS[0]] == by["RGN", TASKS[0]]
     assert by["own", TASKS[1]] == by["PRX", TASKS[1]]
     assert len({tuple(by[code, task] for task in TASKS) for code in ("own", *FORMATS)}) == 5
     assert by["own", TASKS[2]] != by["PRX", TASKS[2]]  # a search has two codes: of its query, of its papers
     fingerprints = {row.fingerprint for row in rows}
-    assert fingerprints
-    assert not [one for one in fingerprints if (home() / "vectors" / one).exists()]
+    assert fingerprints and not [one for one in fingerprints if (home() / "vectors" / one).exists()]
 
 
 def test_of_large_parts_the_same_papers_are_probed_in_every_task():
@@ -365,8 +352,7 @@ def test_of_a_suite_the_averages_are_kept_and_the_widest_holds_every_unit():
     assert whole.value == pytest.approx(np.mean(list(whole.by_query.values())))
     assert not any(one.by_query for one in kept if one is not whole)
     tasks = study._placed("cross", STUDIES["cross"], made, {"variant": "x"})
-    assert len(tasks) == len(made)
-    assert not any(one.by_query for one in tasks)
+    assert len(tasks) == len(made) and not any(one.by_query for one in tasks)
 
 
 # ---- tables of rows --------------------------------------------------------------------------------------------------
@@ -381,29 +367,23 @@ def test_a_table_has_means_and_spread_over_seeds_and_what_ties_with_the_best():
     rows = [row(name, seed, value) for name, values in drawn.items() for seed, value in enumerate(values)]
     lines = table([*rows, row("A", 0, 1.0, "CLF"), row("A", 0, 9.0, metric="f1")], ("all",))
     assert [(line.label, line.values["all"]) for line in lines] == list(drawn.items())
-    assert lines[0].mean("all") == 51.0
-    assert lines[0].sd("all") == pytest.approx(np.std([50, 51, 52], ddof=1))
+    assert lines[0].mean("all") == 51.0 and lines[0].sd("all") == pytest.approx(np.std([50, 51, 52], ddof=1))
     test = tukey(lines, "all")
-    assert test is not None
-    assert (test.best, test.tied_with_best) == ("B", {"A"})
+    assert test is not None and (test.best, test.tied_with_best) == ("B", {"A"})
     assert tukey(table([row("A", 0, 1.0), row("B", 0, 2.0)], ("all",)), "all") is None  # one seed: no spread
 
 
 def test_a_mean_over_trainings_has_the_t_interval_scipy_gives():
     drawn = (50.0, 51.0, 53.5)
     told = [{"training_seed": seed, "model": str(seed)} for seed in range(3)]
-    rows = [
-        replace(row("A", seed, value), parameters=told[seed], by_query={"fos": value + 1})
-        for seed, value in enumerate(drawn)
-    ]
+    rows = [replace(row("A", i, x), parameters=told[i], by_query={"fos": x + 1}) for i, x in enumerate(drawn)]
     (mean,) = over_seeds([*rows, row("random", 0, 9.0)])
     assert (mean.encoder, mean.n, mean.value) == ("A", 3, pytest.approx(np.mean(drawn)))
     low, high = stats.t.interval(0.95, 2, np.mean(drawn), stats.sem(drawn))
     assert (mean.low, mean.high) == (pytest.approx(low), pytest.approx(high))
     assert mean.by_query == {"fos": pytest.approx(np.mean(drawn) + 1)}
     assert mean.parameters == {"trainings": 3, "sd": pytest.approx(np.std(drawn, ddof=1)), "values": list(drawn)}
-    assert over_seeds([mean]) == []
-    assert table([*rows, mean], ("all",))[0].values["all"] == drawn
+    assert over_seeds([mean]) == [] and table([*rows, mean], ("all",))[0].values["all"] == drawn
     (one,) = over_seeds(rows[:1])
     assert (one.n, one.low, one.high, "sd" in one.parameters) == (1, None, None, False)
 
@@ -458,11 +438,8 @@ def test_curves_are_in_order_whatever_was_trained_first_and_trials_are_kept_by_b
 def test_every_member_of_an_ensemble_has_its_curve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     made = [study.Made(name, tmp_path / name, name) for name in ("a", "b")]
     look = {"step": 1, "documents": 9, "losses": {}, "validation": {"t": 0.5}, "measures": {}}
-    how = {
-        "train": {"learning_rate": 1.0},
-        "training": {"curve": [look], "best": {"step": 1}},
-        "dev": {"t": ["map", 9]},
-    }
+    training = {"curve": [look], "best": {"step": 1}}
+    how = {"train": {"learning_rate": 1.0}, "training": training, "dev": {"t": ["map", 9]}}
     store = "scirep_core.encoders.models.model_store"
     monkeypatch.setattr(study, "obtain", lambda *_: made)
     monkeypatch.setattr(f"{store}.describe", lambda _: SimpleNamespace(made=how))

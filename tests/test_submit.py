@@ -83,9 +83,7 @@ def test_a_submitted_number_is_explained_with_a_command_in_which_a_hostile_param
 
 
 @pytest.mark.parametrize("write", [array, lines])
-def test_a_right_file_is_added_whole_and_told_apart(
-    write: Callable[[Path, list[Row]], Path], rows: list[Row], own: Path, tmp_path: Path, scirep: Scirep
-) -> None:  # fmt: skip
+def test_a_right_file_is_added_whole_and_told_apart(write, rows, own, tmp_path, scirep):
     file = write(tmp_path / "my_rows.json", rows)
     code, out, _ = scirep("submit", file, "--name", "my-model", "--check-only")
     assert code == 0 and not own.exists() and f"{len(rows)} rows without a fault" in out
@@ -101,9 +99,7 @@ def test_a_right_file_is_added_whole_and_told_apart(
     assert code == 0 and f"{len(rows)} rows without a fault" in out
 
 
-def test_a_name_or_a_number_that_is_taken_is_refused(
-    rows: list[Row], own: Path, tmp_path: Path, scirep: Scirep
-) -> None:
+def test_a_name_or_a_number_that_is_taken_is_refused(rows, own, tmp_path, scirep):
     file = lines(tmp_path / "mine.jsonl", rows)
     assert scirep("submit", file)[0] == 0 and (own / "mine.jsonl").is_file()
     code, _, err = scirep("submit", file)
@@ -163,9 +159,7 @@ def told(path: Path, rows: list[Row]) -> str:
     return next((str(fault) for fault in submissions.check(lines(path / "r.jsonl", rows), "r").faults), "")
 
 
-def test_other_data_are_refused_and_what_is_not_at_hand_is_said(
-    rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real
-) -> None:
+def test_other_data_are_refused_and_what_is_not_at_hand_is_said(rows, tmp_path, monkeypatch, real):
     other = [row | {"data_hash": "0" * 64} for row in rows]
     assert f"Ours is {real.data_hash[:16]}: score on the same data" in told(tmp_path, other[:1])
     monkeypatch.setattr(submissions, "_at_hand", lambda *given: None)

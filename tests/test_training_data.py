@@ -289,8 +289,7 @@ def test_a_paper_that_tests_anywhere_trains_nowhere(tokens, monkeypatch):
     tasks = build(sample_streams(), tokens)
     assert not [text for text in texts if "ested by" in text or text == "bare tested"]
     assert {name for name in TRAINED if f"own of {name}" in texts} == set(TRAINED) - {"sample/search"}
-    assert "bare own" in texts
-    assert {task.name: len(task) for task in tasks} == dict.fromkeys(TRAINED, 1)
+    assert "bare own" in texts and {task.name: len(task) for task in tasks} == dict.fromkeys(TRAINED, 1)
 
 
 def test_what_is_held_out_of_a_sample_shares_no_query_with_its_training(real):
@@ -299,8 +298,7 @@ def test_what_is_held_out_of_a_sample_shares_no_query_with_its_training(real):
         rest = held_out(name, task)
         assert 0 < len(rest.payload.rows) < len(task.payload.rows)
         trained = {row.query_id for row in task.payload.rows} - {row.query_id for row in rest.payload.rows}
-        assert len(trained) > 20
-        assert set(rest.queries) <= {row.query_id for row in rest.payload.rows}
+        assert len(trained) > 20 and set(rest.queries) <= {row.query_id for row in rest.payload.rows}
     triples = load_task("sample/cite_prediction")
     kept = list(held_out("sample/cite_prediction", triples).payload.rows("train"))
     assert 20 < len(kept) < 200

@@ -103,8 +103,7 @@ def test_a_model_is_trained_once(base: str, monkeypatch: pytest.MonkeyPatch):
     (first,) = obtain("MTL CTRL", 0, TINY, base, said.append)
     assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps in float32"]
     monkeypatch.setattr("scirep_core.training.loop.train", None)  # a second training would fail
-    assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first]
-    assert len(said) == 1
+    assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first] and len(said) == 1
     told = describe(first.folder)
     assert (told.kind, told.made["variant"], told.made["training"]["steps"]) == ("control_codes", "MTL CTRL", 3)
     assert not list(first.folder.parent.glob(f"{first.folder.name}.*"))  # neither checkpoints nor locks stay
@@ -200,9 +199,7 @@ def test_two_looks_without_a_better_dev_loss_end_a_training_on_open_papers(base:
 @pytest.mark.parametrize(
     ("features", "precision"), [({"avx512_bf16": True}, "bfloat16"), ({"avx512_f": True}, "float32")]
 )
-def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(
-    base: str, monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], precision: str
-):
+def test_a_processor_without_bfloat16_trains_in_float32_and_says_so(base, monkeypatch, features, precision):
     monkeypatch.setenv("SCIREP_DEVICE", "cpu")
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features)
     said: list[str] = []
