@@ -25,47 +25,30 @@ def vectors(tmp_path, tiny) -> Path:
     return tmp_path / "mine.npz"
 
 
-def test_score_prints_rows_with_the_promised_fields(scirep, tiny_folder, vectors):
-    code, out, _ = scirep("score", tiny_folder, "--vectors", vectors, "--json")
-    assert code == 0
-    rows = json.loads(out)
+def test_score_prints_rows_with_the_promised_fields_of_what_is_asked_for(scirep, tiny_folder, vectors):
+    def scored(name: object, *words: object) -> list[dict[str, object]]:
+        code, out, _ = scirep("score", name, "--vectors", vectors, "--json", *words)
+        assert code == 0
+        return json.loads(out)
+
+    rows = scored(tiny_folder)
     assert {"task", "split", "metric", "protocol", "value", "n"} <= set(rows[0])
     assert {r["task"] for r in rows} == {f"csfcube/{t}" for t in ("background", "method", "result", "all")}
-    assert {r["metric"] for r in rows} >= {
-        "r_precision",
-        "r_precision_published",
-        "p@20",
-        "r@20",
-        "ndcg%20",
-        "map",
-        "mrr",
-    }
+    standard = {"r_precision", "r_precision_published", "p@20", "r@20", "ndcg%20", "map", "mrr"}
+    assert {r["metric"] for r in rows} >= standard
     assert all(0 <= r["value"] <= 100 for r in rows)
-
-
-def test_score_takes_a_facet_any_cut_off_and_both_protocols(scirep, tiny_folder, vectors):
-    words = ("--source", tiny_folder, "--vectors", vectors, "--metrics", "ndcg%7,p@3", "--json")
-    code, out, _ = scirep("score", "csfcube/method", *words, "--protocol", "sound")
-    rows = json.loads(out)
-    assert code == 0
-    assert {(r["task"], r["metric"], r["protocol"]) for r in rows} == {
+    splits = [r["split"] for r in rows]
+    assert splits == sorted(splits) and set(splits) == {"dev", "test"}
+    assert {r["split"] for r in scored(tiny_folder, "--split", "dev")} == {"dev"}
+    words = ("--source", tiny_folder, "--metrics", "ndcg%7,p@3", "--protocol", "sound")
+    assert {(r["task"], r["metric"], r["protocol"]) for r in scored("csfcube/method", *words)} == {
         ("csfcube/method", "ndcg%7", "sound"), ("csfcube/method", "p@3", "sound"),
     }  # fmt: skip
 
 
-def test_both_splits_are_printed_with_the_test_split_last(scirep, tiny_folder, vectors):
-    _, out, _ = scirep("score", tiny_folder, "--vectors", vectors, "--json")
-    splits = [r["split"] for r in json.loads(out)]
-    assert splits == sorted(splits)
-    assert set(splits) == {"dev", "test"}
-    _, out, _ = scirep("score", tiny_folder, "--vectors", vectors, "--json", "--split", "dev")
-    assert {r["split"] for r in json.loads(out)} == {"dev"}
-
-
 def test_dropped_rows_are_reported_for_every_task_they_touch(scirep, tiny_folder, tmp_path, tiny):
-    np.savez(
-        tmp_path / "v.npz", ids=[p for p in tiny.papers if p != "4"], vectors=np.random.default_rng(0).random((3, 2))
-    )
+    some = [p for p in tiny.papers if p != "4"]
+    np.savez(tmp_path / "v.npz", ids=some, vectors=np.random.default_rng(0).random((3, 2)))
     words = ("score", tiny_folder, "--vectors", tmp_path / "v.npz", "--on-missing", "drop", "--json", "--split", "test")
     code, out, err = scirep(*words)
     assert code == 0
@@ -86,41 +69,39 @@ def test_rows_are_written_to_a_device_not_over_it(tmp_path):
     assert fifo.is_fifo()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("score", "csfcub", "--vectors", "random"), "did you mean 'csfcube'"),
-        (("score", "csfcube"), "give either --vectors"),
-        (("score", "csfcube", "--vectors", "no.npz"), "no.npz: file not found"),
-        (("score", "csfcube", "--rankings", "/nowhere"), "/nowhere: no such folder"),
-        (("score", "csfcube", "--vectors", "random", "--protocol", "papre"), "did you mean 'paper'"),
-        (("score", "csfcube", "--vectors", "random", "--metrics", "ndgc%20"), "unknown metric 'ndgc%20'"),
-        (("score", "csfcube", "--vectors", "random", "--seed", "x"), "'--seed'"),
-        (("score", "--frobnicate"), "No such option"),
-        (("data", "get", "csfcub"), "did you mean 'csfcube'"),
-        (
-            ("data", "get", "embedded", "csfcube", "--out", "here"),
-            "--out is of `embedded` alone: csfcube has its place",
-        ),
-        (("data", "verify", "csfcub"), "csfcub"),
-        (("run", "csfcube/baslines"), "baselines"),
-        (("run", "csfcube/baselines", "-p", "data"), "needs a value"),
-        (("run", "csfcube/baselines", "-p", "ndcg_percnt=10"), "did you mean 'ndcg_percent'"),
-        (("run", "csfcube/baselines", "-p", "ndcg_percent=101"), "ndcg_percent = 101"),
-        (("run", "csfcube/baselines", "-p", "seed", "1.5"), "seed"),
-        (("run", "csfcube/baselines", "--rows", "."), "is a folder"),
-        (("run", "csfcube/baselines", "--out", "."), "is a folder"),
-        (("explain", "no-such-number"), "no number 'no-such-number'"),
-        (("book", "--profile", "reel"), "did you mean 'real'"),
-        (("frob",), "No such command"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(scirep, words, message):
-    code, out, err = scirep(*words)
-    assert code == 2, err
-    assert message in err
+WRONG = {
+    "score csfcub --vectors random": "did you mean 'csfcube'",
+    "score csfcube": "give either --vectors",
+    "score csfcube --vectors no.npz": "no.npz: file not found",
+    "score csfcube --rankings /nowhere": "/nowhere: no such folder",
+    "score csfcube --vectors random --protocol papre": "did you mean 'paper'",
+    "score csfcube --vectors random --metrics ndgc%20": "unknown metric 'ndgc%20'",
+    "score csfcube --vectors random --seed x": "'--seed'",
+    "score --frobnicate": "No such option",
+    "data get csfcub": "did you mean 'csfcube'",
+    "data get embedded csfcube --out here": "--out is of `embedded` alone: csfcube has its place",
+    "data verify csfcub": "csfcub",
+    "run csfcube/baslines": "baselines",
+    "run csfcube/baselines -p data": "needs a value",
+    "run csfcube/baselines -p ndcg_percnt=10": "did you mean 'ndcg_percent'",
+    "run csfcube/baselines -p ndcg_percent=101": "ndcg_percent = 101",
+    "run csfcube/baselines -p seed 1.5": "seed",
+    "run csfcube/baselines --rows .": "is a folder",
+    "run csfcube/baselines --out .": "is a folder",
+    "explain no-such-number": "no number 'no-such-number'",
+    "book --profile reel": "did you mean 'real'",
+    "list encoder": "did you mean 'encoders'",
+    "frob": "No such command",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_bad_input_is_one_line_and_exit_code_2(scirep, words):
+    code, out, err = scirep(*words.split())
+    assert (code, out) == (2, ""), err
+    assert WRONG[words] in err
     assert len(err.strip().splitlines()) == 1, err
-    assert "Traceback" not in out + err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize("words", ["", *json.loads(FILE.read_text())["commands"]])
@@ -163,19 +144,14 @@ def test_published_number_is_explained(scirep):
         (("samples", "sample/fos", "f1_macro", "MTL CLS, seed 0"),
          {"variant": "MTL CLS", "training_seed": 0, "base": "minilm", "budget": "samples", "settings": {}},
          "scirep study samples --variants 'MTL CLS' --seed 0 --tasks sample/fos"),
+        (("main", "scirepeval/average-v2", "average", "oracle"), {"variant": "oracle", "papers": 600, "data_seed": 1},
+         "scirep score scirepeval --vectors oracle --protocol paper --papers 600 --data-seed 1 --partial --json"),
     ],
 )  # fmt: skip
 def test_a_number_of_a_study_is_recomputed_by_its_study(place, given, command):
     study, task, metric, encoder = place
     row = Result(task, "all", metric, "paper", 50.0, 27, encoder=encoder, chapter=f"study/{study}", parameters=given)
-    assert recompute(row) == f"{command} --out rows.jsonl"
-
-
-def test_a_reference_of_a_study_is_scored_again():
-    row = Result("scirepeval/average-v2", "all", "average", "paper", 50.0, 27, encoder="oracle", chapter="study/main",
-                 parameters={"variant": "oracle", "papers": 600, "data_seed": 1})  # fmt: skip
-    said = "scirep score scirepeval --vectors oracle --protocol paper --papers 600 --data-seed 1 --partial --json"
-    assert recompute(row) == said
+    assert recompute(row).removesuffix(" --out rows.jsonl") == command
 
 
 def test_official_pools_score_from_the_command_line(scirep, real_folder):
@@ -189,20 +165,17 @@ def test_official_pools_score_from_the_command_line(scirep, real_folder):
 
 def test_embedded_task_folders_are_whole_or_absent_and_score(scirep, tmp_path):
     out = tmp_path / "a" / "b"
-    code, _, err = scirep("data", "get", "embedded", "--papers", "100", "--out", out)
-    assert code == 2
-    assert "300" in err
+    embedded = ("data", "get", "embedded", "--out", out, "--papers")
+    code, _, err = scirep(*embedded, 100)
+    assert code == 2 and "300" in err
     assert not list(tmp_path.iterdir())
-    code, printed, _ = scirep("data", "get", "embedded", "--papers", "300", "--seed", "4", "--out", out)
-    assert (code, printed.strip()) == (0, str(out))
+    for _ in range(2):  # the same command again
+        assert scirep(*embedded, 300, "--seed", 4)[:2] == (0, f"{out}\n")
     code, printed, _ = scirep("score", out / "csfcube", "--vectors", "oracle", "--metrics", "ndcg%20", "--json")
     assert {r["source"] for r in json.loads(printed)} == {"folder"}
     assert min(r["value"] for r in json.loads(printed)) > 80
-    again = scirep("data", "get", "embedded", "--papers", "300", "--seed", "4", "--out", out)
-    assert again[0] == 0  # the same command again
-    code, _, err = scirep("data", "get", "embedded", "--papers", "300", "--out", out)
-    assert code == 2
-    assert "not empty" in err
+    code, _, err = scirep(*embedded, 300)
+    assert code == 2 and "not empty" in err
 
 
 def test_ctrl_c_exits_with_130(tmp_path):

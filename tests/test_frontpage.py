@@ -10,20 +10,9 @@ from typing import Any
 
 import pytest
 
+from scirep_core.book import frontpage
 from scirep_core.book.explain import find
-from scirep_core.book.frontpage import (
-    BOARD,
-    CHAPTER,
-    LEADS,
-    PANEL,
-    PARTS,
-    STATE,
-    VIEW,
-    anatomy,
-    report_card,
-    verdicts,
-    with_panel,
-)
+from scirep_core.book.frontpage import CHAPTER, PANEL, STATE, VIEW, anatomy, report_card, verdicts, with_panel
 from scirep_core.page.blocks import ANSWER, HEADS
 from scirep_core.results import Result, anchor, recorded
 from scirep_core.results.published import lookup
@@ -77,36 +66,37 @@ def test_the_number_taken_apart_is_the_published_the_recorded_and_the_live_one(t
     made = anatomy(chapter_run(tmp_path))
     text = re.sub(r"<[^>]+>", " ", made)
     printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"].value
-    assert re.search(rf"published\s+{printed}\s", text) and re.search(
-        rf"recorded\s+{OURS.value:.2f}\s+40\.9 to 51\.3", text
-    )
-    assert re.search(r"live\s+33\.25\s+30\.0 to 37\.0\s+50\s+the embedded literature\s+12\.5\s+91\.0", text)
-    assert all(
-        re.search(rf"{part}\s+{re.escape(word)}\s", text) for part, word in zip(PARTS, OURS.id.split(":"), strict=True)
-    )
+    parts = (rf"{part}\s+{re.escape(word)}" for part, word in zip(frontpage.PARTS, OURS.id.split(":"), strict=True))
+    for line in (
+        rf"published\s+{printed}",
+        rf"recorded\s+{OURS.value:.2f}\s+40\.9 to 51\.3",
+        r"live\s+33\.25\s+30\.0 to 37\.0\s+50\s+the embedded literature\s+12\.5\s+91\.0",
+        *parts,
+    ):
+        assert re.search(rf"{line}\s", text), line
     assert find(OURS.id)[0].text().splitlines()[1] in text  # what scirep explain prints
-    title = re.search(r"<title[^>]*>([^<]*)", made)
-    assert title and "live 33.2 on simulated data, floor 12.5, ceiling 91.0" in title[1]
+    (title,) = re.findall(r"<title[^>]*>([^<]*)", made)
+    assert "live 33.2 on simulated data, floor 12.5, ceiling 91.0" in title
 
 
 def test_numbers_link_to_their_origin_only_where_the_chapter_shows_it(tmp_path):
+    without = anatomy(tmp_path)  # the chapter: no live line
+    assert 'scope="row">recorded' in without and 'scope="row">live' not in without and "href" not in without
     made = anatomy(chapter_run(tmp_path, f'<th id="{anchor(OURS.id)}">'))
     assert re.findall(r'href="([^"]+)"', made) == [f"{CHAPTER}.html#{anchor(OURS.id)}"]
 
 
-def test_without_the_chapter_there_is_no_live_line(tmp_path):
-    made = anatomy(tmp_path)
-    assert 'scope="row">recorded' in made and 'scope="row">live' not in made and "href" not in made
+def answered(executed: Path, page: str, lines: dict[str, Any]) -> None:
+    """Write the answer that a chapter opens with."""
+    path = executed / f"{page}.data" / ANSWER
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(lines), encoding="utf-8")
 
 
 def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp_path):
     def line(verdict: int | None, head: str = HEADS["paper"]) -> dict[str, Any]:
-        return {
-            "head": head,
-            "text": 'Adapters lead by <a href="#n">4.7</a> points &lt;all&gt;. More.',
-            "verdict": verdict,
-            "claim": "a > b",
-        }
+        said = 'Adapters lead by <a href="#n">4.7</a> points &lt;all&gt;. More.'
+        return {"head": head, "text": said, "verdict": verdict, "claim": "a > b"}
 
     answers = {
         "a/one": {"paper": line(1), "real": line(-1, "Real papers say")},
@@ -115,12 +105,9 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         "b/four": {"paper": line(None), "real": line(None)},  # judges nothing
     }
     for page, lines in answers.items():
-        path = tmp_path / f"{page}.data" / ANSWER
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(lines), encoding="utf-8")
-    made = report_card(
-        tmp_path, [*((f"Part <{page[0]}>", page, f"{page}?") for page in answers), ("C", "c/five", "not run")]
-    )
+        answered(tmp_path, page, lines)
+    listed = [*((f"Part <{page[0]}>", page, f"{page}?") for page in answers), ("C", "c/five", "not run")]
+    made = report_card(tmp_path, listed)
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
         "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers. "
@@ -129,15 +116,12 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     assert re.findall(r'class="scirep-mark way(-?\d)" role="img" title="([^"]*)"', made) == [
         ("1", "a/one? a &gt; b: holds"), ("-1", "a/one? a &gt; b: does not hold"), ("-1", "a/two? : does not hold"),
     ]  # fmt: skip
-    # a/two is not judged on real papers, in its place
-    assert (
-        'does not hold">✗</span><span class="scirep-mark none" aria-hidden="true">–</span><a href="a/two.html">a/two?'
-        in made
+    none = (
+        '<span class="scirep-mark none" aria-hidden="true">–</span>'  # a/two is not judged on real papers, in its place
     )
+    assert f'does not hold">✗</span>{none}<a href="a/two.html">a/two?' in made
     assert "Which vectors" not in made
-    path = tmp_path / f"{BOARD}.data" / ANSWER
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"real": {**line(0), "text": "A leads in <a>4.5</a> of 11. More."}}), encoding="utf-8")
+    answered(tmp_path, frontpage.BOARD, {"real": {**line(0), "text": "A leads in <a>4.5</a> of 11. More."}})
     assert "</strong> A leads in 4.5 of 11: <a" in report_card(tmp_path, [("A", "a/one", "a?")])
     assert "a/one? ✓ a &gt; b: holds ✗ a &gt; b: does not hold a/two? ✗ does not hold not judged" in text
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
@@ -148,21 +132,19 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
 
 
 def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
-    for page in (LEADS[0], "csfcube/other"):
-        path = tmp_path / f"{page}.data" / ANSWER
-        path.parent.mkdir(parents=True)
+    for page in (frontpage.LEADS[0], "csfcube/other"):
         lines = {role: {"head": HEADS[role], "verdict": 1, "claim": f"{role} of {page}"} for role in ("paper", "real")}
-        path.write_text(json.dumps(lines), encoding="utf-8")
-    made = report_card(tmp_path, [("A", LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
+        answered(tmp_path, page, lines)
+    made = report_card(tmp_path, [("A", frontpage.LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
     table = before.partition("The main claim of each paper, and ours")[2]
     assert "A<br><a href" in table
-    assert f"real of {LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
-    assert all(f"paper of {page}: <b>holds" in folded for page in (LEADS[0], "csfcube/other"))
+    assert f"real of {frontpage.LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
+    assert all(f"paper of {page}: <b>holds" in folded for page in (frontpage.LEADS[0], "csfcube/other"))
     finding = (
         "Of the papers’ claims 2 hold. Of ours 2 hold. "
-        f"A’s main claim, by the paper’s own numbers, holds: paper of {LEADS[0]}. "
-        f"Ours, on real papers, holds: real of {LEADS[0]}."
+        f"A’s main claim, by the paper’s own numbers, holds: paper of {frontpage.LEADS[0]}. "
+        f"Ours, on real papers, holds: real of {frontpage.LEADS[0]}."
     )
     assert before.startswith(
         "<p><strong>In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real "

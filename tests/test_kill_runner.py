@@ -20,18 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from toy_notebooks import PARAMETERS, ROWS, alive, write
+from toy_notebooks import DRIVER, PARAMETERS, ROWS, alive, write
 
 from scirep_core.book.runner import Places, run_all
 
 FIGURE = "Path(os.environ['SCIREP_CHAPTER_DIR'], 'figure.svg').write_text('x' * 200_000)\nprint('seed', seed)"
-DRIVER = """
-import sys
-from pathlib import Path
-from scirep_core.book.runner import Places, run_all
-root, runs = Path(sys.argv[1]), Path(sys.argv[2])
-run_all(places=Places(root=root, package=root / "scirep_core", runs_folder=runs))
-"""
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_notebooks import PARAMETERS, ROWS, alive, write
+from toy_notebooks import DRIVER, PARAMETERS, ROWS, alive, write
 
 from scirep_core.book import runcache, runner
 from scirep_core.book.runner import Places, RunResult, run, run_all
@@ -23,6 +24,7 @@ from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.kit.store import stable_hash
 from scirep_core.kit.terminal import repeatedly
 
+FEWER = PARAMETERS.replace("20", "10")
 HOSTILE = '"; import os; os._exit(3)\n"""\n\\"\'\nseed = 7 # {x} {'
 
 
@@ -32,26 +34,28 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
 
 
+FILES = {
+    "scirep_core/__init__.py": "",
+    "scirep_core/kit/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
+    "scirep_core/results/statistics.py": "from .. import maths\nVALUE = 1\n",
+    "scirep_core/maths.py": "def lazy():\n    from scirep_core import deep\n",
+    "scirep_core/deep.py": "",
+    "scirep_core/unused.py": "",
+    "data_manifests/csfcube.yaml": "name: csfcube\n",
+    "data_manifests/neighbours_sample.yaml": "name: neighbours_sample\n",
+    "results/real/csfcube/a.jsonl": "",
+    "results/real/csfcube/a/more.jsonl": "",
+    "requirements.lock": "numpy==2\n",
+}
+
+
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
-    """A checkout of one's own: a small library, a manifest, a recorded result, a lock."""
+    """A checkout of one's own: a small library, two manifests, a recorded result, a lock."""
     root = tmp_path / "check out {x}"  # braces and spaces are legal in paths
-    files = {
-        "scirep_core/__init__.py": "",
-        "scirep_core/kit/errors.py": "class ScirepError(Exception): ...\nclass ConfigError(ScirepError): ...\n",
-        "scirep_core/results/statistics.py": "from .. import maths\nVALUE = 1\n",
-        "scirep_core/maths.py": "def lazy():\n    from scirep_core import deep\n",
-        "scirep_core/deep.py": "",
-        "scirep_core/unused.py": "",
-        "data_manifests/csfcube.yaml": "name: csfcube\n",
-        "results/real/csfcube/a.jsonl": "",
-        "results/real/csfcube/a/more.jsonl": "",
-        "requirements.lock": "numpy==2\n",
-    }
-    for name, text in files.items():
+    for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    (root / "notebooks").mkdir()
     return Places(root=root, package=root / "scirep_core")
 
 
@@ -76,68 +80,52 @@ def outputs(executed: Path) -> str:
 
 
 def test_run_gives_notebook_data_and_rows(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    show = "import sys; print(sys.prefix, os.environ['PYTHONHASHSEED'], os.environ['TQDM_DISABLE'], os.getcwd())"
-    notebook(
-        places,
-        "csfcube/a",
+    cells = (
         ROWS,
-        show,
+        "import sys; print(sys.prefix, os.environ['PYTHONHASHSEED'], os.environ['TQDM_DISABLE'], os.getcwd())",
         "print(os.environ['SCIREP_CHAPTER'], sorted(k for k in globals() if k == 'ctypes'))",
+        "Path(os.environ['SCIREP_CHAPTER_DIR'], 'got.json').write_text(json.dumps(note))",
     )
+    path = notebook(places, "csfcube/a", *cells, parameters=f'{PARAMETERS}note: str = ""  # any\n')
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     said: list[str] = []
     out, rows = tmp_path / "there" / "out.ipynb", tmp_path / "rows.jsonl"
-    result = run(Path("csfcube/a"), {"seed": "5", "data": "mine"}, out, rows, said.append, places)
-    assert result.ok and result.exit_code == 0 and (result.notebook, result.cells, result.total) == (out, 5, 5)
+    given = {"seed": "5", "data": "mine", "note": HOSTILE}
+    result = run(Path("csfcube/a"), given, out, rows, said.append, places)
+    assert result.ok and result.exit_code == 0 and (result.notebook, result.cells, result.total) == (out, 6, 6)
     assert rows.read_text() == '{"seed": 5, "data": "mine", "cut": 20}\n'
     assert (tmp_path / "there" / "out.data" / "rows.jsonl").read_text() == rows.read_text()
+    assert result.data and json.loads((result.data / "got.json").read_text()) == HOSTILE  # a string, whatever it holds
     assert outputs(out) == f"{sys.prefix} 0 1 {tmp_path}\ncsfcube/a []\n"
     # the complete set is passed, and nothing differs from run to run
     meta = json.loads(out.read_text())["metadata"]["papermill"]
-    assert meta["parameters"] == {"data": "mine", "seed": 5, "ndcg_percent": 20} and set(meta) == {
-        "parameters",
-        "version",
-    }
-    assert said == ["csfcube/a: running", f"csfcube/a: 5/5 cells in {result.seconds:.1f} s"]
+    assert meta["parameters"] == {"data": "mine", "seed": 5, "ndcg_percent": 20, "note": HOSTILE}
+    assert set(meta) == {"parameters", "version"}
+    assert said == ["csfcube/a: running", f"csfcube/a: 6/6 cells in {result.seconds:.1f} s"]
     assert not leftovers(places)
     first = out.read_bytes()
-    again = run(Path("csfcube/a"), {"seed": "5", "data": "mine"}, out, rows, said.append, places)
-    assert again.ok and out.read_bytes() == first
-    assert run(places.notebooks / "csfcube" / "a.ipynb", places=places, progress=said.append).notebook == (
-        places.runs / "own" / "csfcube" / "a.ipynb"
-    )
+    assert run(Path("csfcube/a"), given, out, rows, said.append, places).ok and out.read_bytes() == first
+    own = places.runs / "own" / "csfcube" / "a.ipynb"
+    assert run(path, places=places, progress=said.append).notebook == own
 
 
 def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+    def no_connection(*_: object, **__: object) -> None:
+        raise ConfigError("no connection")
+
     monkeypatch.delenv("SCIREP_DATA_MIRROR", raising=False)
-    (places.root / "data_manifests/neighbours_sample.yaml").write_text("name: neighbours_sample\n")
     notebook(places, "csfcube/a", ROWS, needs=["neighbours_sample"])
     said: list[str] = []
     assert run(Path("csfcube/a"), progress=said.append, places=places, get=True).ok
-    assert said[0].startswith("neighbours_sample cannot be downloaded") and said[0].endswith(
-        "goes on without it where it can"
-    )
-    monkeypatch.setattr("scirep_core.book.runner.fetch", _no_connection)
+    assert said[0].startswith("neighbours_sample cannot be downloaded")
+    assert said[0].endswith("goes on without it where it can")
+    monkeypatch.setattr("scirep_core.book.runner.fetch", no_connection)
     notebook(places, "csfcube/a", ROWS, needs=["csfcube"])
     with pytest.raises(ConfigError, match="no connection"):
         run(Path("csfcube/a"), progress=said.append, places=places, get=True)
-
-
-def _no_connection(*_: object, **__: object) -> None:
-    raise ConfigError("no connection")
-
-
-def test_a_hostile_string_reaches_the_notebook_as_a_string(places: Places, tmp_path: Path) -> None:
-    place = "os.environ['SCIREP_CHAPTER_DIR'], 'got.json'"
-    cell = f"import json, os, pathlib\npathlib.Path({place}).write_text(json.dumps([note, seed]))"
-    notebook(places, "csfcube/a", cell, parameters='note: str = ""  # any\nseed: int = 0  # of all\n')
-    result = run(Path("csfcube/a"), {"note": HOSTILE}, progress=[].append, places=places)
-    assert result.ok and result.data
-    assert json.loads((result.data / "got.json").read_text()) == [HOSTILE, 0]
 
 
 @pytest.mark.parametrize(
@@ -151,18 +139,18 @@ def test_a_hostile_string_reaches_the_notebook_as_a_string(places: Places, tmp_p
 def test_bad_input_is_refused_before_a_kernel_starts(
     places: Places, name: str, given: dict[str, Any], says: str
 ) -> None:
-    notebook(places, "csfcube/a", ROWS)
-    with pytest.raises(ConfigError) as caught:
+    path = notebook(places, "csfcube/a", ROWS)
+    with pytest.raises(ConfigError, match=re.escape(says)):
         run(Path(name), given, places=places)
-    assert says in str(caught.value) and not places.runs.exists()
-
-
-def test_a_readers_folder_and_notebook_are_not_overwritten(places: Places, tmp_path: Path) -> None:
-    path = notebook(places, "csfcube/a", "1")
     with pytest.raises(ConfigError, match="is the notebook itself"):
         run(path, out=path, places=places)
+    assert not places.runs.exists()
+
+
+def test_a_readers_folder_is_not_overwritten(places: Places, tmp_path: Path) -> None:
+    path = notebook(places, "csfcube/a", "1")
     (tmp_path / "out.data").mkdir()
-    (tmp_path / "out.data" / "precious").write_text("x")
+    (tmp_path / "out.data" / "precious").touch()
     with pytest.raises(ConfigError, match="not the output of a run"):
         run(path, out=tmp_path / "out.ipynb", places=places, progress=[].append)
     assert (tmp_path / "out.data" / "precious").exists() and not (tmp_path / "out.ipynb").exists()
@@ -173,12 +161,9 @@ def test_a_readers_folder_and_notebook_are_not_overwritten(places: Places, tmp_p
 
 def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> None:
     long = "\n".join(f"x{n} = {n}" for n in range(20))
+    ours = "from scirep_core.kit.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')"
     notebook(places, "csfcube/raises", ROWS, f"{long}\n1 / 0\n{long}")
-    notebook(
-        places,
-        "csfcube/ours",
-        "from scirep_core.kit.errors import ConfigError\nraise ConfigError('csfcube/ours: bad k')",
-    )
+    notebook(places, "csfcube/ours", ours)
     notebook(places, "csfcube/leaves", "import sys\nsys.exit(0)", "2")
     notebook(places, "csfcube/dies", "import os\nos.kill(os.getpid(), 9)", "2")
     notebook(places, "csfcube/rows", ROWS.replace("'\\n'", "'{'"))
@@ -212,47 +197,36 @@ def test_failures_are_kept_aside_and_the_last_good_one_stays(places: Places) -> 
     assert second["csfcube/raises"].ok and not kept.exists()
 
 
-def change_library(places: Places) -> None:
-    (places.package / "deep.py").write_text("X = 2")
+def edit(name: str, text: str) -> Callable[[Places], object]:
+    return lambda places: (places.root / name).write_text(text)
 
 
-def change_default(places: Places) -> None:
-    notebook(
-        places,
-        "csfcube/a",
-        "from scirep_core.results import statistics",
-        ROWS,
-        parameters=PARAMETERS.replace("20", "10"),
-        **ABOUT,
-    )
+def chapter(places: Places, **more: Any) -> Path:
+    needs = ["embedded", "csfcube", "results/real/*/*.jsonl"]
+    code = "from scirep_core.results import statistics"
+    return notebook(places, "csfcube/a", code, ROWS, needs=needs, paper="csfcube", **more)
 
 
-def edit(name: str, text: str) -> Callable[[Places], None]:
-    return lambda places: (places.root / name).write_text(text) and None
-
-
-ABOUT = {"needs": ["embedded", "csfcube", "results/real/*/*.jsonl"], "paper": "csfcube"}
-REASONS: list[tuple[str, Callable[[Places], object]]] = [
-    ("library changed: deep.py", change_library),
-    ("lock changed", edit("requirements.lock", "numpy==3")),
-    ("data manifest changed: csfcube", edit("data_manifests/csfcube.yaml", "name: other")),
-    ("recorded results changed: results/real/csfcube/a.jsonl", edit("results/real/csfcube/a.jsonl", "{}\n")),
-    ("recorded results changed: results/real/csfcube/a/more.jsonl", edit("results/real/csfcube/a/more.jsonl", "{}\n")),
-    ("output damaged: a.ipynb", edit("book/_run/embedded/csfcube/a.ipynb", "{}")),
-    ("output damaged: a.data/rows.jsonl", lambda p: (p.runs / "embedded/csfcube/a.data/rows.jsonl").unlink()),
-    ("output damaged: .a.run.json", edit("book/_run/embedded/csfcube/.a.run.json", "{")),
-    ("notebook changed; parameter ndcg_percent 20 -> 10", change_default),
-    ("new", lambda p: (p.runs / "embedded/csfcube/.a.run.json").unlink()),
-]
+REASONS: dict[str, Callable[[Places], object]] = {
+    "library changed: deep.py": edit("scirep_core/deep.py", "X = 2"),
+    "lock changed": edit("requirements.lock", "numpy==3"),
+    "data manifest changed: csfcube": edit("data_manifests/csfcube.yaml", "name: other"),
+    "recorded results changed: results/real/csfcube/a.jsonl": edit("results/real/csfcube/a.jsonl", "{}\n"),
+    "recorded results changed: results/real/csfcube/a/more.jsonl": edit("results/real/csfcube/a/more.jsonl", "{}\n"),
+    "output damaged: a.ipynb": edit("book/_run/embedded/csfcube/a.ipynb", "{}"),
+    "output damaged: a.data/rows.jsonl": lambda p: (p.runs / "embedded/csfcube/a.data/rows.jsonl").unlink(),
+    "output damaged: .a.run.json": edit("book/_run/embedded/csfcube/.a.run.json", "{"),
+    "notebook changed; parameter ndcg_percent 20 -> 10": lambda p: chapter(p, parameters=FEWER),
+    "new": lambda p: (p.runs / "embedded/csfcube/.a.run.json").unlink(),
+}
 
 
 def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
-    notebook(places, "csfcube/a", "from scirep_core.results import statistics", ROWS, **ABOUT)
+    path = chapter(places)
 
     def reason() -> str:
-        path = places.notebooks / "csfcube" / "a.ipynb"
-        chapter = runcache.read_chapter(path)
-        now = runcache.components(chapter, runcache.values(chapter, "embedded"), "embedded", places)
+        read = runcache.read_chapter(path)
+        now = runcache.components(read, runcache.values(read, "embedded"), "embedded", places)
         return runcache.why(places.runs / "embedded" / "csfcube" / "a", now)
 
     said: list[str] = []
@@ -263,13 +237,13 @@ def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
     assert reason() == ""
     backup = places.root.with_name("backup")
     shutil.copytree(places.root, backup)
-    for expected, change in REASONS:
+    for expected, change in REASONS.items():
         change(places)
         assert reason() == expected
         shutil.rmtree(places.root)
         shutil.copytree(backup, places.root)
         assert reason() == ""
-    change_library(places)
+    REASONS["library changed: deep.py"](places)
     assert [r.reason for r in run_all(places=places, progress=said.append)] == ["library changed: deep.py"]
     assert said[-2] == "csfcube/a: running (library changed: deep.py)"
     assert reason() == ""
@@ -281,10 +255,10 @@ def test_a_chapter_with_linguistic_tools_reruns_when_their_data_come_or_go(
     found = []
     for name, kind in (("a", "auto"), ("b", "fallback")):
         notebook(places, f"csfcube/{name}", ROWS, parameters=f'tools: str = "{kind}"  # who finds words')
-        chapter = runcache.read_chapter(places.notebooks / "csfcube" / f"{name}.ipynb")
+        read = runcache.read_chapter(places.notebooks / "csfcube" / f"{name}.ipynb")
         for there in (False, True):
             monkeypatch.setattr("scirep_core.data.perturbations.linguistics._is_there", lambda part, there=there: there)
-            given = runcache.components(chapter, runcache.values(chapter, "embedded"), "embedded", places)
+            given = runcache.components(read, runcache.values(read, "embedded"), "embedded", places)
             found.append(stable_hash(given))
     assert found[0] != found[1] and found[2] == found[3]
 
@@ -297,9 +271,8 @@ def test_profile_pruning_and_unknown_names(places: Places) -> None:
     rows = results["csfcube/a"].rows
     assert rows and json.loads(rows.read_text())["data"] == "real"
     assert rows == places.runs / "real" / "csfcube" / "a.data" / "rows.jsonl"
-    assert results["neighbours/b"].error == (
-        "neighbours/b: metadata.scirep.needs names 'csfcub': did you mean 'csfcube'? Valid: csfcube, embedded"
-    )
+    needs = "neighbours/b: metadata.scirep.needs names 'csfcub': did you mean 'csfcube'?"
+    assert results["neighbours/b"].error == f"{needs} Valid: csfcube, embedded, neighbours_sample"
     (places.notebooks / "csfcube" / "a.ipynb").unlink()
     run_all("real", places=places, progress=said.append)
     assert said[-1] == "csfcube/a: removed, its notebook is gone"
@@ -334,30 +307,23 @@ def test_a_chapter_made_of_the_others_runs_after_them_and_again_when_their_rows_
     assert board() == ("ran", "chapters changed: csfcube/c", "a.data b.data c.data")
     notebook(places, "csfcube/b", ROWS.replace("'cut'", "'kut'"))
     assert board()[:2] == ("ran", "chapters changed: csfcube/b")
-    (places.notebooks / "csfcube" / "a.ipynb").unlink()
-    assert board() == ("ran", "chapters changed: csfcube/a", "b.data c.data"), (
-        "what is gone is pruned before the second round"
-    )
+    (places.notebooks / "csfcube" / "a.ipynb").unlink()  # what is gone is pruned before the second round
+    assert board() == ("ran", "chapters changed: csfcube/a", "b.data c.data")
     notebook(places, "csfcube/d", ROWS)
     (alone,) = run_all(only="board", places=places, progress=said.append)
     assert alone.status == "cached", "alone it takes the rows of the last book"
     notebook(places, "beyond/board", count, after="all")
-    assert (
-        "metadata.scirep.after is 'all'" in by_name(run_all(places=places, progress=said.append))["beyond/board"].error
-    )
+    refused = by_name(run_all(places=places, progress=said.append))["beyond/board"]
+    assert "metadata.scirep.after is 'all'" in refused.error
 
 
 def test_chapters_run_side_by_side(places: Places, tmp_path: Path) -> None:
     """Each of two chapters waits for the other: one after the other they could not end."""
     meet = "import pathlib, time\nhere = pathlib.Path({!r})\n(here / '{}').touch()\n"
     wait = "while not (here / '{}').exists():\n    time.sleep(0.02)"
+    threads = "import os; print(os.environ['OMP_NUM_THREADS'])"
     for mine, other in (("a", "b"), ("b", "a")):
-        notebook(
-            places,
-            f"csfcube/{mine}",
-            meet.format(str(tmp_path), mine) + wait.format(other),
-            "import os; print(os.environ['OMP_NUM_THREADS'])",
-        )
+        notebook(places, f"csfcube/{mine}", meet.format(str(tmp_path), mine) + wait.format(other), threads)
     results = run_all(workers=2, places=places, progress=[].append)
     assert [result.status for result in results] == ["ran", "ran"]
     assert results[0].notebook and int(outputs(results[0].notebook)) >= 1
@@ -382,12 +348,11 @@ def test_what_a_chapter_says_of_its_long_steps_is_passed_on_once(tmp_path: Path)
 
 def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
     notebook(places, "csfcube/slow", ROWS, "import time\ntime.sleep(60)")
-    driver = (
-        "import sys; from pathlib import Path; from scirep_core.book.runner import *; "
-        "run_all(places=Places(root=Path(sys.argv[1]), package=Path(sys.argv[1]) / 'scirep_core'))"
-    )
     process = subprocess.Popen(
-        [sys.executable, "-c", driver, str(places.root)], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", DRIVER, places.root, places.runs],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     until(lambda: any(places.runs.glob(".staging/*/*/data/rows.jsonl")))
     assert alive(places.runs)

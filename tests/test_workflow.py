@@ -28,8 +28,8 @@ def read() -> dict[str, Any]:
     return {"on" if key is True else key: value for key, value in found.items()}  # YAML 1.1 reads a bare `on` as true
 
 
-def steps(job: str = "") -> list[dict[str, Any]]:
-    return [step for name, one in read()["jobs"].items() if job in ("", name) for step in one["steps"]]
+def steps() -> list[dict[str, Any]]:
+    return [step for job in read()["jobs"].values() for step in job["steps"]]
 
 
 def fault(line: str) -> str:
@@ -81,9 +81,9 @@ def test_every_command_of_a_page_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     lines = [line.strip() for line in (*lines, *re.findall(r"`([^`\n]+)`", text))]
-    ours = {
+    ours = [
         re.split(r" [|>#] | && |\.\.\.", line)[0] for line in lines if re.match(r"(\.venv/bin/)?(scirep|make) ", line)
-    }
+    ]
     assert {line: told for line in ours if (told := fault(line))} == {}
     assert page.name != "README.md" or {"make book", "make test"} <= {line.strip() for line in ours}
 
@@ -109,17 +109,14 @@ def test_the_command_of_every_recorded_number_is_one_that_can_be_given() -> None
     commands = {recompute(row) for row, _ in stored() if row.kind == "recorded"}
     declared = chapters(ROOT / "notebooks")
     assert {line.split()[1] for line in commands if line.startswith("scirep ")} == {"bench", "run", "score", "study"}
-    for line in commands:
-        words = shlex.split(line)
-        if words[0] == "scirep":
-            assert fault(line) == "", line
-            if words[1] == "run":
-                name = words[2].removeprefix("notebooks/").removesuffix(".ipynb")
-                resolve(declared[name][1], dict(zip(words[4:-2:3], words[5:-2:3], strict=True)), name)
+    assert {line: told for line in commands if line.startswith("scirep ") and (told := fault(line))} == {}
+    for words in (shlex.split(line) for line in commands if line.startswith("scirep run ")):
+        name = words[2].removeprefix("notebooks/").removesuffix(".ipynb")
+        resolve(declared[name][1], dict(zip(words[4:-2:3], words[5:-2:3], strict=True)), name)
 
 
-def test_it_runs_on_pushes_and_pull_requests_and_publishes_only_main_and_tags() -> None:
-    found = read()
+def test_it_publishes_only_main_and_tags_and_only_that_job_may_write_and_there_is_no_secret() -> None:
+    found, text = read(), WORKFLOW.read_text(encoding="utf-8")
     assert found["on"]["push"] == {"branches": ["main"], "tags": ["v*"]}
     assert "pull_request" in found["on"]
     jobs = found["jobs"]
@@ -128,21 +125,15 @@ def test_it_runs_on_pushes_and_pull_requests_and_publishes_only_main_and_tags() 
     assert jobs["publish"]["if"] == "github.ref == 'refs/heads/main' || startsWith(github.ref, 'refs/tags/v')"
     assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == ("test", "build")
     assert all(isinstance(job["timeout-minutes"], int) for job in jobs.values())
-
-
-def test_only_the_job_that_publishes_may_write_and_there_is_no_secret() -> None:
-    found = read()
     assert found["permissions"] == {"contents": "read"}
-    may = {name: job["permissions"] for name, job in found["jobs"].items() if "permissions" in job}
+    may = {name: job["permissions"] for name, job in jobs.items() if "permissions" in job}
     assert may == {"publish": {"pages": "write", "id-token": "write"}}
-    assert "secrets." not in WORKFLOW.read_text(encoding="utf-8")
-
-
-def test_actions_are_githubs_own_and_python_and_the_index_of_packages_are_the_projects() -> None:
+    assert "secrets." not in text
+    # actions are GitHub's own; Python and the index of packages are the project's
     used = [step["uses"] for step in steps() if "uses" in step]
     assert [name for name in used if not re.fullmatch(r"actions/[a-z-]+@v\d+", name)] == []
     assert used.count("actions/checkout@v4") == 2  # what only publishes needs no checkout
     versions = [step["with"]["python-version"] for step in steps() if "setup-python" in step.get("uses", "")]
     assert versions == ["3.11", "3.11"]
-    assert read()["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
-    assert not re.search(r"https?://", WORKFLOW.read_text(encoding="utf-8"))
+    assert found["env"] == {"PIP_EXTRA_INDEX_URL": "${{ vars.PIP_EXTRA_INDEX_URL }}"}
+    assert not re.search(r"https?://", text)

@@ -15,21 +15,24 @@ ROWS = (
     "Path(os.environ['SCIREP_CHAPTER_DIR'], 'rows.jsonl').write_text(json.dumps(row) + '\\n')"
 )
 
+DRIVER = """
+import sys
+from pathlib import Path
+from scirep_core.book.runner import Places, run_all
+root, runs = Path(sys.argv[1]), Path(sys.argv[2])
+run_all(places=Places(root=root, package=root / "scirep_core", runs_folder=runs))
+"""
+"""Program of a process of its own: root, folder of runs."""
+
 
 def write(path: Path, *cells: str, parameters: str = PARAMETERS, **about: Any) -> Path:
     """Write a notebook with a parameters cell and code cells; `about` goes to metadata.scirep."""
     sources = [(parameters, ["parameters"]), *((cell, []) for cell in cells)]
     code = [
-        {
-            "cell_type": "code",
-            "id": f"cell-{n}",
-            "metadata": {"tags": tags} if tags else {},
-            "source": source,
-            "outputs": [],
-            "execution_count": None,
-        }
+        {"cell_type": "code", "id": f"cell-{n}", "metadata": {"tags": tags} if tags else {}, "source": source,
+         "outputs": [], "execution_count": None}
         for n, (source, tags) in enumerate(sources)
-    ]
+    ]  # fmt: skip
     kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
     notebook = {"cells": code, "metadata": {"kernelspec": kernel, "scirep": about}, "nbformat": 4, "nbformat_minor": 5}
     path.parent.mkdir(parents=True, exist_ok=True)
