@@ -26,12 +26,11 @@ from typing import Any
 
 from scirep_core.data import task as schema
 from scirep_core.data.readers import csfcube
-from scirep_core.data.rows import SPLITS, Row, by_id, ids_in
+from scirep_core.data.rows import SPLITS, Line, Row, by_id
 from scirep_core.data.task import Payload, Task, TaskType
 from scirep_core.data.task_json import METRICS, PLAIN, TaskConfig, format_of, read_config
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
-from scirep_core.kit.records import field as check_field
 from scirep_core.kit.store import WHOLE, atomic, sampled_hash, stable_hash, write_bytes, write_json, write_text
 
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
@@ -48,10 +47,8 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
         raise DataError(path, None, "no such folder", "Give a folder with a task.json")
     config = read_config(path / "task.json")
     if config.type == "facets":
-        collection = csfcube.read(path)
-        return replace(
-            collection, metrics=tuple(config.metrics), similarity=config.similarity, version=config.version
-        )  # fmt: skip
+        told = {"metrics": tuple(config.metrics), "similarity": config.similarity, "version": config.version}
+        return replace(csfcube.read(path), **told)
     kind = next(name for name in READERS if name == config.type)
     payload = READERS[kind].read(path, config)
     texts = path / "papers.jsonl"
@@ -80,30 +77,21 @@ def folder_hash(path: Path) -> str:
 
 def _texts(path: Path, bare: bool = False) -> Iterator[Paper]:
     """Yield the papers of a papers.jsonl; with `bare`, a row may be an id (and labels) without a text."""
-    for line, paper_id, row in by_id(path, "paper_id"):
+    for paper_id, row in by_id(path, "paper_id"):
         if bare and "title" not in row:
             continue
-        fields = {key: row[key] for key in row if row[key] is not None}
-        yield Paper(
-            paper_id,
-            check_field(row, "title", str, path, line),
-            check_field(fields, "abstract", str, path, line) if "abstract" in fields else "",
-            check_field(fields, "year", int, path, line) if "year" in fields else None,
-            ids_in(fields, "sentences", path, line) if "sentences" in fields else (),
-            ids_in(fields, "sentence_labels", path, line) if "sentence_labels" in fields else (),
-            check_field(fields, "venue", str, path, line) if "venue" in fields else "",
-        )
+        known = Line({key: value for key, value in row.items() if value is not None}, path, row.line)
+        sentences, labels = (known.keyed(name) if name in known else () for name in ("sentences", "sentence_labels"))
+        abstract, year, venue = known.option("abstract"), known.option("year", int, None), known.option("venue")
+        yield Paper(paper_id, row.value("title"), abstract, year, sentences, labels, venue)
 
 
 def _queries(path: Path, config: TaskConfig) -> dict[str, str]:
     """Return the texts of bare queries; {} where queries are papers."""
     if not path.is_file():
         return {}
-    texts = {}
-    for line, query, row in by_id(path, "query_id"):
-        if "query" in row or config.type != "retrieval":
-            texts[query] = check_field(row, "query", str, path, line)
-    return texts
+    asked = (one for one in by_id(path, "query_id") if "query" in one[1] or config.type != "retrieval")
+    return {query: row.value("query") for query, row in asked}
 
 
 SHARED = ("multi_label", "few_shot", "label_names", "text_query", "keep_self")
@@ -150,9 +138,10 @@ def _config_of(task: Task) -> Row:
     for key in SHARED:
         value = getattr(task.payload, key, None)
         if value is not None and (key != "label_names" or value):
-            row[key] = (
+            listed = (
                 [one._asdict() if key == "few_shot" else one for one in value] if isinstance(value, tuple) else value
             )
+            row[key] = listed
     plain = TaskConfig(task.name, task.version, task.type, text_query=bool(row.get("text_query")))
     if task.format != format_of(plain):
         row["format"] = task.format
@@ -166,8 +155,8 @@ def _text_row(paper: Paper) -> Row:
     more = {
         "year": paper.year,
         "venue": paper.venue,
-        "sentences": list(paper.sentences),
-        "sentence_labels": list(paper.labels),
+        "sentences": [*paper.sentences],
+        "sentence_labels": [*paper.labels],
     }
     return row | {key: value for key, value in more.items() if value not in (None, "", [])}
 
@@ -177,11 +166,9 @@ def _files(task: Task) -> Iterator[tuple[str, Iterable[Row]]]:
     data: Payload = task.payload
     queries: Iterable[Row] = ({"query_id": key, "query": text} for key, text in task.queries.items())
     if isinstance(data, schema.LabelSpace | schema.Collection):
-        texts = task.papers
-        ids = data.gold if isinstance(data, schema.LabelSpace) else data.paper_ids
-        labels = data.gold if isinstance(data, schema.LabelSpace) else {}
-        rows = ((_text_row(texts[key]) if key in texts else {"paper_id": key}, key) for key in ids)
-        yield "papers.jsonl", (row | ({"labels": list(labels[key])} if key in labels else {}) for row, key in rows)
+        texts, gold = task.papers, data.gold if isinstance(data, schema.LabelSpace) else dict.fromkeys(data.paper_ids)
+        rows = ((_text_row(texts[key]) if key in texts else {"paper_id": key}, own) for key, own in gold.items())
+        yield "papers.jsonl", (row | ({} if own is None else {"labels": list(own)}) for row, own in rows)
     elif next(iter(task.texts()), None) is not None:
         yield "papers.jsonl", map(_text_row, task.texts())
     if task.queries and not isinstance(data, schema.Pooled):

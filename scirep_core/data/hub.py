@@ -45,6 +45,10 @@ class Found(NamedTuple):
     line: int
     row: dict[str, Any]
 
+    def wrong(self, reason: str, remedy: str = "") -> DataError:
+        """Return the error that says so of this row."""
+        return DataError(self.path, self.line, reason, remedy)
+
 
 def find(root: Path, collection: str, config: str, split: str) -> tuple[Path, ...]:
     """Return the files of a split in order, () where there are none. Raises DataError if a shard is missing."""
@@ -114,9 +118,10 @@ def check(paths: Iterable[Path], needs: Mapping[str, Kind]) -> None:
 
 def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Kind]) -> Iterator[Found]:
     wanted = [(name.split("|"), kind, name in needs) for name, kind in (*needs.items(), *may.items())]
+    kinds = {name: kind for choices, kind, _ in wanted for name in choices}
     count = 0
     for path in paths:
-        for line, raw in _raw(path, wanted):
+        for line, raw in _raw(path, kinds):
             row = {}
             for choices, kind, needed in wanted:
                 present = next((c for c in choices if raw.get(c) is not None), None)
@@ -129,37 +134,28 @@ def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Ki
         raise DataError(paths[0], None, "it has no rows", "Fetch it again; an embedded literature needs more papers")
 
 
-def _raw(path: Path, wanted: Sequence[tuple[list[str], Kind, bool]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    names = {name: kind for choices, kind, _ in wanted for name in choices}
-    match _form(path):
-        case "parquet":
-            return _parquet(path, names)
-        case "jsonl":
-            return read_jsonl(path)
-        case "csv":
-            return _csv(path, names)
-        case _:
-            return _list(path)
-
-
 def _form(path: Path) -> str:
     return path.name.removesuffix(".gz").rpartition(".")[2]
 
 
+def _raw(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str, Any]]]:
+    form = _form(path)
+    if form in ("parquet", "csv"):
+        return (_parquet if form == "parquet" else _csv)(path, kinds)
+    return (read_jsonl if form == "jsonl" else _list)(path)
+
+
 def _columns(path: Path) -> list[str] | None:
     """Return the column names of a file; None if it has no row to tell them from."""
-    match _form(path):
-        case "parquet":
-            from pyarrow import parquet
+    form = _form(path)
+    if form == "parquet":
+        from pyarrow import parquet
 
-            with _NamingErrors(path), parquet.ParquetFile(path) as file:
-                return list(file.schema_arrow.names)
-        case "jsonl":
-            return next((list(row) for _, row in read_jsonl(path)), None)
-        case "csv":
-            return next(csv_rows(path), (1, []))[1]
-        case _:
-            return next((list(row) for _, row in _list(path)), None)
+        with _NamingErrors(path), parquet.ParquetFile(path) as file:
+            return list(file.schema_arrow.names)
+    if form == "csv":
+        return next(csv_rows(path), (1, []))[1]
+    return next((list(row) for _, row in _raw(path, {})), None)
 
 
 class _NamingErrors:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from scirep_core.data.task import FewShot, TaskType
+from scirep_core.data.task_json import FORMAT
 from scirep_core.kit.formats import Format
 
 Reader = Literal["scirepeval", "s2and", "mdcr", "scimult", "beir", "recommendation", "neighbours", "csfcube", "open"]
@@ -30,7 +31,7 @@ class TaskSpec(NamedTuple):
         paper: scirepeval, csfcube, neighbours or scimult.
         title: name as the paper's table prints it.
         rows: exhibits that list the task.
-        reader: module of datasets/ that reads the files; `config` is its configuration there.
+        reader: module of readers/ that reads the files; `config` is its configuration there.
         manifest: collection the real files come in.
         relation: in-train, related, unrelated (SciRepEval); train-only; "" where the paper makes no such difference.
     """
@@ -52,96 +53,59 @@ class TaskSpec(NamedTuple):
     version: int = 1
 
 
-def _scirepeval(title: str, format: Format, type: TaskType, metrics: str, config: str, relation: str,
-                expect: Mapping[str, int], rows: str = "V2-T1,V1-T1", **more: object) -> TaskSpec:  # fmt: skip
+def _row(title: str, type: TaskType, metrics: str, config: str, relation: str, expect: Mapping[str, int],
+         rows: str = "V2-T1,V1-T1", **more: object) -> TaskSpec:  # fmt: skip
+    format = FORMAT.get(type, "PRX")
     return TaskSpec("scirepeval", title, format, type, tuple(metrics.split()), "scirepeval", config, "scirepeval",
-                    tuple(rows.split(",")), relation, expect, **more)  # type: ignore[arg-type]  # fmt: skip
+                    tuple(rows.split(",")), relation, expect, text_query=type == "adhoc_search", **more)  # type: ignore[arg-type]  # fmt: skip
 
 
 def _shots(*settings: tuple[int, int]) -> tuple[FewShot, ...]:
     return tuple(FewShot(*setting) for setting in settings)
 
 
-SCIREPEVAL: dict[str, TaskSpec] = {
-    "scirepeval/mesh_descriptors": _scirepeval(
-        "MeSH Descriptors", "CLF", "classification", "f1_macro", "mesh_descriptors", "in-train",
-        {"train": 2_328_179, "test": 258_687, "labels": 30}),
-    "scirepeval/fos": _scirepeval(
-        "Fields of study (FoS)", "CLF", "classification", "f1_macro", "fos", "in-train",
-        {"train": 676_524, "test": 471, "labels": 23}, multi_label=True, few_shot=_shots((10, 50), (5, 100))),
-    "scirepeval/cite_count": _scirepeval(
-        "Citation count", "RGN", "regression", "kendall_tau", "cite_count", "in-train",
-        {"train": 202_774, "test": 30_058}),
-    "scirepeval/pub_year": _scirepeval(
-        "Year of Publication", "RGN", "regression", "kendall_tau", "pub_year", "in-train",
-        {"train": 218_864, "test": 30_000}),
-    "scirepeval/same_author": _scirepeval(
-        "Same Author Detection", "PRX", "proximity", "map", "same_author", "in-train",
-        {"train_queries": 76_489, "train_pairs": 673_170, "queries": 13_585, "pairs": 123_430}),
-    "scirepeval/high_influence_cite": _scirepeval(
-        "Highly Influential Citations", "PRX", "proximity", "map", "high_influence_cite", "in-train",
-        {"train_queries": 65_982, "train_pairs": 2_004_688, "queries": 1_199, "pairs": 58_255}),
-    "scirepeval/cite_prediction": _scirepeval(
-        "Citation Prediction Triplets", "PRX", "triplets", "accuracy", "cite_prediction", "in-train",
-        {"train": 819_836}),
-    "scirepeval/search": _scirepeval(
-        "Search", "QRY", "adhoc_search", "ndcg", "search", "in-train",
-        {"train_queries": 528_497, "train_pairs": 5_284_970, "queries": 2_585, "pairs": 25_850}, text_query=True),
-    "scirepeval/biomimicry": _scirepeval(
-        "Biomimicry", "CLF", "classification", "f1", "biomimicry", "unrelated",
-        {"papers": 10_991}, few_shot=_shots((64, 50), (16, 100))),
-    "scirepeval/drsm": _scirepeval(
-        "DRSM", "CLF", "classification", "f1_macro", "drsm", "unrelated",
-        {"train": 7_520, "test": 955, "labels": 6}, few_shot=_shots((64, 50), (24, 100))),
-    "scirepeval/scidocs_mag": _scirepeval(
-        "SciDocs MAG", "CLF", "classification", "f1_macro", "scidocs_mag", "related",
-        {"papers": 23_540, "labels": 19}),
-    "scirepeval/scidocs_mesh": _scirepeval(
-        "SciDocs MeSH Diseases", "CLF", "classification", "f1_macro", "scidocs_mesh", "related",
-        {"papers": 25_003, "labels": 11}),
-    "scirepeval/peer_review_score": _scirepeval(
-        "Peer Review Score", "RGN", "regression", "kendall_tau", "peer_review_score", "related", {"papers": 10_210}),
-    "scirepeval/hindex": _scirepeval(
-        "h-Index of Authors", "RGN", "regression", "kendall_tau", "hIndex", "unrelated", {"papers": 8_438}),
-    "scirepeval/tweet_mentions": _scirepeval(
-        "Tweet Mentions", "RGN", "regression", "kendall_tau", "tweet_mentions", "unrelated", {"papers": 25_655}),
-    "scirepeval/s2and": TaskSpec(
-        "scirepeval", "S2AND", "PRX", "author_disambiguation", ("b3_f1",), "s2and", "", "s2and",
-        ("V2-T1", "V1-T1"), "related", {"clusters": 68_968, "signatures": 10_942}),
-    "scirepeval/paper_reviewer_matching": _scirepeval(
-        "Paper-Reviewer Matching", "PRX", "reviewer_matching", "soft_p@5 soft_p@10 hard_p@5 hard_p@10 mean_of_four",
-        "paper_reviewer_matching", "related", {"queries": 107, "pairs": 1_729}),
-    "scirepeval/relish": _scirepeval(
-        "RELISH", "PRX", "proximity", "ndcg", "relish", "related", {"queries": 3_190, "pairs": 191_245}, "V2-T1"),
-    "scirepeval/scidocs_view": _scirepeval(
-        "SciDocs Co-view", "PRX", "proximity", "map ndcg", "scidocs_view", "related",
-        {"queries": 1_000, "pairs": 29_978}),
-    "scirepeval/scidocs_read": _scirepeval(
-        "SciDocs Co-read", "PRX", "proximity", "map ndcg", "scidocs_read", "related",
-        {"queries": 1_000, "pairs": 29_977}),
-    "scirepeval/scidocs_cite": _scirepeval(
-        "SciDocs Cite", "PRX", "proximity", "map ndcg", "scidocs_cite", "related",
-        {"queries": 1_000, "pairs": 29_928}),
-    "scirepeval/scidocs_cocite": _scirepeval(
-        "SciDocs Co-cite", "PRX", "proximity", "map ndcg", "scidocs_cocite", "related",
-        {"queries": 1_000, "pairs": 29_949}),
-    "scirepeval/nfcorpus": _scirepeval(
-        "NFCorpus", "QRY", "adhoc_search", "ndcg", "nfcorpus", "related",
-        {"queries": 323, "pairs": 44_634}, "V2-T1", text_query=True),
-    "scirepeval/trec_covid": _scirepeval(
-        "TREC-CoVID", "QRY", "adhoc_search", "ndcg", "trec_covid", "related",
-        {"queries": 50, "pairs": 69_318}, text_query=True),
-    "scirepeval/feeds_1": _scirepeval(
-        "Feeds-1", "PRX", "proximity", "map", "feeds_1", "unrelated", {"queries": 423, "pairs": 4_223}, "V1-T1"),
-    "scirepeval/feeds_m": _scirepeval(
-        "Feeds-M", "PRX", "proximity", "map", "feeds_m", "unrelated", {"queries": 9_025, "pairs": 87_528}, "V1-T1"),
-    "scirepeval/feeds_title": _scirepeval(
-        "Feeds Title", "QRY", "adhoc_search", "map", "feeds_title", "unrelated",
-        {"queries": 424, "pairs": 4_233}, "V1-T1", text_query=True),
-    "scirepeval/mdcr": TaskSpec(
-        "scirepeval", "MDCR", "PRX", "proximity", ("map", "recall@5"), "mdcr", "", "mdcr", ("V2-T5", "V2-T10"),
-        "related", {"groups": 19}),
-}  # fmt: skip
+SCIREPEVAL: dict[str, TaskSpec] = {f"scirepeval/{spec.config.lower() or spec.reader}": spec for spec in (
+    _row("MeSH Descriptors", "classification", "f1_macro", "mesh_descriptors", "in-train",
+         {"train": 2_328_179, "test": 258_687, "labels": 30}),
+    _row("Fields of study (FoS)", "classification", "f1_macro", "fos", "in-train",
+         {"train": 676_524, "test": 471, "labels": 23}, multi_label=True, few_shot=_shots((10, 50), (5, 100))),
+    _row("Citation count", "regression", "kendall_tau", "cite_count", "in-train", {"train": 202_774, "test": 30_058}),
+    _row("Year of Publication", "regression", "kendall_tau", "pub_year", "in-train",
+         {"train": 218_864, "test": 30_000}),
+    _row("Same Author Detection", "proximity", "map", "same_author", "in-train",
+         {"train_queries": 76_489, "train_pairs": 673_170, "queries": 13_585, "pairs": 123_430}),
+    _row("Highly Influential Citations", "proximity", "map", "high_influence_cite", "in-train",
+         {"train_queries": 65_982, "train_pairs": 2_004_688, "queries": 1_199, "pairs": 58_255}),
+    _row("Citation Prediction Triplets", "triplets", "accuracy", "cite_prediction", "in-train", {"train": 819_836}),
+    _row("Search", "adhoc_search", "ndcg", "search", "in-train",
+         {"train_queries": 528_497, "train_pairs": 5_284_970, "queries": 2_585, "pairs": 25_850}),
+    _row("Biomimicry", "classification", "f1", "biomimicry", "unrelated",
+         {"papers": 10_991}, few_shot=_shots((64, 50), (16, 100))),
+    _row("DRSM", "classification", "f1_macro", "drsm", "unrelated",
+         {"train": 7_520, "test": 955, "labels": 6}, few_shot=_shots((64, 50), (24, 100))),
+    _row("SciDocs MAG", "classification", "f1_macro", "scidocs_mag", "related", {"papers": 23_540, "labels": 19}),
+    _row("SciDocs MeSH Diseases", "classification", "f1_macro", "scidocs_mesh", "related",
+         {"papers": 25_003, "labels": 11}),
+    _row("Peer Review Score", "regression", "kendall_tau", "peer_review_score", "related", {"papers": 10_210}),
+    _row("h-Index of Authors", "regression", "kendall_tau", "hIndex", "unrelated", {"papers": 8_438}),
+    _row("Tweet Mentions", "regression", "kendall_tau", "tweet_mentions", "unrelated", {"papers": 25_655}),
+    TaskSpec("scirepeval", "S2AND", "PRX", "author_disambiguation", ("b3_f1",), "s2and", "", "s2and", ("V2-T1",
+             "V1-T1"), "related", {"clusters": 68_968, "signatures": 10_942}),
+    _row("Paper-Reviewer Matching", "reviewer_matching", "soft_p@5 soft_p@10 hard_p@5 hard_p@10 mean_of_four",
+         "paper_reviewer_matching", "related", {"queries": 107, "pairs": 1_729}),
+    _row("RELISH", "proximity", "ndcg", "relish", "related", {"queries": 3_190, "pairs": 191_245}, "V2-T1"),
+    _row("SciDocs Co-view", "proximity", "map ndcg", "scidocs_view", "related", {"queries": 1_000, "pairs": 29_978}),
+    _row("SciDocs Co-read", "proximity", "map ndcg", "scidocs_read", "related", {"queries": 1_000, "pairs": 29_977}),
+    _row("SciDocs Cite", "proximity", "map ndcg", "scidocs_cite", "related", {"queries": 1_000, "pairs": 29_928}),
+    _row("SciDocs Co-cite", "proximity", "map ndcg", "scidocs_cocite", "related", {"queries": 1_000, "pairs": 29_949}),
+    _row("NFCorpus", "adhoc_search", "ndcg", "nfcorpus", "related", {"queries": 323, "pairs": 44_634}, "V2-T1"),
+    _row("TREC-CoVID", "adhoc_search", "ndcg", "trec_covid", "related", {"queries": 50, "pairs": 69_318}),
+    _row("Feeds-1", "proximity", "map", "feeds_1", "unrelated", {"queries": 423, "pairs": 4_223}, "V1-T1"),
+    _row("Feeds-M", "proximity", "map", "feeds_m", "unrelated", {"queries": 9_025, "pairs": 87_528}, "V1-T1"),
+    _row("Feeds Title", "adhoc_search", "map", "feeds_title", "unrelated", {"queries": 424, "pairs": 4_233}, "V1-T1"),
+    TaskSpec("scirepeval", "MDCR", "PRX", "proximity", ("map", "recall@5"), "mdcr", "", "mdcr", ("V2-T5", "V2-T10"),
+             "related", {"groups": 19}),
+)}  # fmt: skip
 
 CSFCUBE: dict[str, TaskSpec] = {
     name: TaskSpec("csfcube", title, "PRX", "facets", ("ndcg%20", "r_precision", "p@20", "r@20", "map"), "csfcube",

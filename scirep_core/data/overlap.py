@@ -17,7 +17,7 @@ import functools
 import os
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -193,9 +193,8 @@ def training_units(name: str, source: str = "embedded", papers: int = PAPERS, se
         return units_in(Path(name).expanduser())
     task = load_task(name, source, papers, seed)
     if not isinstance(task, Task) or not isinstance(task.payload, schema.Triples):
-        raise ConfigError(
-            f"{name} is no training data. Give a file, a task of type triplets, or one of {', '.join(TRAINING)}"
-        )
+        remedy = f"Give a file, a task of type triplets, or one of {', '.join(TRAINING)}"
+        raise ConfigError(f"{name} is no training data. {remedy}")
     return _Triples(task, task.payload)
 
 
@@ -321,23 +320,19 @@ class _Seen:
         """Return what was seen, the first `examples` of each by name."""
         task, seen = self.task, self.by_id | self.by_title
 
-        def share(keys: Iterable[str], marked: Container[str]) -> Share:
-            of = [*keys]
-            found = [key for key in of if key in marked]
-            return Share(len(found), len(of), tuple(found[:examples]))
+        def share(keys: Collection[Any], marked: Container[Any]) -> Share:
+            found = [key for key in keys if key in marked]
+            named = (key if isinstance(key, str) else " ".join(key) for key in found[:examples])
+            return Share(len(found), len(keys), tuple(named))
 
-        def pairs(of: Iterable[tuple[str, str]], marked: Callable[[tuple[str, str]], bool]) -> Share:
-            every = [*of]
-            found = [f"{query} {cand}" for query, cand in every if marked((query, cand))]
-            return Share(len(found), len(every), tuple(found[:examples]))
-
-        asked = [*sorted(task.queries), *task.bare]
+        asked, both = [*sorted(task.queries), *task.bare], {pair for pair in self.relevant if seen.issuperset(pair)}
+        relevant = [pair for pair, relevant in self.relevant.items() if relevant]
+        positive = {pair for pair, positive in self.trained.items() if positive}
         return Overlap(
             train, task.name, rows, share(task.titles, seen), share(task.titles, self.by_id),
-            share(task.titles, self.by_title), share(asked, seen), share(asked, self.asked),
-            pairs(self.relevant, seen.issuperset), pairs(self.relevant, self.trained.__contains__),
-            pairs((pair for pair, relevant in self.relevant.items() if relevant), lambda pair: self.trained.get(pair, False)),
-            share(task.titles, self.other), sum(not key for key in self.keys.values()),
+            share(task.titles, self.by_title), share(asked, seen), share(asked, self.asked), share(self.relevant, both),
+            share(self.relevant, self.trained), share(relevant, positive), share(task.titles, self.other),
+            sum(not key for key in self.keys.values()),
         )  # fmt: skip
 
 

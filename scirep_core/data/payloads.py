@@ -10,7 +10,7 @@ A new type of task is a class here, a name in `TaskType` (rows.py) and one of `R
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,9 @@ from scirep_core.data.rows import (
     Byline,
     Example,
     FewShot,
+    Label,
     LabelText,
+    Line,
     Qrel,
     Row,
     Signature,
@@ -28,15 +30,11 @@ from scirep_core.data.rows import (
     by_id,
     bylines_in,
     classes,
-    grade_of,
-    id_in,
-    ids_in,
     json_lines,
     qrels_in,
     stated,
 )  # fmt: skip
 from scirep_core.kit.errors import DataError, nearest
-from scirep_core.kit.records import field as check_field
 from scirep_core.kit.store import WHOLE
 
 if TYPE_CHECKING:
@@ -85,33 +83,34 @@ class Labelled:
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Labelled:
         splits: dict[str, tuple[Example, ...]] = {}
-        width: int | None = len(config.label_names) or None
+        width = len(config.label_names)
         for split in SPLITS:
-            path, rows = folder / f"{split}.jsonl", []
+            path = folder / f"{split}.jsonl"
             if split == "validation" and not path.is_file():
                 continue
-            for line, paper_id, row in by_id(path, "paper_id"):
-                if not config.multi_label:
-                    kind = int if config.type == "classification" else (int, float)
-                    value = check_field(row, "label", kind, path, line)
-                    if config.type == "classification" and value < 0:
-                        raise DataError(
-                            path, line, f"paper {paper_id}: label {value} is negative", "Classes count from 0"
-                        )
-                    rows.append(Example(paper_id, value))
-                    continue
-                label = check_field(row, "label", list, path, line)
-                if not all(type(value) is int and value in (0, 1) for value in label):
-                    raise DataError(
-                        path, line, f"paper {paper_id}: a multi-hot label holds 0 or 1, found {label!r:.60}"
-                    )
-                width = len(label) if width is None else width
-                if len(label) != width or not width:
-                    raise DataError(path, line, f"paper {paper_id}: {len(label)} labels where {width} are expected")
-                rows.append(Example(paper_id, tuple(label)))
+            rows = []
+            for paper_id, row in by_id(path, "paper_id"):
+                label = cls._label(row, f"paper {paper_id}", config)
+                if isinstance(label, tuple):
+                    width = width or len(label)
+                    if len(label) != width or not width:
+                        raise row.wrong(f"paper {paper_id}: {len(label)} labels where {width} are expected")
+                rows.append(Example(paper_id, label))
             splits[split] = tuple(rows)
         few_shot = tuple(FewShot(**setting) for setting in config.few_shot)
         return cls(splits, config.multi_label, few_shot, tuple(config.label_names))
+
+    @staticmethod
+    def _label(row: Line, what: str, config: TaskConfig) -> Label:
+        if not config.multi_label:
+            value: int | float = row.value("label", int if config.type == "classification" else (int, float))
+            if config.type == "classification" and value < 0:
+                raise row.wrong(f"{what}: label {value} is negative", "Classes count from 0")
+            return value
+        label = row.value("label", list)
+        if not all(type(one) is int and one in (0, 1) for one in label):
+            raise row.wrong(f"{what}: a multi-hot label holds 0 or 1, found {label!r:.60}")
+        return tuple(label)
 
     def files(self, queries: Mapping[str, str]) -> Files:
         for split, examples in self.splits.items():
@@ -167,20 +166,19 @@ class Pooled:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Pooled:
-        pool = dict.fromkeys(key for _, key, _ in by_id(folder / "pool.jsonl", "paper_id"))
-        path, relevant = folder / "queries.jsonl", dict[str, dict[str, int]]()
-        for line, query, row in by_id(path, "query_id"):
-            grades = check_field(row, "relevant", dict, path, line)
-            for paper_id, grade in grades.items():
+        pool = dict.fromkeys(key for key, _ in by_id(folder / "pool.jsonl", "paper_id"))
+        relevant: dict[str, dict[str, int]] = {}
+        for query, row in by_id(folder / "queries.jsonl", "query_id"):
+            relevant[query] = row.value("relevant", dict)
+            for paper_id, grade in relevant[query].items():
                 if paper_id not in pool:
-                    raise DataError(path, line, f"query {query}: relevant paper {paper_id} is not in pool.jsonl")
-                grade_of(grade, path, line, f"query {query}, paper {paper_id}")
+                    raise row.wrong(f"query {query}: relevant paper {paper_id} is not in pool.jsonl")
+                row.grade(grade, f"query {query}, paper {paper_id}")
             if config.text_query:
-                check_field(row, "query", str, path, line)
+                row.value("query")
                 if config.keep_self and query in pool:
-                    raise DataError(path, line, f"{query} is a query and a paper of the pool: they would share a vector",
-                                    "Give bare queries ids of their own")  # fmt: skip
-            relevant[query] = grades
+                    reason = f"{query} is a query and a paper of the pool: they would share a vector"
+                    raise row.wrong(reason, "Give bare queries ids of their own")
         return cls(relevant, tuple(pool), config.keep_self, config.text_query)
 
     def files(self, queries: Mapping[str, str]) -> Files:
@@ -207,30 +205,30 @@ class LabelSpace:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> LabelSpace:
-        path, labels = folder / "labels.jsonl", dict[str, LabelText]()
-        for line, key, row in by_id(path, "label_id"):
-            definition = check_field(row, "definition", str, path, line) if "definition" in row else ""
-            labels[key] = LabelText(key, check_field(row, "name", str, path, line), definition)
-        tables: dict[str, dict[str, tuple[str, ...]]] = {"papers.jsonl": {}, "matched.jsonl": {}}
-        for (name, table), column in zip(tables.items(), ("labels", "candidates"), strict=True):
-            path = folder / name
-            if name == "matched.jsonl" and not path.is_file():
-                continue
-            for line, paper_id, row in by_id(path, "paper_id"):
-                if paper_id in labels:
-                    raise DataError(path, line, f"{paper_id} is a paper and a label: they would share a vector",
-                                    "Give labels ids of their own")  # fmt: skip
-                ids = ids_in(row, column, path, line)
-                unknown = next((key for key in ids if key not in labels), None)
-                if unknown is not None:
-                    raise DataError(path, line, f"paper {paper_id}: label {unknown!r} is not in labels.jsonl",
-                                    nearest(unknown, labels))  # fmt: skip
-                if len(set(ids)) < len(ids):
-                    raise DataError(path, line, f"paper {paper_id}: a label is there twice")
-                if name == "matched.jsonl" and paper_id not in tables["papers.jsonl"]:
-                    raise DataError(path, line, f"paper {paper_id} is not in papers.jsonl")
-                table[paper_id] = ids
-        return cls(tables["papers.jsonl"], labels, tables["matched.jsonl"])
+        labels = {key: LabelText(key, row.value("name"), row.option("definition"))
+                  for key, row in by_id(folder / "labels.jsonl", "label_id")}  # fmt: skip
+        gold = cls._labels_of(folder / "papers.jsonl", "labels", labels)
+        path = folder / "matched.jsonl"
+        return cls(gold, labels, cls._labels_of(path, "candidates", labels, gold) if path.is_file() else {})
+
+    @staticmethod
+    def _labels_of(
+        path: Path, column: str, labels: Mapping[str, LabelText], papers: Container[str] | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for paper_id, row in by_id(path, "paper_id"):
+            if paper_id in labels:
+                reason = f"{paper_id} is a paper and a label: they would share a vector"
+                raise row.wrong(reason, "Give labels ids of their own")
+            ids = found[paper_id] = row.keyed(column)
+            if unknown := [key for key in ids if key not in labels]:
+                reason = f"paper {paper_id}: label {unknown[0]!r} is not in labels.jsonl"
+                raise row.wrong(reason, nearest(unknown[0], labels))
+            if len(set(ids)) < len(ids):
+                raise row.wrong(f"paper {paper_id}: a label is there twice")
+            if papers is not None and paper_id not in papers:
+                raise row.wrong(f"paper {paper_id} is not in papers.jsonl")
+        return found
 
     def files(self, queries: Mapping[str, str]) -> Files:
         yield "labels.jsonl", (label._asdict() for label in self.labels.values())
@@ -258,11 +256,11 @@ class Reviewers:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Reviewers:
-        path, papers = folder / "reviewers.jsonl", dict[str, tuple[str, ...]]()
-        for line, reviewer, row in by_id(path, "r_id"):
-            papers[reviewer] = ids_in(row, "papers", path, line)
+        papers: dict[str, tuple[str, ...]] = {}
+        for reviewer, row in by_id(folder / "reviewers.jsonl", "r_id"):
+            papers[reviewer] = row.keyed("papers")
             if not papers[reviewer]:
-                raise DataError(path, line, f"reviewer {reviewer} has no papers")
+                raise row.wrong(f"reviewer {reviewer} has no papers")
         hard, soft = qrels_in(folder / "qrels_hard.jsonl"), qrels_in(folder / "qrels_soft.jsonl")
         for name, rows in (("hard", hard), ("soft", soft)):
             unknown = next((row.cand_id for row in rows if row.cand_id not in papers), None)
@@ -294,13 +292,12 @@ class Signatures:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Signatures:
-        path, rows = folder / "signatures.jsonl", []
-        for line, key, row in by_id(path, "signature_id"):
-            paper, block = (id_in(row, name, path, line) for name in ("paper_id", "block"))
-            cluster = str(check_field(row, "cluster", (str, int), path, line))  # "": nobody knows whose it is
-            names = ("name", "affiliation", "first", "middle", "last", "email")
-            more = {name: check_field(row, name, str, path, line) for name in names if name in row}
-            position = check_field(row, "position", int, path, line) if "position" in row else -1
+        names, rows = ("name", "affiliation", "first", "middle", "last", "email"), []
+        for key, row in by_id(folder / "signatures.jsonl", "signature_id"):
+            paper, block = row.key("paper_id"), row.key("block")
+            cluster = str(row.value("cluster", (str, int)))  # "": nobody knows whose it is
+            more = {name: row.value(name) for name in names if name in row}
+            position = row.option("position", int, -1)
             rows.append(Signature(key, paper, block, cluster, **more, position=position))
         return cls(tuple(rows), bylines_in(folder / "bylines.jsonl"))
 
@@ -325,7 +322,7 @@ class Collection:
 
     @classmethod
     def read(cls, folder: Path, config: TaskConfig) -> Collection:
-        return cls(tuple(key for _, key, _ in by_id(folder / "papers.jsonl", "paper_id")))
+        return cls(tuple(key for key, _ in by_id(folder / "papers.jsonl", "paper_id")))
 
     def files(self, queries: Mapping[str, str]) -> Files:
         yield from ()
@@ -359,13 +356,13 @@ class Triples:
         splits = tuple(s for s in SPLITS if s == "train" or (folder / f"{s}.jsonl").is_file())
 
         def rows(split: str) -> Iterator[Triple]:
-            path = folder / f"{split}.jsonl"
-            for line, row in json_lines(path):
-                negative = id_in(row, "negative", path, line) if row.get("negative", "") != "" else ""
-                yield Triple(id_in(row, "query", path, line), id_in(row, "positive", path, line), negative)
+            for _, row in json_lines(folder / f"{split}.jsonl"):
+                negative = row.key("negative") if row.get("negative", "") != "" else ""
+                yield Triple(row.key("query"), row.key("positive"), negative)
 
         for split in splits:
-            small = (folder / f"{split}.jsonl").is_file() and (folder / f"{split}.jsonl").stat().st_size <= WHOLE
+            path = folder / f"{split}.jsonl"
+            small = path.is_file() and path.stat().st_size <= WHOLE
             for _ in rows(split):
                 if not small:
                     break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args
 
 from scirep_core.kit.errors import DataError
@@ -91,59 +92,93 @@ class Triple(NamedTuple):
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Row]]:
+class Line(dict[str, Any]):
+    """An object of a JSON lines file that knows where it stands, so that what is wrong with it names file and line."""
+
+    def __init__(self, row: Row, path: Path, line: int) -> None:
+        super().__init__(row)
+        self.path, self.line = path, line
+
+    def wrong(self, reason: str, remedy: str = "") -> DataError:
+        """Return the error that says so of this line."""
+        return DataError(self.path, self.line, reason, remedy)
+
+    def value(self, name: str, kind: type | tuple[type, ...] = str) -> Any:
+        """Return a field, checked to be of a kind (`records.field`)."""
+        return check_field(self, name, kind, self.path, self.line)
+
+    def option(self, name: str, kind: type | tuple[type, ...] = str, default: Any = "") -> Any:
+        """Return a field that may be absent."""
+        return self.value(name, kind) if name in self else default
+
+    def key(self, name: str) -> str:
+        """Return the id in a field, a text or a whole number."""
+        value = str(self.value(name, (str, int)))
+        if not value:
+            raise self.wrong(f"field {name!r} is empty")
+        return value
+
+    def id(self, name: str) -> str:
+        """Return the id in a field of a published file, without white space around it (`to_id`)."""
+        return to_id(self.value(name, (str, int)), self.path, self.line)
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        """Return such ids in a field that is a list."""
+        return tuple(to_id(value, self.path, self.line) for value in self.value(name, list))
+
+    def text(self, name: str) -> str:
+        """Return the text in a field, null as "" (SciDocs writes null for a missing abstract)."""
+        return self.value(name, (str, NoneType)) or ""
+
+    def keyed(self, name: str) -> tuple[str, ...]:
+        """Return the ids in a field that is a list."""
+        values = self.value(name, list)
+        if not all(isinstance(v, str | int) and not isinstance(v, bool) for v in values):
+            raise self.wrong(f"field {name!r} must hold ids, found {values!r:.60}")
+        return tuple(map(str, values))
+
+    def grade(self, value: Any, what: str) -> int:
+        """Return a grade, a whole number from 0."""
+        if type(value) is not int or not 0 <= value < 1 << 31:
+            raise self.wrong(f"{what}: grade {value!r:.40} is not a whole number from 0", "0 means not relevant")
+        return value
+
+
+def to_id(value: object, path: Path, line: int | None) -> str:
+    """Return an id as text. Raises DataError for anything but a whole number or a text without white space around it."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text or text != text.strip():
+        raise DataError(path, line, f"{value!r:.60} is no id", "An id is a whole number or a text, not empty")
+    return text
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Line]]:
     """Yield (line, object) of a JSON lines file, gzipped or not; a file without a single row is an error."""
     line = 0
     for line, row in read_jsonl(path):
-        yield line, row
+        yield line, Line(row, path, line)
     if not line:
         raise DataError(path, None, "no rows in the file", "Write one JSON object a line, or fetch the file again")
 
 
-def id_in(row: Row, name: str, path: Path, line: int) -> str:
-    """Return the id in a field, a text or a whole number."""
-    value = str(check_field(row, name, (str, int), path, line))
-    if not value:
-        raise DataError(path, line, f"field {name!r} is empty")
-    return value
-
-
-def by_id(path: Path, name: str) -> Iterator[tuple[int, str, Row]]:
-    """Yield (line, id, object) of a file in which an id, the field `name`, is there once."""
+def by_id(path: Path, name: str) -> Iterator[tuple[str, Line]]:
+    """Yield (id, object) of a file in which an id, the field `name`, is there once."""
     seen: dict[str, int] = {}
     for line, row in json_lines(path):
-        key = id_in(row, name, path, line)
+        key = row.key(name)
         if key in seen:
-            raise DataError(
-                path, line, f"{name} {key} is there twice (first in line {seen[key]})", "Keep one row per id"
-            )
+            raise row.wrong(f"{name} {key} is there twice (first in line {seen[key]})", "Keep one row per id")
         seen[key] = line
-        yield line, key, row
-
-
-def ids_in(row: Row, name: str, path: Path, line: int) -> tuple[str, ...]:
-    """Return the ids in a field."""
-    values = check_field(row, name, list, path, line)
-    if not all(isinstance(v, str | int) and not isinstance(v, bool) for v in values):
-        raise DataError(path, line, f"field {name!r} must hold ids, found {values!r:.60}")
-    return tuple(map(str, values))
-
-
-def grade_of(value: Any, path: Path, line: int, what: str) -> int:
-    """Return a grade, a whole number from 0."""
-    if type(value) is not int or not 0 <= value < 1 << 31:
-        raise DataError(path, line, f"{what}: grade {value!r:.40} is not a whole number from 0", "0 means not relevant")
-    return value
+        yield key, row
 
 
 def qrels_in(path: Path) -> tuple[Qrel, ...]:
     """Return the judged candidates of a file."""
     rows = []
-    for line, row in json_lines(path):
-        query, candidate = id_in(row, "query_id", path, line), id_in(row, "cand_id", path, line)
-        score = grade_of(check_field(row, "score", int, path, line), path, line, f"{query}, {candidate}")
-        group = check_field(row, "group", str, path, line) if "group" in row else ""
-        rows.append(Qrel(query, candidate, score, group))
+    for _, row in json_lines(path):
+        query, candidate = row.key("query_id"), row.key("cand_id")
+        score = row.grade(row.value("score", int), f"{query}, {candidate}")
+        rows.append(Qrel(query, candidate, score, row.option("group")))
     return tuple(rows)
 
 
@@ -161,11 +196,7 @@ def classes(label: Label) -> list[Any]:
 def bylines_in(path: Path) -> dict[str, Byline]:
     """Return the bylines of a file by paper, {} where there is no file."""
     found: dict[str, Byline] = {}
-    for line, key, row in by_id(path, "paper_id") if path.is_file() else ():
-        authors, references = (
-            ids_in(row, name, path, line) if name in row else () for name in ("authors", "references")
-        )
-        found[key] = Byline(
-            key, authors, check_field(row, "journal", str, path, line) if "journal" in row else "", references
-        )
+    for key, row in by_id(path, "paper_id") if path.is_file() else ():
+        authors, references = (row.keyed(name) if name in row else () for name in ("authors", "references"))
+        found[key] = Byline(key, authors, row.option("journal"), references)
     return found

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.manifests.download import readable
 from scirep_core.data.readers import mdcr, scimult, scirepeval
 from scirep_core.data.tables import oracle_of
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
@@ -94,9 +93,8 @@ def sealed(root: Path, collection: str, write: Callable[[], Iterable[Path]]) -> 
                 listed = {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files}
                 write_json(seal, listed)
     except OSError as error:
-        raise CacheError(
-            f"{root}: cannot write ({error.strerror}). Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        ) from error
+        remedy = "Free space, fix permissions, or point SCIREP_HOME elsewhere"
+        raise CacheError(f"{root}: cannot write ({error.strerror})", remedy) from error
     return root
 
 
@@ -115,9 +113,8 @@ def _write(root: Path, collection: str, papers: int, seed: int) -> list[Path]:
 
         write_collection(root, collection, literature(papers, seed))
     files = [p for folder in _folders(collection) for p in (root / folder).rglob("*") if p.is_file()]
-    return files + [
-        path for name, spec in TASKS.items() if spec.reader == collection and (path := oracle_of(root, name))
-    ]
+    oracles = (oracle_of(root, name) for name, spec in TASKS.items() if spec.reader == collection)
+    return files + [path for path in oracles if path]
 
 
 @functools.lru_cache(maxsize=1)
@@ -131,9 +128,8 @@ def literature(papers: int, seed: int) -> Literature:
 def sound(root: Path, collection: str) -> bool:
     """Return whether a sealed collection is there as it was written."""
     try:
-        listed = [
-            (root / name, size, digest) for name, (size, digest) in read_object(seal_of(root, collection)).items()
-        ]
+        seal = read_object(seal_of(root, collection))
+        listed = [(root / name, size, digest) for name, (size, digest) in seal.items()]
     except (DataError, TypeError, ValueError):  # no seal, or a damaged one
         return False
     return all(
@@ -208,9 +204,7 @@ def away(name: str) -> str:
         lines += [f"{manifest}: {', '.join(parts) or 'all of it'}"] if files else []
     if not absent:
         return ""
-    size = (
-        readable(sum(file.bytes or 0 for file in absent)) if all(file.bytes for file in absent) else "size not stated"
-    )
+    size = manifests.size_of(absent) or "size not stated"
     return f"{len(absent)} of {total} files are not here ({'; '.join(lines)}; {size}): scirep data get {name}"
 
 

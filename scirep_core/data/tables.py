@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.rows import Line
 from scirep_core.data.rows import json_lines as json_lines
+from scirep_core.data.rows import to_id as to_id
 from scirep_core.data.task import Payload, Task
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
@@ -91,22 +93,9 @@ def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int,
         raise DataError(path, None, "the file is empty", "Fetch the file again")
 
 
-def to_id(value: object, path: Path, line: int | None) -> str:
-    """Return an id as text. Raises DataError for anything but a whole number or a text without white space around it."""
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text or text != text.strip():
-        raise DataError(path, line, f"{value!r:.60} is no id", "An id is a whole number or a text, not empty")
-    return text
-
-
 def id_of(row: dict[str, Any], name: str, path: Path, line: int) -> str:
     """Return the id in row[name]."""
     return to_id(field(row, name, (str, int), path, line), path, line)
-
-
-def ids_of(row: dict[str, Any], name: str, path: Path, line: int) -> tuple[str, ...]:
-    """Return the list of ids in row[name]."""
-    return tuple(to_id(value, path, line) for value in field(row, name, list, path, line))
 
 
 def text_of(row: dict[str, Any], name: str, path: Path, line: int | None) -> str:
@@ -126,18 +115,22 @@ class Lines(dict[str, int]):
 
 
 def papers_in(
-    path: Path, key: str = "paper", abstract: str = "abstract"
-) -> Iterator[tuple[int, Paper, dict[str, Any]]]:
-    """Yield (line, paper, row) of a file of papers.
+    path: Path, key: str = "paper", abstract: str = "abstract", what: str = "", seen: Lines | None = None
+) -> Iterator[tuple[Paper, Line]]:
+    """Yield (paper, row) of a file of papers. Raises DataError for an id twice.
 
     Args:
         path: JSON lines with `key`, `title` and `abstract` under these names.
         key: the field with the id: paper, patient, article, paper_id.
         abstract: the field with the abstract; BEIR calls it `text`.
+        what: what an error calls one of them, `key` where not given.
+        seen: filled with the ids, for a caller who looks for them.
     """
+    seen = Lines() if seen is None else seen
     for line, row in json_lines(path):
-        title, text = text_of(row, "title", path, line), text_of(row, abstract, path, line)
-        yield line, Paper(id_of(row, key, path, line), title, text), row
+        paper = Paper(row.id(key), row.text("title"), row.text(abstract))
+        seen.add(paper.paper_id, path, line, what or key)
+        yield paper, row
 
 
 def stream(*files: tuple[Path, str, str]) -> Callable[[], Iterator[Paper]]:
@@ -145,8 +138,8 @@ def stream(*files: tuple[Path, str, str]) -> Callable[[], Iterator[Paper]]:
 
     def texts() -> Iterator[Paper]:
         for path, key, abstract in files:
-            for _, paper, _ in papers_in(path, key, abstract):
-                yield paper
+            for _, row in json_lines(path):
+                yield Paper(row.id(key), row.text("title"), row.text(abstract))
 
     return texts
 

@@ -70,16 +70,13 @@ def read_config(path: Path) -> TaskConfig:
     for key in row:
         if key not in known:
             raise DataError(path, None, f"unknown key {key!r}", nearest(key, known))
-    kinds: dict[str, type] = {
-        f.name: {"str": str, "int": int, "bool": bool}.get(str(f.type), list) for f in known.values()
-    }
-    for key, kind in kinds.items():
+    for key, column in known.items():
         if key in row or key in ("name", "version", "type"):
+            kind = {"str": str, "int": int, "bool": bool}.get(str(column.type), list)
             check_field(row, key, kind, path, None)
-    if row["type"] not in (*TASK_TYPES, "facets"):
-        raise DataError(
-            path, None, f"type {row['type']!r} is not known here", nearest(row["type"], (*TASK_TYPES, "facets"))
-        )
+    types = (*TASK_TYPES, "facets")
+    if row["type"] not in types:
+        raise DataError(path, None, f"type {row['type']!r} is not known here", nearest(row["type"], types))
     for key, valid in (("similarity", SIMILARITIES), ("format", FORMATS)):
         if row.get(key, valid[0]) not in valid:
             raise DataError(path, None, f"unknown {key} {row[key]!r}", nearest(row[key], valid))
@@ -92,14 +89,13 @@ def read_config(path: Path) -> TaskConfig:
         if name not in FIELDS:
             raise DataError(path, None, f"unknown field {name!r}", nearest(str(name), FIELDS))
     if "fields" in row and len(set(row["fields"])) != max(1, len(row["fields"])):
-        raise DataError(
-            path, None, f"fields are {row['fields']!r:.80}", "Name each of title, abstract, venue, year once"
-        )
+        remedy = "Name each of title, abstract, venue, year once"
+        raise DataError(path, None, f"fields are {row['fields']!r:.80}", remedy)
     for setting in row.get("few_shot", []):
         sized = isinstance(setting, dict) and set(setting) == set(FewShot._fields)
         if not sized or not all(type(value) is int and value > 0 for value in setting.values()):
-            wanted = '{"sample_size": 64, "iterations": 50}'
-            raise DataError(path, None, f"few_shot holds {setting!r:.80}", f"Write {wanted}")
+            remedy = 'Write {"sample_size": 64, "iterations": 50}'
+            raise DataError(path, None, f"few_shot holds {setting!r:.80}", remedy)
     if "text_query" not in row and row["type"] == "adhoc_search":
         row["text_query"] = True
     row.setdefault("similarity", SIMILARITY.get(row["type"], "l2"))

@@ -29,7 +29,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable
+from scirep_core.data.manifests.download import Progress, Wanted, obtain, readable, silent
 from scirep_core.data.manifests.files import (
     NAME,
     Licence,
@@ -48,8 +48,7 @@ from scirep_core.kit.store import home, sha256_file, write_json
 
 __all__ = [
     "Licence", "Manifest", "ManifestFile", "catalogue", "chosen", "fetch", "fetch_raw", "list_manifests",
-    "load_manifest", "local_folder", "manifest_folder", "mirrored", "missing", "running_numbers",
-    "verify",
+    "load_manifest", "local_folder", "manifest_folder", "mirrored", "missing", "running_numbers", "size_of", "verify",
 ]  # fmt: skip
 _INCOMING, _SEEN = ".incoming", ".seen.json"
 _NAMED = 5  # files an error lists
@@ -106,19 +105,12 @@ def catalogue() -> list[dict[str, Any]]:
     rows = []
     for manifest in map(load_manifest, list_manifests()):
         states = {state for _, state in _states(manifest, local_folder(manifest.name))}
-        row: dict[str, Any] = {
-            "name": manifest.name,
-            "title": manifest.title,
-            "paper": manifest.paper,
-            "licence": manifest.licence.spdx,
-            "files": len(manifest.files),
-            "bytes": manifest.bytes,
-            "unseen": manifest.unseen,
-            "verified": manifest.verified,
+        rows.append({
+            "name": manifest.name, "title": manifest.title, "paper": manifest.paper, "licence": manifest.licence.spdx,
+            "files": len(manifest.files), "bytes": manifest.bytes, "unseen": manifest.unseen, "verified": manifest.verified,
             "gated": bool(manifest.gated),
             "state": "complete" if states == {"ok"} else "absent" if states == {"missing"} else "partial",
-        }
-        rows.append(row)
+        })  # fmt: skip
     return rows
 
 
@@ -213,7 +205,7 @@ def _fetch(
         return folder  # nothing to write: works in a read-only home too
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(folder, progress or (lambda event: None)):
+        with _lock(folder, progress or silent):
             _bring(manifest, files, folder, progress, session)
     except OSError as error:
         error = error.__cause__ if isinstance(error.__cause__, OSError) else error
@@ -236,6 +228,11 @@ def chosen(manifest: Manifest, parts: Sequence[str]) -> tuple[ManifestFile, ...]
     return tuple(f for f in manifest.files if not parts or any(_within(f, part) for part in parts))
 
 
+def size_of(files: Sequence[ManifestFile]) -> str:
+    """Return the size of files together for reading, "" where one of them is not known."""
+    return readable(sum(file.bytes or 0 for file in files)) if all(file.bytes for file in files) else ""
+
+
 def _within(file: ManifestFile, part: str) -> bool:
     return file.path == part or file.path.startswith(f"{part.rstrip('/')}/")
 
@@ -255,7 +252,7 @@ def _lock(folder: Path, say: Progress) -> AbstractContextManager[object]:
 def _bring(
     manifest: Manifest, files: tuple[ManifestFile, ...], folder: Path, progress: Progress | None, session: Any
 ) -> None:
-    say = progress or (lambda event: None)
+    say = progress or silent
     before = dict(_states(manifest, folder, files))  # again: another process may have been at work while we waited
     wanted = [file for file in files if before[file.path] != "ok"]
     mirror = _mirror()
@@ -264,9 +261,7 @@ def _bring(
             raise ConfigError(f"SCIREP_DATA_MIRROR={mirror}: no such folder. Correct it, or unset it to download")
         if manifest.gated:
             _by_hand(manifest, [file for file in wanted if before[file.path] != _UNKNOWN], folder, mirror)
-        total = (
-            readable(sum(file.bytes or 0 for file in wanted)) if all(file.bytes for file in wanted) else "size unknown"
-        )
+        total = size_of(wanted) or "size unknown"
         say(f"{manifest.name}: {len(wanted)} of {len(manifest.files)} files, {total}. {manifest.licence.notice}")
 
     @cache

@@ -29,6 +29,11 @@ from scirep_core.kit.store import sha256_bytes, sha256_file
 Progress = Callable[[str], None]
 """Receives one line of text per event; the command line prints it to stderr."""
 
+
+def silent(event: str) -> None:
+    """Receive a line of progress where nobody listens."""
+
+
 TRIES, PAUSE = 3, 0.5  # attempts per file and run; seconds before the second, doubled before the third
 TIMEOUT = (10, 60)  # seconds to connect, seconds between two blocks
 REDIRECTS = 5

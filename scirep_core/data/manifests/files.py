@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -143,84 +143,94 @@ def load_manifest(name: str) -> Manifest:
         raise ConfigError(f"no data collection {name!r}: {nearest(name, names)}")
     path = manifest_folder() / f"{name}.yaml"
     data, lines = read_yaml(path)
-    _only(data, Manifest, path, 1)
+    top = _Part(data, path, lines, Manifest)
+    told: dict[str, Any] = {key: top.value(key) for key in ("name", "title", "paper")}
+    told |= {key: top.https(key) for key in ("url", "homepage", "repository")}
+    told |= {key: top.value(key, str, "") for key in ("commit", "revision", "gated", "raw", "authors")}
+    told["mirror"] = top.value("mirror", str, name)
+    if told["name"] != name:
+        raise top.wrong("name", f"name {told['name']!r} is not the file's name {name!r}")
+    _check_address(top, told["url"], told["commit"], told["revision"], told["gated"])
+    for key in ("mirror", "raw", "authors"):
+        if key in data and not _PATH.fullmatch(told[key]):
+            raise top.wrong(key, f"{key} {told[key]!r:.100} is not a plain relative path")
+    verified = top.value("verified", str, "no")
+    if verified not in get_args(Verified):
+        raise top.wrong("verified", f"verified {verified!r:.40}", nearest(verified, get_args(Verified)))
+    licence, expect, counts = top.part("licence", Licence), top.part("expect"), top.part("counts")
+    if "counts" in data:
+        told["counts_source"] = counts.value("source")
+    rows = enumerate(top.value("files", list))
+    files = tuple(_file(row, verified == "no", path, lines.get(("files", i), 1)) for i, row in rows)
+    _no_clash(files, path, lines)
+    return Manifest(
+        **(told | {"gated": " ".join(told["gated"].split())}), files=files, verified=cast(Verified, verified),
+        licence=Licence(licence.value("spdx"), licence.https("url"), licence.value("notice")),
+        expect={key: expect.value(key, (int, str)) for key in expect.data},
+        counts={key: counts.value(key, int) for key in counts.data if key != "source"},
+        needed_for=top.named("needed_for", re.compile(r"[a-zA-Z0-9_]+(/[a-zA-Z0-9_]+)?"), "a task's name"),
+        redirects=top.named("redirects", _DOMAIN, "a domain"),
+    )  # fmt: skip
 
-    def top(key: str, kind: type = str, default: Any = None) -> Any:
-        if default is not None and key not in data:
+
+class _Part:
+    """Keys and values of a manifest, or of a part of it, and the lines they stand in; with a `kind`, its fields alone."""
+
+    def __init__(self, data: Any, path: Path, lines: Mapping[Any, int], kind: type | None = None, *place: Any) -> None:
+        self.data, self.path, self.lines, self.place = data, path, lines, place
+        known = [key.name for key in fields(kind) if key.name != "counts_source"] if kind else data
+        for key in data:
+            if key not in known:
+                raise DataError(path, self.line(), f"unknown key {key!r:.60}", nearest(str(key), known))
+
+    def line(self, *keys: Any) -> int:
+        """Return the line of a key, of the part where it is absent."""
+        return self.lines.get((*self.place, *keys), self.lines.get(self.place, 1))
+
+    def wrong(self, key: str, reason: str, remedy: str = "") -> DataError:
+        """Return the error that says so of a key."""
+        return DataError(self.path, self.line(key), reason, remedy)
+
+    def value(self, key: str, kind: type | tuple[type, ...] = str, default: Any = None) -> Any:
+        """Return what stands under a key, checked to be of a kind; without a default it must be there."""
+        if default is not None and key not in self.data:
             return default
-        return checked(data, key, kind, path, lines.get((key,), 1))
+        return checked(self.data, key, kind, self.path, self.line(key))
 
-    def https(value: str, *where: Any) -> str:
-        if not _ADDRESS.fullmatch(value) or ".." in value:
-            raise DataError(path, lines.get(where, 1), f"{value!r:.100} is not a plain https address", "Use https://")
-        return value
+    def https(self, key: str) -> str:
+        """Return an address."""
+        address: str = self.value(key)
+        if not _ADDRESS.fullmatch(address) or ".." in address:
+            raise self.wrong(key, f"{address!r:.100} is not a plain https address", "Use https://")
+        return address
 
-    def named(key: str, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
-        rows = top(key, list, [])
+    def named(self, key: str, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+        """Return a list of names."""
+        rows = self.value(key, list, [])
         for i, row in enumerate(rows):
             if not isinstance(row, str) or not pattern.fullmatch(row) or row in rows[:i]:
-                raise DataError(path, lines[(key, i)], f"{row!r:.60} is not {what}, named once")
+                raise DataError(self.path, self.line(key, i), f"{row!r:.60} is not {what}, named once")
         return tuple(rows)
 
-    if top("name") != name:
-        raise DataError(path, lines.get(("name",)), f"name {data['name']!r} is not the file's name {name!r}")
-    url, commit, revision = https(top("url"), "url"), top("commit", str, ""), top("revision", str, "")
-    mirror, gated = top("mirror", str, name), top("gated", str, "")
-    raw, authors = top("raw", str, ""), top("authors", str, "")
-    if "gated" in data and not gated.strip():
-        raise DataError(path, lines[("gated",)], "gated is empty", "Say how to get the files by hand")
+    def part(self, key: str, kind: type | None = None) -> _Part:
+        """Return what stands under a key as a part of its own; without a kind it may be absent."""
+        return _Part(self.value(key, dict, None if kind else {}), self.path, self.lines, kind, *self.place, key)
+
+
+def _check_address(top: _Part, url: str, commit: str, revision: str, gated: str) -> None:
+    """Refuse an address without what a fetch fills in, and what does not pin a version."""
+    if "gated" in top.data and not gated.strip():
+        raise top.wrong("gated", "gated is empty", "Say how to get the files by hand")
     filled = url.replace("{commit}", "").replace("{revision}", "").replace("{source}", "")
     held = ("{commit}" in url) == bool(commit) and ("{revision}" in url) == bool(revision)
     if url.endswith("/{source}") == bool(gated) or set("{}") & set(filled) or not held:
         reason = "url must end in /{source} unless gated, and hold {commit} or {revision} where that is given"
-        raise DataError(path, lines[("url",)], reason)
+        raise top.wrong("url", reason)
     if commit and not re.fullmatch("[0-9a-f]{40}", commit):
-        raise DataError(path, lines[("commit",)], f"commit {commit!r:.60} is not 40 lower-case hexadecimal digits")
+        raise top.wrong("commit", f"commit {commit!r:.60} is not 40 lower-case hexadecimal digits")
     if revision and not _REVISION.fullmatch(revision):
         reason = f"revision {revision!r:.60} is neither 40 lower-case hexadecimal digits nor refs/convert/parquet"
-        raise DataError(path, lines[("revision",)], reason)
-    verified = top("verified", str, "no")
-    if verified not in get_args(Verified):
-        raise DataError(path, lines[("verified",)], f"verified {verified!r:.40}", nearest(verified, get_args(Verified)))
-    for key, place in (("mirror", mirror), ("raw", raw), ("authors", authors)):
-        if not _PATH.fullmatch(place) and key in data:
-            raise DataError(path, lines[(key,)], f"{key} {place!r:.100} is not a plain relative path")
-    licence = top("licence", dict)
-    _only(licence, Licence, path, lines[("licence",)])
-    terms = {k: checked(licence, k, str, path, lines.get(("licence", k), lines[("licence",)])) for k in _keys(Licence)}
-    https(terms["url"], "licence", "url")
-    expect, counts = top("expect", dict, {}), dict(top("counts", dict, {}))
-    for key in expect:
-        checked(expect, key, (int, str), path, lines.get(("expect", key), lines[("expect",)]))
-    source = checked(counts, "source", str, path, lines[("counts",)]) if "counts" in data else ""
-    counts.pop("source", None)
-    for key in counts:
-        checked(counts, key, int, path, lines.get(("counts", key), lines.get(("counts",))))
-    rows = top("files", list)
-    files = tuple(_file(row, verified == "no", path, lines.get(("files", i), 1)) for i, row in enumerate(rows))
-    _no_clash(files, path, lines)
-    return Manifest(
-        name=name,
-        title=top("title"),
-        paper=top("paper"),
-        homepage=https(top("homepage"), "homepage"),
-        repository=https(top("repository"), "repository"),
-        url=url,
-        licence=Licence(**terms),
-        files=files,
-        commit=commit,
-        expect=expect,
-        mirror=mirror,
-        revision=revision,
-        verified=cast(Verified, verified),
-        needed_for=named("needed_for", re.compile(r"[a-zA-Z0-9_]+(/[a-zA-Z0-9_]+)?"), "a task's name"),
-        counts=counts,
-        counts_source=source,
-        redirects=named("redirects", _DOMAIN, "a domain"),
-        gated=" ".join(gated.split()),
-        raw=raw,
-        authors=authors,
-    )
+        raise top.wrong("revision", reason)
 
 
 def raw_manifest(manifest: Manifest) -> Manifest:
@@ -232,22 +242,14 @@ def raw_manifest(manifest: Manifest) -> Manifest:
     if not manifest.raw:
         raise ConfigError(f"{manifest.name} is not made of other files: its own are fetched")
     path = manifest_folder() / manifest.raw
-    files = tuple(
-        _file(
-            {
-                "path": f"{row['repository']}/{row['path']}",
-                "source": f"{row['repository']}/{row['commit']}/{row['path']}",
-                "bytes": whole(row["bytes"], "bytes", path, line),
-                "sha256": row["sha256"],
-            },
-            False,
-            path,
-            line,
-        )
-        for line, row in read_csv(path, ("repository", "commit", "path", "bytes", "sha256"), "\t")
-    )
+    files = []
+    for line, row in read_csv(path, ("repository", "commit", "path", "bytes", "sha256"), "\t"):
+        places = (f"{row['repository']}/{row['path']}", f"{row['repository']}/{row['commit']}/{row['path']}")
+        told = dict(zip(("path", "source"), places, strict=True)) | {"sha256": row["sha256"]}
+        files.append(_file(told | {"bytes": whole(row["bytes"], "bytes", path, line)}, False, path, line))
     _no_clash(files, path, {("files", i): i + 2 for i in range(len(files))})
-    return replace(manifest, files=files, url=_RAW, mirror=f"{manifest.mirror}/raw", gated="", raw="", authors="")
+    made = replace(manifest, files=tuple(files), url=_RAW, mirror=f"{manifest.mirror}/raw")
+    return replace(made, gated="", raw="", authors="")
 
 
 def running_numbers(manifest: Manifest) -> list[int]:
@@ -258,44 +260,32 @@ def running_numbers(manifest: Manifest) -> list[int]:
     return [whole(row["number"], "number", path, line) for line, row in read_csv(path, ("number",))]
 
 
-def _keys(kind: type) -> list[str]:
-    return [key.name for key in fields(kind) if key.name != "counts_source"]  # that one stands in `counts`
-
-
-def _only(row: Mapping[Any, Any], kind: type, path: Path, line: int) -> None:
-    for key in row:
-        if key not in _keys(kind):
-            raise DataError(path, line, f"unknown key {key!r:.60}", nearest(str(key), _keys(kind)))
-
-
 def _file(row: Any, may_be_unseen: bool, path: Path, line: int) -> ManifestFile:
     if not isinstance(row, dict):
         raise DataError(path, line, f"a file must be given by keys and values, found {row!r:.60}")
-    _only(row, ManifestFile, path, line)
-    local = checked(row, "path", str, path, line)
-    source = checked(row, "source", str, path, line) if "source" in row else local
-    archive = checked(row, "unpack", bool, path, line) if "unpack" in row else False
+    told = _Part(row, path, {(): line}, ManifestFile)
+    local = told.value("path")
+    source, archive = told.value("source", str, local), told.value("unpack", bool, False)
     for value in (local, source):
         if not _PATH.fullmatch(value):
-            raise DataError(
-                path, line, f"path {value!r:.100} is not a plain relative path", "Use letters, digits and /"
-            )
+            raise told.wrong("path", f"path {value!r:.100} is not a plain relative path", "Use letters, digits and /")
     if archive and not local.endswith(SUFFIXES):
-        raise DataError(path, line, f"cannot unpack {local!r}", f"Known archives: {', '.join(SUFFIXES)}")
-    if "sha256" in row and "bytes" in row and row["sha256"] is None and row["bytes"] is None:
+        raise told.wrong("unpack", f"cannot unpack {local!r}", f"Known archives: {', '.join(SUFFIXES)}")
+    if row.get("sha256", "") is None and row.get("bytes", "") is None:
         if not may_be_unseen:
             reason = f"{local!r} has no sha256 and no bytes, but the manifest says that it was read"
-            raise DataError(path, line, reason, "Fill them in, or say `verified: no`")
+            raise told.wrong("sha256", reason, "Fill them in, or say `verified: no`")
         return ManifestFile(local, None, None, source, archive)
-    digest, size = checked(row, "sha256", str, path, line), checked(row, "bytes", int, path, line)
+    digest, size = told.value("sha256"), told.value("bytes", int)
     if not re.fullmatch("[0-9a-f]{64}", digest):
-        raise DataError(path, line, f"sha256 of {local!r} is not 64 lower-case hexadecimal digits: {digest!r:.80}")
+        reason = f"sha256 of {local!r} is not 64 lower-case hexadecimal digits: {digest!r:.80}"
+        raise told.wrong("sha256", reason)
     if size <= 0:
-        raise DataError(path, line, f"bytes of {local!r} must be positive, found {size}")
+        raise told.wrong("bytes", f"bytes of {local!r} must be positive, found {size}")
     return ManifestFile(local, digest, size, source, archive)
 
 
-def _no_clash(files: tuple[ManifestFile, ...], path: Path, lines: Mapping[tuple[Any, ...], int]) -> None:
+def _no_clash(files: Sequence[ManifestFile], path: Path, lines: Mapping[tuple[Any, ...], int]) -> None:
     """Refuse a manifest without files, and two files of one name or one inside the other (letter case ignored)."""
     if not files:
         raise DataError(path, lines.get(("files",)), "files is empty")

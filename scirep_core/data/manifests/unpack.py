@@ -83,9 +83,8 @@ def unpack(archive: Path, folder: Path, limits: Limits = Limits(), scratch: Path
             content.rename(folder)
     except OSError as error:
         if faults(folder, digest):  # else another process was faster, and its folder is as good as ours
-            raise CacheError(
-                f"{folder}: cannot unpack here ({error.strerror or error}). Free space or fix permissions"
-            ) from error
+            reason = f"{folder}: cannot unpack here ({error.strerror or error})"
+            raise CacheError(reason, "Free space or fix permissions") from error
     return folder
 
 

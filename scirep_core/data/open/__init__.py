@@ -21,7 +21,7 @@ from scirep_core.data.manifests import (
     running_numbers,
     verify,
 )
-from scirep_core.data.manifests.download import Progress
+from scirep_core.data.manifests.download import Progress, silent
 from scirep_core.data.manifests.unpack import file_state
 from scirep_core.data.open import converters
 from scirep_core.data.open.acl import acl_graph
@@ -61,7 +61,7 @@ def folder(source: str, progress: Progress | None = None, *, session: Any = None
     manifest = load_manifest(name)
     mirror = mirrored(manifest)
     if any(state != "ok" and not (mirror and (mirror / path).is_file()) for path, state in verify(name)):
-        _make(source, manifest, fetch_raw(name, progress, session=session), progress or (lambda event: None))
+        _make(source, manifest, fetch_raw(name, progress, session=session), progress or silent)
     return fetch(name, progress, session=session)
 
 
@@ -77,10 +77,8 @@ def _make(source: str, manifest: Manifest, raw: Path, say: Progress) -> None:
         for file in manifest.files:
             (made / file.path).write_bytes(packed(file.path, files[file.path]))
             if file_state(made / file.path, file.bytes or 0, file.sha256 or "") != "ok":
-                reason = f"{file.path} as made from it is not the published file"
-                raise DataError(
-                    raw, None, reason, "Its rows may be right but packed otherwise, by another version of zlib"
-                )
+                remedy = "Its rows may be right but packed otherwise, by another version of zlib"
+                raise DataError(raw, None, f"{file.path} as made from it is not the published file", remedy)
         for file in manifest.files:
             (made / file.path).replace(place / file.path)
             say(f"{manifest.name}/{file.path}")

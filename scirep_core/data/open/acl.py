@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import yaml
 
-from scirep_core.data.open.compact import Files, bucket, by_hash, clean, is_english, opaque, title_key
+from scirep_core.data.open.compact import Files, bucket, by_hash, clean, once_a_title, opaque, title_key
 from scirep_core.kit.records import raw_lines, read_csv
 
 _OLD = re.compile(r"[A-Z]\d\d")  # a collection of before 2020: one letter, two digits of the year
@@ -36,16 +36,10 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     for _, row in read_csv(raw / "mmarius/interpretability-impact/data/parsed_data.csv"):
         if row["area"] and row["doi"]:
             areas.setdefault(row["doi"].rpartition("/")[2], (row["source"], clean(row["area"])))
-    titles: set[str] = set()
-    corpus = {}
     papers = [paper for path in sorted((repository / "xml").glob("*.xml")) for paper in _papers(path, canonical)]
-    for paper in sorted(papers, key=lambda paper: (paper["year"], paper["paper_id"])):
-        title = title_key(paper["title"])
-        whole = len(paper["title"]) >= 5 and len(paper["abstract"]) >= 100
-        if whole and is_english(paper["abstract"]) and title not in titles:
-            titles.add(title)
-            if held_out or bucket(paper["paper_id"], 5):
-                corpus[paper["paper_id"]] = paper
+    ordered = sorted(papers, key=lambda paper: (paper["year"], paper["paper_id"]))
+    first = once_a_title((paper for paper in ordered if len(paper["title"]) >= 5), 100)
+    corpus = {paper["paper_id"]: paper for paper in first if held_out or bucket(paper["paper_id"], 5)}
     authors = opaque((name for paper in corpus.values() for name in paper["author_ids"]), "acla", numbers)
     rows = []
     for key, paper in sorted(corpus.items()):
@@ -55,17 +49,12 @@ def acl_graph(raw: Path, numbers: Sequence[int] = (), held_out: bool = False) ->
     citing = _references(raw / "coastalcph/acl-citations/data", papers)
     within = {key: sorted(f"acl:{name}" for name in names if f"acl:{name}" in corpus) for key, names in citing.items()}
     edges = {(one, key) for key, names in within.items() if key in corpus for one in names if one != key}
+    numbered = ((f"r{n:05d}", key) for n, key in enumerate(by_hash(citing)))
+    shared = [(n, len(citing[key]), " ".join(within[key])) for n, key in numbered if len(within[key]) > 1]
     return {
         "papers.jsonl.gz": rows,
         "citations.tsv.gz": [("citing", "cited"), *sorted(edges)],
-        "shared_references.tsv.gz": [
-            ("reference", "n_citing_total", "citing"),
-            *(
-                (f"r{n:05d}", len(citing[key]), " ".join(within[key]))
-                for n, key in enumerate(by_hash(citing))
-                if len(within[key]) > 1
-            ),
-        ],
+        "shared_references.tsv.gz": [("reference", "n_citing_total", "citing"), *shared],
     }
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,16 @@ def title_key(title: str) -> str:
     """Return what equal titles have in common: letters a to z and digits, in lower case, without accents."""
     letters = (c for c in unicodedata.normalize("NFKD", title.lower()) if not unicodedata.combining(c))
     return " ".join(re.findall("[a-z0-9]+", "".join(letters)))
+
+
+def once_a_title(papers: Iterable[dict[str, Any]], least: int) -> Iterator[dict[str, Any]]:
+    """Yield the papers with an English abstract of `least` characters or more, of those of equal title the first."""
+    titles: set[str] = set()
+    for paper in papers:
+        key, abstract = title_key(paper["title"]), paper["abstract"]
+        if len(abstract) >= least and is_english(abstract) and key not in titles:
+            titles.add(key)
+            yield paper
 
 
 def bucket(key: str, of: int, start: int = 0) -> int:

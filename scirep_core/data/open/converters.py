@@ -19,7 +19,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scirep_core.data.open.compact import Files, by_hash, clean, is_english, opaque, shared_references, title_key
+from scirep_core.data.open.compact import (
+    Files,
+    by_hash,
+    clean,
+    is_english,
+    once_a_title,
+    opaque,
+    shared_references,
+    title_key,
+)
 from scirep_core.kit.records import parse_line, raw_lines, read_csv, read_json, read_jsonl, read_object
 
 # --- biomedicine ------------------------------------------------------------------------------------------------------
@@ -34,17 +43,11 @@ def pubmedqa(raw: Path, _: Sequence[int] = ()) -> Files:
     for key, row in read_json(raw / "pubmedqa/pubmedqa/data/ori_pqal.json").items():
         contexts = [*row["CONTEXTS"], row["LONG_ANSWER"]]
         sections = [[label, clean(text)] for label, text in zip([*row["LABELS"], "CONCLUSION"], contexts, strict=True)]
-        papers.append(
-            {
-                "paper_id": f"pmid:{key}",
-                "question": clean(row["QUESTION"]),
-                "abstract": " ".join(text for _, text in sections),
-                "sections": sections,
-                "year": int(row["YEAR"]) if row["YEAR"] else None,
-                "mesh": sorted(set(row["MESHES"])),
-                "decision": row["final_decision"],
-            }
-        )
+        papers.append({
+            "paper_id": f"pmid:{key}", "question": clean(row["QUESTION"]), "abstract": " ".join(text for _, text in sections),
+            "sections": sections, "year": int(row["YEAR"]) if row["YEAR"] else None, "mesh": sorted(set(row["MESHES"])),
+            "decision": row["final_decision"],
+        })  # fmt: skip
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][5:]))}
 
 
@@ -56,20 +59,12 @@ def biomimicry(raw: Path, _: Sequence[int] = ()) -> Files:
         if line.strip() in (b"[", b"]"):
             continue
         row = parse_line(line.strip().rstrip(b","), path, number)
-        if len(clean(row["abstract"])) < 100:
-            continue
-        papers.append(
-            {
-                "paper_id": f"mag:{row['paper'][1:]}",
-                "title": clean(row["title"]),
-                "abstract": clean(row["abstract"]),
-                "is_biomimicry": row["isBiomimicry"] == "Y",
-                "level1": sorted(set(row["level1"])),
-                "level2": sorted(set(row["level2"])),
-                "mesh": sorted(set(row["mesh_terms"])),
-                "mag_terms": row["mag_terms"],
-            }
-        )
+        if len(clean(row["abstract"])) >= 100:
+            papers.append({
+                "paper_id": f"mag:{row['paper'][1:]}", "title": clean(row["title"]), "abstract": clean(row["abstract"]),
+                "is_biomimicry": row["isBiomimicry"] == "Y", "level1": sorted(set(row["level1"])),
+                "level2": sorted(set(row["level2"])), "mesh": sorted(set(row["mesh_terms"])), "mag_terms": row["mag_terms"],
+            })  # fmt: skip
     return {"papers.jsonl.gz": sorted(papers, key=lambda p: int(p["paper_id"][4:]))}
 
 
@@ -108,13 +103,9 @@ def arxiv_cs(raw: Path, _: Sequence[int] = ()) -> Files:
                     "year": 2000 + int(number[:2]), "month": int(number[2:4]), "primary": row["categories"][0],
                     "categories": row["categories"], "n_authors": len(row["authors"]),
                 }  # fmt: skip
-    titles: set[str] = set()
     primary: dict[str, list[str]] = {}
-    for key, paper in sorted(papers.items()):
-        title = title_key(paper["title"])
-        if len(paper["abstract"]) >= 150 and is_english(paper["abstract"]) and title not in titles:
-            titles.add(title)
-            primary.setdefault(paper["primary"], []).append(key)
+    for paper in once_a_title((papers[key] for key in sorted(papers)), 150):
+        primary.setdefault(paper["primary"], []).append(paper["paper_id"])
     sample = [k for name, keys in primary.items() for k in by_hash(keys)[: _SAMPLE.get(name, _OTHER)]]
     return {"papers.jsonl.gz": [papers[key] for key in sorted(sample)]}
 
@@ -272,14 +263,9 @@ def synergy_openalex(raw: Path, numbers: Sequence[int] = ()) -> Files:
     authors = opaque((a for work in corpus.values() for a in _authors(work)), "oaa", numbers)
     papers = [
         {
-            "paper_id": _id(key),
-            "title": work["title"],
-            "abstract": work["abstract"],
-            "year": work["publication_year"],
-            "venue": clean((work["host_venue"] or {}).get("display_name")),
-            "type": work["type"],
-            "author_ids": [authors[a] for a in _authors(work)],
-            "cited_by_count": work["cited_by_count"],
+            "paper_id": _id(key), "title": work["title"], "abstract": work["abstract"], "year": work["publication_year"],
+            "venue": clean((work["host_venue"] or {}).get("display_name")), "type": work["type"],
+            "author_ids": [authors[a] for a in _authors(work)], "cited_by_count": work["cited_by_count"],
             "fields": [c["display_name"] for c in work["concepts"] if c["level"] == 0 and float(c["score"]) >= 0.2],
             "topics": [c["display_name"] for c in work["concepts"] if c["level"] > 0 and float(c["score"]) >= 0.3],
             "mesh": sorted({m["descriptor_name"] for m in work["mesh"]}),
@@ -287,7 +273,7 @@ def synergy_openalex(raw: Path, numbers: Sequence[int] = ()) -> Files:
             "reviews": reviews[key],
         }
         for key, work in sorted(corpus.items())
-    ]
+    ]  # fmt: skip
     return {
         "papers.jsonl.gz": papers,
         "citations.tsv.gz": [("citing", "cited"), *_links(corpus, "referenced_works")],
@@ -369,14 +355,8 @@ def vis(raw: Path, numbers: Sequence[int] = ()) -> Files:
     papers: dict[str, dict[str, Any]] = {}
     for paper in [*_ieee(folder, cited, names), *_journals(folder, cited, names), *_vispubs(raw / "Dev-Lan/vispubs")]:
         papers.setdefault(paper["paper_id"], paper)
-    titles: set[str] = set()
-    corpus = {}
-    for key, paper in sorted(papers.items(), key=lambda item: (item[1]["year"], item[0])):
-        title = title_key(paper["title"])
-        if len(paper["abstract"]) >= 100 and is_english(paper["abstract"]) and title not in titles:
-            titles.add(title)
-            corpus[key] = paper
-    corpus = dict(sorted(corpus.items()))
+    ordered = sorted(papers.values(), key=lambda paper: (paper["year"], paper["paper_id"]))
+    corpus = dict(sorted((paper["paper_id"], paper) for paper in once_a_title(ordered, 100)))
     authors = opaque((name for paper in corpus.values() for name in paper["author_ids"]), "visa", numbers)
     references = {
         key: [doi for doi in cited[key[4:]]["citedPapers"].split(";") if doi.startswith("10.") and f"vis:{doi}" != key]
@@ -400,15 +380,18 @@ def _paper(doi: str, title: str, abstract: str, year: int, venue: str, **known: 
             **nothing, **known}  # fmt: skip
 
 
-def _described(article: Mapping[str, Any], cited: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """Return what IEEE Xplore and Crossref know of an article."""
-    terms = article.get("index_terms", {})
+def _described(
+    article: Mapping[str, Any], cited: Mapping[str, Mapping[str, str]], names: Mapping[str, list[str]]
+) -> dict[str, Any]:
+    """Return what IEEE Xplore, Crossref and vispubdata know of an article."""
+    terms, doi = article.get("index_terms", {}), article["doi"].lower()
+    author_keywords, ieee_terms = (
+        sorted({clean(term) for term in terms.get(f"{kind}_terms", {}).get("terms", [])}) for kind in ("author", "ieee")
+    )
     return {
-        "author_keywords": sorted({clean(term) for term in terms.get("author_terms", {}).get("terms", [])}),
-        "ieee_terms": sorted({clean(term) for term in terms.get("ieee_terms", {}).get("terms", [])}),
-        "crossref_citations": int(cited[article["doi"].lower()]["CitationCount_CrossRef"]),
-        "downloads": article["download_count"],
-    }
+        "author_ids": names.get(doi, []), "author_keywords": author_keywords, "ieee_terms": ieee_terms,
+        "crossref_citations": int(cited[doi]["CitationCount_CrossRef"]), "downloads": article["download_count"],
+    }  # fmt: skip
 
 
 def _ieee(folder: Path, cited: Mapping[str, Any], names: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
@@ -418,9 +401,9 @@ def _ieee(folder: Path, cited: Mapping[str, Any], names: Mapping[str, list[str]]
         for article in read_json(path)["articles"]:
             doi = article.get("doi", "").lower()
             if doi in cited:
-                conference = _CONFERENCES.get(kind) or listed.get(title_key(article["title"]))
-                yield _paper(doi, article["title"], article.get("abstract", ""), year, "IEEE VIS", conference=conference,
-                             author_ids=names.get(doi, []), **_described(article, cited))  # fmt: skip
+                known = _described(article, cited, names)
+                known["conference"] = _CONFERENCES.get(kind) or listed.get(title_key(article["title"]))
+                yield _paper(doi, article["title"], article.get("abstract", ""), year, "IEEE VIS", **known)
 
 
 def _titles(year: Path) -> dict[str, str]:
@@ -435,9 +418,8 @@ def _titles(year: Path) -> dict[str, str]:
 def _journals(folder: Path, cited: Mapping[str, Any], names: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
     for path in sorted((folder / "journal-data/original-data").glob("*.json")):
         for article in read_json(path)["articles"]:
-            doi = article["doi"].lower()
-            yield _paper(doi, article["title"], article["abstract"], article["publication_year"], "TVCG/CG&A",
-                         conference="journal", author_ids=names.get(doi, []), **_described(article, cited))  # fmt: skip
+            known, year = _described(article, cited, names) | {"conference": "journal"}, article["publication_year"]
+            yield _paper(article["doi"].lower(), article["title"], article["abstract"], year, "TVCG/CG&A", **known)
 
 
 def _vispubs(repository: Path) -> Iterator[dict[str, Any]]:

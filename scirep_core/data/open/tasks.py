@@ -50,9 +50,9 @@ NOTES = {
 
 
 def _row(title: str, format: Format, type: TaskType, metrics: str, make: Callable[[], Made], relation: str,
-         expect: Mapping[str, int], few_shot: tuple[FewShot, ...] = (), text_query: bool = False) -> Row:  # fmt: skip
+         expect: Mapping[str, int], few_shot: tuple[FewShot, ...] = ()) -> Row:  # fmt: skip
     spec = TaskSpec("open", title, format, type, tuple(metrics.split()), "open", "", "", (), relation, expect, few_shot,
-                    text_query=text_query)  # fmt: skip
+                    text_query=format == "QRY")  # fmt: skip
     return Row(spec, make)
 
 
@@ -64,102 +64,74 @@ _DRSM = (FewShot(64, 10), FewShot(24, 26))
 # TF-IDF has 65.6 on ACL's citations where that README has 71.8: its draw of queries is not stated, and one fifth of the corpus
 # instead of another gives 65.5 to 74.0.
 ROWS: dict[str, Row] = {
-    "open/arxiv_categories": _row(
-        "arXiv categories", "CLF", "classification", "f1_macro",
+    "open/arxiv_categories": _row("arXiv categories", "CLF", "classification", "f1_macro",
         partial(training.categories, "categories", "arxiv", 100, _FOS), "in-train",
         {"train": 12_357, "validation": 4_124, "test": 4_020, "labels": 26}, _FOS),
-    "open/mesh": _row(
-        "MeSH descriptors", "CLF", "classification", "f1_macro", partial(training.categories, "mesh_major", "synergy", 40),
-        "in-train", {"train": 2_122, "validation": 750, "test": 714, "labels": 76}),
-    "open/citations": _row(
-        "Citation count", "RGN", "regression", "kendall_tau", training.citations, "in-train",
+    "open/mesh": _row("MeSH descriptors", "CLF", "classification", "f1_macro",
+        partial(training.categories, "mesh_major", "synergy", 40), "in-train",
+        {"train": 2_122, "validation": 750, "test": 714, "labels": 76}),
+    "open/citations": _row("Citation count", "RGN", "regression", "kendall_tau", training.citations, "in-train",
         {"train": 13_088, "validation": 2_918, "test": 4_596}),
-    "open/year": _row(
-        "Year of publication", "RGN", "regression", "kendall_tau", training.year, "in-train",
+    "open/year": _row("Year of publication", "RGN", "regression", "kendall_tau", training.year, "in-train",
         {"train": 22_670, "validation": 4_327, "test": 8_317}),
-    "open/cite": _row(
-        "Citations", "PRX", "proximity", "map", partial(training.proximity, "open/cite", pairs.cited, pairs.linked), "in-train",
+    "open/cite": _row("Citations", "PRX", "proximity", "map",
+        partial(training.proximity, "open/cite", pairs.cited, pairs.linked), "in-train",
         {"queries": 1_269, "pairs": 34_314}),
-    "open/same_author": _row(
-        "Same author", "PRX", "proximity", "map",
-        partial(training.proximity, "open/same_author", pairs.same_author, pairs.coauthored),
-        "in-train", {"queries": 6_078, "pairs": 174_775}),
-    "open/coupling": _row(
-        "Bibliographic coupling", "PRX", "proximity", "map",
-        partial(training.proximity, "open/coupling", pairs.coupled, pairs.linked),
-        "in-train", {"queries": 1_352, "pairs": 38_150}),
-    "open/search": _row(
-        "Search", "QRY", "retrieval", "ndcg@10", training.search, "in-train", {"queries": 608, "papers": 2_227},
-        text_query=True),
-    "open/cite_triplets": _row(
-        "Citation triplets", "PRX", "triplets", "accuracy",
+    "open/same_author": _row("Same author", "PRX", "proximity", "map",
+        partial(training.proximity, "open/same_author", pairs.same_author, pairs.coauthored), "in-train",
+        {"queries": 6_078, "pairs": 174_775}),
+    "open/coupling": _row("Bibliographic coupling", "PRX", "proximity", "map",
+        partial(training.proximity, "open/coupling", pairs.coupled, pairs.linked), "in-train",
+        {"queries": 1_352, "pairs": 38_150}),
+    "open/search": _row("Search", "QRY", "retrieval", "ndcg@10", training.search, "in-train",
+        {"queries": 608, "papers": 2_227}),
+    "open/cite_triplets": _row("Citation triplets", "PRX", "triplets", "accuracy",
         partial(training.triplets, "open/cite", training.cite_triplets), "train-only",
         {"train": 21_701, "validation": 1_901}),
-    "open/same_author_triplets": _row(
-        "Same-author triplets", "PRX", "triplets", "accuracy",
+    "open/same_author_triplets": _row("Same-author triplets", "PRX", "triplets", "accuracy",
         partial(training.triplets, "open/same_author", training.author_triplets), "train-only",
         {"train": 28_423, "validation": 2_882}),
-    "open/coupling_triplets": _row(
-        "Coupling triplets", "PRX", "triplets", "accuracy",
+    "open/coupling_triplets": _row("Coupling triplets", "PRX", "triplets", "accuracy",
         partial(training.triplets, "open/coupling", training.coupling_triplets), "train-only",
         {"train": 34_379, "validation": 2_258}),
-    "open/search_triplets": _row(
-        "Search triplets", "QRY", "triplets", "accuracy", training.search_triplets, "train-only",
-        {"train": 5_602, "validation": 1_780}, text_query=True),
-    "open/biomimicry": _row(
-        "Biomimicry", "CLF", "classification", "f1", partial(heldout.biomimicry, _BIOMIMICRY),
+    "open/search_triplets": _row("Search triplets", "QRY", "triplets", "accuracy", training.search_triplets,
+        "train-only", {"train": 5_602, "validation": 1_780}),
+    "open/biomimicry": _row("Biomimicry", "CLF", "classification", "f1", partial(heldout.biomimicry, _BIOMIMICRY),
         "out-of-train", {"train": 354, "test": 98, "labels": 2}, _BIOMIMICRY),
-    "open/drsm": _row(
-        "DRSM", "CLF", "classification", "f1_macro", partial(heldout.of_sample, "drsm", _DRSM),
+    "open/drsm": _row("DRSM", "CLF", "classification", "f1_macro", partial(heldout.of_sample, "drsm", _DRSM),
         "out-of-train", {"train": 618, "test": 409, "labels": 17}, _DRSM),
-    "open/acl_tracks": _row(
-        "ACL tracks", "CLF", "classification", "f1_macro", heldout.acl_tracks,
-        "out-of-train", {"train": 714, "validation": 83, "test": 323, "labels": 13}),
-    "open/vis_conference": _row(
-        "VIS conference", "CLF", "classification", "f1_macro", heldout.vis_conference,
+    "open/acl_tracks": _row("ACL tracks", "CLF", "classification", "f1_macro", heldout.acl_tracks, "out-of-train",
+        {"train": 714, "validation": 83, "test": 323, "labels": 13}),
+    "open/vis_conference": _row("VIS conference", "CLF", "classification", "f1_macro", heldout.vis_conference,
         "out-of-train", {"train": 2_197, "validation": 682, "test": 739, "labels": 5}),
-    "open/pubmedqa": _row(
-        "PubMedQA decision", "CLF", "classification", "f1_macro", heldout.pubmedqa,
-        "out-of-train", {"train": 801, "test": 199, "labels": 3}),
-    "open/review_score": _row(
-        "Peer review score", "RGN", "regression", "kendall_tau", partial(heldout.of_sample, "peer_review_score"),
-        "out-of-train", {"train": 2_098, "test": 1_403}),
-    "open/vis_downloads": _row(
-        "VIS downloads", "RGN", "regression", "kendall_tau", heldout.vis_downloads,
+    "open/pubmedqa": _row("PubMedQA decision", "CLF", "classification", "f1_macro", heldout.pubmedqa, "out-of-train",
+        {"train": 801, "test": 199, "labels": 3}),
+    "open/review_score": _row("Peer review score", "RGN", "regression", "kendall_tau",
+        partial(heldout.of_sample, "peer_review_score"), "out-of-train", {"train": 2_098, "test": 1_403}),
+    "open/vis_downloads": _row("VIS downloads", "RGN", "regression", "kendall_tau", heldout.vis_downloads,
         "out-of-train", {"train": 2_567, "validation": 795, "test": 867}),
-    "open/csfcube": _row(
-        "CSFCube", "PRX", "proximity", "ndcg", heldout.csfcube,
-        "out-of-train", {"queries": 34, "pairs": 6_242}),
-    "open/reviewer_match": _row(
-        "Reviewer matching", "PRX", "reviewer_matching", "pairs_ordered", heldout.reviewer_match,
-        "out-of-train", {"queries": 463, "pairs": 477}),
-    "open/cacm_links": _row(
-        "CACM links", "PRX", "proximity", "map", heldout.cacm_links,
-        "out-of-train", {"queries": 146, "pairs": 3_875}),
-    "open/s2and": _row(
-        "Same Author Detection (sample)", "PRX", "proximity", "map", partial(heldout.of_sample, "same_author"),
-        "out-of-train", {"queries": 40, "pairs": 376}),
-    "open/specter": _row(
-        "SPECTER’s cited papers (sample)", "PRX", "proximity", "map", heldout.specter,
-        "out-of-train", {"queries": 200, "pairs": 5_200}),
-    "open/synergy_reviews": _row(
-        "Citations within a review", "PRX", "proximity", "map", heldout.synergy_reviews,
+    "open/csfcube": _row("CSFCube", "PRX", "proximity", "ndcg", heldout.csfcube, "out-of-train",
+        {"queries": 34, "pairs": 6_242}),
+    "open/reviewer_match": _row("Reviewer matching", "PRX", "reviewer_matching", "pairs_ordered",
+        heldout.reviewer_match, "out-of-train", {"queries": 463, "pairs": 477}),
+    "open/cacm_links": _row("CACM links", "PRX", "proximity", "map", heldout.cacm_links, "out-of-train",
+        {"queries": 146, "pairs": 3_875}),
+    "open/s2and": _row("Same Author Detection (sample)", "PRX", "proximity", "map",
+        partial(heldout.of_sample, "same_author"), "out-of-train", {"queries": 40, "pairs": 376}),
+    "open/specter": _row("SPECTER’s cited papers (sample)", "PRX", "proximity", "map", heldout.specter, "out-of-train",
+        {"queries": 200, "pairs": 5_200}),
+    "open/synergy_reviews": _row("Citations within a review", "PRX", "proximity", "map", heldout.synergy_reviews,
         "out-of-train", {"queries": 385, "pairs": 10_392}),
-    "open/scifact": _row(
-        "SciFact dev", "QRY", "retrieval", "ndcg@10", heldout.scifact,
-        "out-of-train", {"queries": 300, "papers": 5_183}, text_query=True),
-    "open/cranfield": _row(
-        "Cranfield", "QRY", "retrieval", "ndcg@10", heldout.cranfield,
-        "out-of-train", {"queries": 225, "papers": 1_400}, text_query=True),
-    "open/reviews": _row(
-        "Systematic reviews", "QRY", "adhoc_search", "ndcg", heldout.reviews,
-        "out-of-train", {"queries": 8, "pairs": 1_084}, text_query=True),
-    "open/phrases": _row(
-        "Unseen VIS phrases", "QRY", "retrieval", "ndcg@10", heldout.phrases,
-        "out-of-train", {"queries": 928, "papers": 1_290}, text_query=True),
-    "open/clicks": _row(
-        "Search (sample)", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
-        "out-of-train", {"queries": 100, "pairs": 1_000}, text_query=True),
+    "open/scifact": _row("SciFact dev", "QRY", "retrieval", "ndcg@10", heldout.scifact, "out-of-train",
+        {"queries": 300, "papers": 5_183}),
+    "open/cranfield": _row("Cranfield", "QRY", "retrieval", "ndcg@10", heldout.cranfield, "out-of-train",
+        {"queries": 225, "papers": 1_400}),
+    "open/reviews": _row("Systematic reviews", "QRY", "adhoc_search", "ndcg", heldout.reviews, "out-of-train",
+        {"queries": 8, "pairs": 1_084}),
+    "open/phrases": _row("Unseen VIS phrases", "QRY", "retrieval", "ndcg@10", heldout.phrases, "out-of-train",
+        {"queries": 928, "papers": 1_290}),
+    "open/clicks": _row("Search (sample)", "QRY", "adhoc_search", "ndcg", partial(heldout.of_sample, "search"),
+        "out-of-train", {"queries": 100, "pairs": 1_000}),
     **{f"open/neighbours_{corpus}": _row(
         f"{title}, asked for by titles", "PRX", "alternative_self", "mrr median_rank t100", partial(heldout.collection, corpus),
         "", {"papers": papers})

@@ -15,22 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import (
-    Found,
-    Lines,
-    as_task,
-    counted,
-    folder_of,
-    id_of,
-    json_lines,
-    papers_in,
-    split_lines,
-    stream,
-    to_id,
-)
+from scirep_core.data.rows import json_lines, to_id
+from scirep_core.data.tables import Found, Lines, as_task, counted, folder_of, papers_in, split_lines, stream
 from scirep_core.data.task import Pooled, Qrel, Task
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import field, whole
+from scirep_core.kit.records import whole
 
 SPLITS = ("train", "dev", "test")
 HEADER = ["query-id", "corpus-id", "score"]
@@ -71,9 +60,7 @@ def qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
             beir = True
             continue
         if len(cells) != (3 if beir else 4):
-            shape = (
-                f"`{' '.join(HEADER)}`" if beir else "`query 0 document grade` or a header `query-id corpus-id score`"
-            )
+            shape = f"{'' if beir else '`query 0 document grade` or a header '}`{' '.join(HEADER)}`"
             raise DataError(path, line, f"{len(cells)} columns", f"Expected {shape}")
         query, document, text = cells[0], cells[-2], cells[-1]
         grade = whole(text, "grade", path, line)
@@ -88,10 +75,10 @@ def read_queries(path: Path) -> dict[str, str]:
     """Return query id -> text of a `queries.jsonl`. Raises DataError for an id twice or an empty text."""
     lines, queries = Lines(), {}
     for line, row in json_lines(path):
-        key, text = id_of(row, "_id", path, line), field(row, "text", str, path, line)
+        key, text = row.id("_id"), row.value("text")
         lines.add(key, path, line, "query")
         if not text.strip():
-            raise DataError(path, line, f"query {key} has no text")
+            raise row.wrong(f"query {key} has no text")
         queries[key] = text
     return queries
 
@@ -128,8 +115,8 @@ def collection(corpus: Path | None, queries: Path, judgements: Sequence[Path], k
             raise DataError(path, line, f"query {query} is not in {queries.name}", "Fetch both files of one version")
     pool = Lines()
     if corpus is not None:
-        for line, paper, _ in papers_in(corpus, "_id", "text"):
-            pool.add(paper.paper_id, corpus, line, "document")
+        for _ in papers_in(corpus, "_id", "text", "document", pool):
+            pass
         for (_, document), (path, line) in places.items():
             if document not in pool:
                 raise DataError(path, line, f"document {document} is not in {corpus.name}", "Fetch both of one version")
@@ -138,9 +125,8 @@ def collection(corpus: Path | None, queries: Path, judgements: Sequence[Path], k
             pool.setdefault(document, line)
     for query in relevant:
         if query in pool and keep_self:
-            raise DataError(
-                corpus or judgements[0], pool[query], f"{query} is a query and a document: they would share a vector"
-            )
+            reason = f"{query} is a query and a document: they would share a vector"
+            raise DataError(corpus or judgements[0], pool[query], reason)
     notes = [
         f"splits merged: {', '.join(path.stem for path in judgements)}" if len(judgements) > 1 else "",
         counted(len(texts.keys() - relevant.keys()), "queries without a judgement left out"),

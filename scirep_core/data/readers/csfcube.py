@@ -102,9 +102,8 @@ class FacetCollection:
         for query in self.queries:
             if query.query_id == query_id:
                 return query
-        raise ConfigError(
-            f"no query {query_id!r} in {self.name}; {nearest(query_id, [q.query_id for q in self.queries])}"
-        )
+        known = [query.query_id for query in self.queries]
+        raise ConfigError(f"no query {query_id!r} in {self.name}; {nearest(query_id, known)}")
 
 
 def read(folder: Path, source: str = "folder") -> FacetCollection:
@@ -115,12 +114,8 @@ def read(folder: Path, source: str = "folder") -> FacetCollection:
         return _read(folder, source)
     except (TypeError, AttributeError, KeyError, IndexError, ValueError, OSError) as error:
         # a file of the right kind whose inside is not: which one, the parts read so far do not know
-        raise DataError(
-            folder,
-            None,
-            f"a file is not built like the published one ({error})",
-            "Compare it with `scirep data get embedded --out DIR`",
-        ) from None
+        reason = f"a file is not built like the published one ({error})"
+        raise DataError(folder, None, reason, "Compare it with `scirep data get embedded --out DIR`") from None
 
 
 def _read(folder: Path, source: str) -> FacetCollection:
@@ -130,20 +125,12 @@ def _read(folder: Path, source: str) -> FacetCollection:
     for query, rated in judgements.items():
         for paper_id in (query.paper_id, *(j.candidate for j in rated)):
             if paper_id not in papers:
-                raise DataError(
-                    folder, None, f"paper {paper_id} of query {query.query_id} has no text in {folder.name}"
-                )
-    oracle = folder / "oracle.json"
-    return FacetCollection(
-        name=folder.name if source == "folder" else "csfcube",
-        source=source,
-        papers=papers,
-        judgements=judgements,
-        splits=_splits(folder / SPLITS, set(judgements)),
-        info=_query_info(folder / QUERIES, set(judgements)),
-        data_hash=folder_hash(folder),
-        oracle=_oracle(oracle, judgements) if oracle.is_file() else None,
-    )
+                reason = f"paper {paper_id} of query {query.query_id} has no text in {folder.name}"
+                raise DataError(folder, None, reason)
+    name, known, oracle = folder.name if source == "folder" else "csfcube", set(judgements), folder / "oracle.json"
+    splits, info = _splits(folder / SPLITS, known), _query_info(folder / QUERIES, known)
+    truth = _oracle(oracle, judgements) if oracle.is_file() else None
+    return FacetCollection(name, source, papers, judgements, splits, info, folder_hash(folder), truth)
 
 
 def folder_hash(folder: Path) -> str:
@@ -175,9 +162,8 @@ def _judgements(path: Path, paper_id: str, entry: Any, sources: dict[str, tuple[
     columns = {"relevance_adju": gold, **{rater: entry[rater] for rater in raters}}
     for name, column in columns.items():
         if len(column) != len(candidates):
-            raise DataError(
-                path, None, f"query {paper_id}: {name} has {len(column)} ratings for {len(candidates)} cands"
-            )
+            reason = f"query {paper_id}: {name} has {len(column)} ratings for {len(candidates)} cands"
+            raise DataError(path, None, reason)
     seen: set[str] = set()
     for position, candidate in enumerate(map(str, candidates)):
         if candidate in seen:
@@ -186,10 +172,8 @@ def _judgements(path: Path, paper_id: str, entry: Any, sources: dict[str, tuple[
         for name, column in columns.items():
             rating, missing = column[position], "" if column is gold else "-1 (missing), "
             if type(rating) is not int or not (-1 if missing else 0) <= rating <= 3:
-                reason = (
-                    f"query {paper_id}, candidate {candidate}, {name}: rating {rating!r} is not {missing}0, 1, 2 or 3"
-                )
-                raise DataError(path, None, reason)
+                where = f"query {paper_id}, candidate {candidate}, {name}"
+                raise DataError(path, None, f"{where}: rating {rating!r} is not {missing}0, 1, 2 or 3")
         raw = tuple((rater.removeprefix("relevance_"), columns[rater][position]) for rater in raters)
         yield Judgement(candidate, gold[position], raw, sources.get(candidate, ()))
 
@@ -292,9 +276,8 @@ _SENTENCE = re.compile(r"(?P<label>[a-z]+_label): (?P<text>.*)")
 def _papers_from_readable(folder: Path) -> dict[str, Paper]:
     """Read every paper of the 50 annotation files; a paper that occurs in several must be the same in all."""
     if not folder.is_dir():
-        raise DataError(
-            folder.parent, None, f"neither {ABSTRACTS} nor {READABLE}/ is there", "Run `scirep data get csfcube`"
-        )
+        reason = f"neither {ABSTRACTS} nor {READABLE}/ is there"
+        raise DataError(folder.parent, None, reason, "Run `scirep data get csfcube`")
     papers: dict[str, Paper] = {}
     for path in sorted(folder.glob("*.txt")):
         for line, paper in _readable_blocks(path):
@@ -328,8 +311,7 @@ def _readable_blocks(path: Path) -> Iterator[tuple[int, Paper]]:
             sentences.append(sentence["text"])
             labels.append(sentence["label"])
         elif line.strip() and not line.startswith(("adju relevance: ", "difference: ", "sources: ")):
-            raise DataError(
-                path, number, f"unexpected line {line[:60]!r}", "Fetch the file again: `scirep data get csfcube`"
-            )
+            remedy = "Fetch the file again: `scirep data get csfcube`"
+            raise DataError(path, number, f"unexpected line {line[:60]!r}", remedy)
     if paper_id:
         yield start, _paper(paper_id, title or "", year, sentences, labels)

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from scirep_core.data.tables import Lines, id_of, ids_of, json_lines, split_lines, text_of, to_id
+from scirep_core.data.rows import json_lines, to_id
+from scirep_core.data.tables import Lines, split_lines
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper, field, whole
+from scirep_core.kit.records import Paper, whole
 
 Split = Literal["all", "train", "test"]
 SPLITS: tuple[Split, ...] = ("all", "train", "test")
@@ -43,15 +44,12 @@ def numbered(path: Path) -> Iterator[tuple[int, MaplePaper]]:
     """Yield (line, paper) of a papers.json; see `papers`."""
     lines = Lines()
     for line, row in json_lines(path):
-        key, year = id_of(row, "paper", path, line), _year(field(row, "year", (int, str), path, line), path, line)
+        key, year = row.id("paper"), row.value("year", (int, str))
+        year = whole(year, "year", path, line) if isinstance(year, str) else year
         lines.add(key, path, line, "paper")
-        title, abstract, venue = (text_of(row, name, path, line) for name in ("title_raw", "abstract_raw", "venue"))
-        lists = (ids_of(row, name, path, line) for name in ("label", "author", "reference"))
+        title, abstract, venue = (row.text(name) for name in ("title_raw", "abstract_raw", "venue"))
+        lists = (row.ids(name) for name in ("label", "author", "reference"))
         yield line, MaplePaper(Paper(key, title, abstract, year, venue=venue), *lists)
-
-
-def _year(value: int | str, path: Path, line: int) -> int:
-    return value if isinstance(value, int) else whole(value, "year", path, line)
 
 
 def labels(path: Path) -> dict[str, str]:

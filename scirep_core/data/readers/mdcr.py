@@ -95,6 +95,6 @@ def _texts(files: list[Path]) -> Iterator[Paper]:
     for found in hub.rows(files, _COLUMNS) if files else ():
         paper_id = str(found.row["paper_id"])
         if paper_id in seen:
-            raise DataError(found.path, found.line, f"paper {paper_id!r} is listed twice", "Keep one")
+            raise found.wrong(f"paper {paper_id!r} is listed twice", "Keep one")
         seen.add(paper_id)
         yield Paper(paper_id, found.row["title"] or "", found.row["abstract"] or "")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, id_of, json_lines
+from scirep_core.data.rows import json_lines
+from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of
 from scirep_core.data.task import Collection, Task
-from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper, field
+from scirep_core.kit.records import Paper
 
 
 def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
@@ -30,12 +31,8 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         lines.add(paper.paper_id, path, line, "paper")
         bare += not paper.abstract.strip()
         texts.add(hash((paper.title, paper.abstract)))
-    notes = (
-        counted(bare, "papers without an abstract"),
-        counted(
-            len(lines) - len(texts), "papers repeat another's title and abstract: only one of a pair can come first"
-        ),
-    )
+    again = "papers repeat another's title and abstract: only one of a pair can come first"
+    notes = (counted(bare, "papers without an abstract"), counted(len(lines) - len(texts), again))
     found = Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes, similarity="cosine")
     return as_task(spec, name, root, source, found)
 
@@ -49,10 +46,8 @@ def papers(path: Path) -> Iterator[Paper]:
 def numbered(path: Path) -> Iterator[tuple[int, Paper]]:
     """Yield (line, paper) of a collection. Raises DataError for one without a title."""
     for line, row in json_lines(path):
-        key, title = id_of(row, "paper_id", path, line), field(row, "title", str, path, line)
+        key, title = row.id("paper_id"), row.value("title")
         if not title.strip():
-            raise DataError(path, line, f"paper {key} has no title", "Its title is the query: leave the paper out")
-        abstract = field(row, "abstract", (str, type(None)), path, line) if "abstract" in row else ""
-        year = field(row, "year", (int, type(None)), path, line) if "year" in row else None
-        venue = field(row, "venue", (str, type(None)), path, line) if "venue" in row else ""
-        yield line, Paper(key, title, abstract or "", year, venue=venue or "")
+            raise row.wrong(f"paper {key} has no title", "Its title is the query: leave the paper out")
+        abstract, venue = (row.option(name, (str, NoneType)) or "" for name in ("abstract", "venue"))
+        yield line, Paper(key, title, abstract, row.option("year", (int, NoneType), None), venue=venue)

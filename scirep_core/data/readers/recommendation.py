@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, papers_in, stream, to_id
+from scirep_core.data.rows import Line, to_id
+from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, papers_in, stream
 from scirep_core.data.task import Judged, Qrel, Task
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import field, read_csv
+from scirep_core.kit.records import read_csv
 
 STUDY = "user_study_results.tsv"
 PAPERS = "papers.jsonl"
@@ -89,33 +90,31 @@ def _study(path: Path) -> Found:
         counted(halves, "half-point scores rounded up"),
         counted(len(judged) - len(pairs), "rows repeat a pair; kept in file order"),
     )
-    texts = path.parent / PAPERS
+    payload, texts = Judged(tuple(row for _, row in judged)), path.parent / PAPERS
     if not texts.is_file():
-        return Found(Judged(tuple(row for _, row in judged)), tuple, (path,), (*notes, "ids only: no texts"))
+        return Found(payload, tuple, (path,), (*notes, "ids only: no texts"))
     lines = Lines()
-    for line, paper, _ in papers_in(texts, "paper_id"):
-        lines.add(paper.paper_id, texts, line, "paper")
+    for _ in papers_in(texts, "paper_id", what="paper", seen=lines):
+        pass
     for line, rating in judged:
-        for key in (rating.query_id, rating.cand_id):
+        for key in rating[:2]:
             if key not in lines:
                 raise DataError(path, line, f"paper {key} is not in {PAPERS}", "Add it, or take its rows out")
-    payload = Judged(tuple(row for _, row in judged))
     return Found(payload, stream((texts, "paper_id", "abstract")), (path, texts), notes)
 
 
 def _released(path: Path) -> Found:
     lines, judged, halves = Lines(), [], 0
-    for line, paper, row in papers_in(path):
-        lines.add(paper.paper_id, path, line, "paper")
-        scores = field(row, "score", dict, path, line)
+    for paper, row in papers_in(path, seen=lines):
+        scores = Line(row.value("score", dict), path, row.line)
         for cand in scores:
-            score = field(scores, cand, (int, float), path, line)
-            _check(score, path, line)
+            score = scores.value(cand, (int, float))
+            _check(score, path, row.line)
             halves += score != grade(score)
-            judged.append((line, Qrel(paper.paper_id, to_id(cand, path, line), grade(score))))
-    for line, rated in judged:
+            judged.append((row, Qrel(paper.paper_id, to_id(cand, path, row.line), grade(score))))
+    for row, rated in judged:
         if rated.cand_id not in lines:
-            raise DataError(path, line, f"candidate {rated.cand_id} of {rated.query_id} is no paper of this file")
+            raise row.wrong(f"candidate {rated.cand_id} of {rated.query_id} is no paper of this file")
     if not judged:
         raise DataError(path, None, "no paper has a score", "Fetch the file again")
     notes = (counted(halves, "half-point scores rounded up"),)

@@ -18,27 +18,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.readers import beir
-from scirep_core.data.tables import (
-    Found,
-    Lines,
-    as_task,
-    counted,
-    first_of,
-    folder_of,
-    id_of,
-    ids_of,
-    json_lines,
-    papers_in,
-    stream,
-    text_of,
-)
+from scirep_core.data.rows import Line, json_lines
+from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, papers_in, stream
 from scirep_core.data.task import LabelSpace, LabelText, Pooled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, DataError, nearest
-from scirep_core.kit.records import Paper, field
+from scirep_core.kit.records import Paper
 
 SEP = " [SEP] "
 """SciMult writes a text as one string with a literal separator."""
@@ -61,34 +48,33 @@ def read_labels(path: Path) -> dict[str, LabelText]:
     """Return label id -> label in file order. Raises DataError for an id twice or a label without a name."""
     lines, labels = Lines(), {}
     for line, row in json_lines(path):
-        key, names = id_of(row, "label", path, line), field(row, "name", list, path, line)
+        key, names = row.id("label"), row.value("name", list)
         lines.add(key, path, line, "label")
         if not names or not isinstance(names[0], str) or not names[0].strip():
-            raise DataError(path, line, f"label {key} has no name", "`name` is a list of texts; the first is shown")
-        labels[key] = LabelText(key, names[0], text_of(row, "definition", path, line))
+            raise row.wrong(f"label {key} has no name", "`name` is a list of texts; the first is shown")
+        labels[key] = LabelText(key, names[0], row.text("definition"))
     return labels
 
 
-def _own_ids(labels: Mapping[str, LabelText], key: str, path: Path, line: int) -> None:
-    if key in labels:
-        raise DataError(path, line, f"{key} is a paper and a label: they would share a vector", "Rename one of them")
+def _labelled(path: Path, labels: Mapping[str, LabelText]) -> Iterator[tuple[str, Line]]:
+    """Yield (id, row) of a file of papers none of which has the id of a label."""
+    for paper, row in papers_in(path):
+        if paper.paper_id in labels:
+            raise row.wrong(f"{paper.paper_id} is a paper and a label: they would share a vector", "Rename one of them")
+        yield paper.paper_id, row
 
 
 def _fine(folder: Path, part: str) -> Found:
     """Fine-grained classification: gold label lists, and the labels whose name occurs in a paper (4.2)."""
     base = folder / "classification_fine"
     names, path, matches = (base / f"{part}_{what}.json" for what in ("label", "papers_test", "matched"))
-    labels, lines = read_labels(names), Lines()
-    gold: dict[str, tuple[str, ...]] = {}
-    for line, paper, row in papers_in(path):
-        key = paper.paper_id
-        lines.add(key, path, line, "paper")
-        _own_ids(labels, key, path, line)
-        gold[key] = _known(ids_of(row, "label", path, line), labels, path, line)
+    labels, gold = read_labels(names), dict[str, tuple[str, ...]]()
+    for key, row in _labelled(path, labels):
+        gold[key] = _known(row, "label", labels)
         if not gold[key]:
-            raise DataError(path, line, f"paper {key} has no label: its recall would be 0/0", "Leave the paper out")
+            raise row.wrong(f"paper {key} has no label: its recall would be 0/0", "Leave the paper out")
         if len(set(gold[key])) < len(gold[key]):
-            raise DataError(path, line, f"paper {key} has a label twice: its recall could not reach 1")
+            raise row.wrong(f"paper {key} has a label twice: its recall could not reach 1")
     files, matched = [names, path], {}
     if matches.is_file():
         files.append(matches)
@@ -97,20 +83,17 @@ def _fine(folder: Path, part: str) -> Found:
     return Found(LabelSpace(gold, labels, matched), stream((path, "paper", "abstract")), files, (note,))
 
 
-def _known(found: tuple[str, ...], labels: Mapping[str, LabelText], path: Path, line: int) -> tuple[str, ...]:
-    for key in found:
+def _known(row: Line, name: str, labels: Mapping[str, LabelText]) -> tuple[str, ...]:
+    for key in row.ids(name):
         if key not in labels:
-            raise DataError(path, line, f"label {key!r} is not in the label file", nearest(key, labels))
-    return found
+            raise row.wrong(f"label {key!r} is not in the label file", nearest(key, labels))
+    return row.ids(name)
 
 
 def _matched(
     path: Path, papers: tuple[str, ...], labels: Mapping[str, LabelText], of: Path
 ) -> dict[str, tuple[str, ...]]:
-    rows = [
-        tuple(dict.fromkeys(_known(ids_of(row, "candidate", path, line), labels, path, line)))
-        for line, row in json_lines(path)
-    ]
+    rows = [tuple(dict.fromkeys(_known(row, "candidate", labels))) for _, row in json_lines(path)]
     if len(rows) != len(papers):
         raise DataError(
             path, len(rows), f"{len(rows)} lines for the {len(papers)} papers of {of.name}",
@@ -123,15 +106,13 @@ def _coarse(folder: Path, part: str) -> Found:
     """Coarse classification: one label a paper, given as its row in the label file (4.2, bi-encoder setting)."""
     base = folder / "classification_coarse"
     names, path = base / f"{part}_label.json", base / f"{part}_papers_test.json"
-    labels, lines, gold = read_labels(names), Lines(), {}
+    labels, gold = read_labels(names), {}
     by_row = tuple(labels)
-    for line, paper, row in papers_in(path):
-        lines.add(paper.paper_id, path, line, "paper")
-        _own_ids(labels, paper.paper_id, path, line)
-        label: int = field(row, "label", int, path, line)
+    for key, row in _labelled(path, labels):
+        label = row.value("label", int)
         if not 0 <= label < len(by_row):
-            raise DataError(path, line, f"label {label} is no row of {names.name}", f"It has rows 0-{len(by_row) - 1}")
-        gold[paper.paper_id] = (by_row[label],)
+            raise row.wrong(f"label {label} is no row of {names.name}", f"It has rows 0-{len(by_row) - 1}")
+        gold[key] = (by_row[label],)
     return Found(LabelSpace(gold, labels), stream((path, "paper", "abstract")), (names, path))
 
 
@@ -146,9 +127,8 @@ def _links(folder: Path, part: str) -> Found:
         raise ConfigError(f"unknown link {part!r}; {nearest(part, (*LINKS, 'ppr'))}")
     path = folder / "link_prediction_retrieval" / "SciDocs_papers_test.json"
     pool, linked = Lines(), {}
-    for line, paper, row in papers_in(path):
-        pool.add(paper.paper_id, path, line, "paper")
-        if links := ids_of(row, part, path, line):
+    for paper, row in papers_in(path, seen=pool):
+        if links := row.ids(part):
             linked[paper.paper_id] = links
     relevant = {query: dict.fromkeys(links, 1) for query, links in linked.items()}
     outside = [sum(cand not in pool for cand in links) for links in relevant.values()]
@@ -168,33 +148,34 @@ def _patients(folder: Path) -> Found:
     """Patient-to-patient retrieval. Queries of the published file have no id: the n-th (from 0) is `query-<n>`."""
     base = folder / "link_prediction_retrieval"
     path, asked = base / "PMCPatientsPPR_patients_test.json", base / "PMCPatientsPPR_queries_test.json"
-    pool, lines, relevant = Lines(), Lines(), {}
-    for line, paper, _ in papers_in(path, "patient"):
-        pool.add(paper.paper_id, path, line, "patient")
-    for line, query, row in _query_papers(asked):
-        lines.add(query.paper_id, asked, line, "query")
-        similar = ids_of(row, "patient", asked, line)
+    pool, relevant = Lines(), {}
+    for _ in papers_in(path, "patient", seen=pool):
+        pass
+    for query, row in _query_papers(asked):
+        similar = row.ids("patient")
         if missing := [patient for patient in similar if patient not in pool]:
-            raise DataError(asked, line, f"patient {missing[0]} is not in {path.name}", "Fetch both of one version")
+            raise row.wrong(f"patient {missing[0]} is not in {path.name}", "Fetch both of one version")
         if not similar:
-            raise DataError(asked, line, "no similar patient: its recall would be 0/0", "Leave the query out")
+            raise row.wrong("no similar patient: its recall would be 0/0", "Leave the query out")
         if query.paper_id in pool:
-            raise DataError(asked, line, f"{query.paper_id} is a query and a patient: they would share a vector")
+            raise row.wrong(f"{query.paper_id} is a query and a patient: they would share a vector")
         relevant[query.paper_id] = dict.fromkeys(similar, 1)
     candidates = stream((path, "patient", "abstract"))
 
     def texts() -> Iterator[Paper]:
         yield from candidates()
-        for _, query, _ in _query_papers(asked):
-            yield query
+        yield from (query for query, _ in _query_papers(asked))
 
     return Found(Pooled(relevant, tuple(pool)), texts, (path, asked))
 
 
-def _query_papers(path: Path) -> Iterator[tuple[int, Paper, dict[str, Any]]]:
+def _query_papers(path: Path) -> Iterator[tuple[Paper, Line]]:
+    """Yield (paper, row) of queries that are papers. Raises DataError for an id twice."""
+    lines = Lines()
     for index, (line, row) in enumerate(json_lines(path)):
-        key = id_of(row, "query", path, line) if "query" in row else f"query-{index}"
-        yield line, Paper(key, text_of(row, "title", path, line), text_of(row, "abstract", path, line)), row
+        key = row.id("query") if "query" in row else f"query-{index}"
+        lines.add(key, path, line, "query")
+        yield Paper(key, row.text("title"), row.text("abstract")), row
 
 
 def _pmc(folder: Path, part: str) -> Found:
@@ -212,18 +193,15 @@ def _pmc(folder: Path, part: str) -> Found:
         return found
     assert isinstance(found.payload, Pooled)
     relevant, pool = found.payload.relevant, set(found.payload.pool)
-    lines = Lines()
-    for line, query, _ in _query_papers(full):
-        lines.add(query.paper_id, full, line, "query")
-    if missing := [query for query in relevant if query not in lines]:
+    there = {query.paper_id for query, _ in _query_papers(full)}
+    if missing := [query for query in relevant if query not in there]:
         raise DataError(full, None, f"judged query {missing[0]} has no text here", "Fetch both of one version")
     documents = found.texts
 
     def texts() -> Iterator[Paper]:
         yield from documents()
-        for _, query, _ in _query_papers(full):
-            if query.paper_id in relevant and query.paper_id not in pool:
-                yield query
+        asked = (query for query, _ in _query_papers(full))
+        yield from (query for query in asked if query.paper_id in relevant and query.paper_id not in pool)
 
     payload = Pooled(relevant, found.payload.pool, keep_self=False)
     return Found(payload, texts, (*found.files, full), found.notes)
@@ -277,30 +255,27 @@ def pretraining_texts(paths: Iterable[Path]) -> Iterator[Paper]:
 
 def dpr_rows(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (question, positives, hard negatives then negatives) of each line of a DPR file."""
-    for line, row in json_lines(path):
-        question: str = field(row, "question", str, path, line)
+    for _, row in json_lines(path):
+        question = row.value("question")
         if not question.strip():
-            raise DataError(path, line, "the question is empty")
-        positives = _contexts(row, "positive_ctxs", path, line)
+            raise row.wrong("the question is empty")
+        positives = _contexts(row, "positive_ctxs")
         if not positives:
-            raise DataError(path, line, "no positive context", "Leave the line out: nothing can be learnt from it")
-        negatives = [
-            text
-            for kind in ("hard_negative_ctxs", "negative_ctxs")
-            for text in (_contexts(row, kind, path, line) if kind in row else ())
-        ]
-        yield question, positives, negatives
+            raise row.wrong("no positive context", "Leave the line out: nothing can be learnt from it")
+        kinds = [kind for kind in ("hard_negative_ctxs", "negative_ctxs") if kind in row]
+        yield question, positives, [text for kind in kinds for text in _contexts(row, kind)]
 
 
-def _contexts(row: dict[str, Any], name: str, path: Path, line: int) -> list[str]:
+def _contexts(row: Line, name: str) -> list[str]:
     texts = []
-    for index, context in enumerate(field(row, name, list, path, line)):
+    for index, context in enumerate(row.value(name, list)):
         if not isinstance(context, dict):
-            raise DataError(path, line, f"{name}[{index}] must be an object, found {type(context).__name__}")
-        title, text = text_of(context, "title", path, line), text_of(context, "text", path, line)
+            raise row.wrong(f"{name}[{index}] must be an object, found {type(context).__name__}")
+        inner = Line(context, row.path, row.line)
+        title, text = inner.text("title"), inner.text("text")
         texts.append(f"{title}{SEP}{text}" if title else text)
         if not texts[-1].strip():
-            raise DataError(path, line, f"{name}[{index}] has neither title nor text")
+            raise row.wrong(f"{name}[{index}] has neither title nor text")
     return texts
 
 

@@ -38,7 +38,7 @@ from scirep_core.data.task import (  # fmt: skip
     Triples,
 )
 from scirep_core.data.text import FIELDS
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import Paper, field
 
 TEXT_COLLECTION, LABEL_COLLECTION = "scirepeval", "scirepeval_test"
@@ -140,7 +140,7 @@ def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelle
                 where, first = seen[paper_id]
                 at = f"{first.path.parent.name}/{first.path.name}:{first.line}"
                 reason = f"is listed twice in {split}" if where == split else f"of {split} is in {where} as well"
-                raise DataError(found.path, found.line, f"paper {paper_id!r} {reason} (first at {at})", "Keep one")
+                raise found.wrong(f"paper {paper_id!r} {reason} (first at {at})", "Keep one")
             seen[paper_id] = split, found._replace(row={})
             examples.append(Example(paper_id, _label(found, classes, spec.multi_label)))
         splits[split] = tuple(examples)
@@ -151,13 +151,13 @@ def _label(found: hub.Found, classes: int, multi_label: bool) -> Label:
     label = found.row["label"]
     if multi_label:
         if len(label) != classes:
-            raise DataError(found.path, found.line, f"label has {len(label)} entries, not one for each of {classes}")
+            raise found.wrong(f"label has {len(label)} entries, not one for each of {classes}")
         if not all(type(value) is int and value in (0, 1) for value in label):
             wrong = next(value for value in label if type(value) is not int or value not in (0, 1))
-            raise DataError(found.path, found.line, f"label holds {wrong!r}", "A multi-hot label holds 0 and 1 alone")
+            raise found.wrong(f"label holds {wrong!r}", "A multi-hot label holds 0 and 1 alone")
         return tuple(label)
     if classes and not 0 <= label < classes:
-        raise DataError(found.path, found.line, f"label {label} is not one of 0 to {classes - 1}")
+        raise found.wrong(f"label {label} is not one of 0 to {classes - 1}")
     return int(label) if classes else float(label)
 
 
@@ -166,7 +166,7 @@ def _judged(spec: TaskSpec, root: Path, queries: Mapping[str, str]) -> tuple[Jud
     rows = []
     for found, qrel in _qrels(paths, spec.config):
         if queries and qrel.query_id not in queries:
-            raise DataError(found.path, found.line, f"query {qrel.query_id!r} has no text", "Fetch the texts again")
+            raise found.wrong(f"query {qrel.query_id!r} has no text", "Fetch the texts again")
         rows.append(qrel)
     return Judged(tuple(rows), spec.text_query), list(paths)
 
@@ -183,10 +183,10 @@ def _reviewers(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Review
     for found in hub.rows(paths, {"r_id": _ID, "papers": list}):
         reviewer = _id(found.row["r_id"], found, "r_id")
         if reviewer in reviewers:
-            raise DataError(found.path, found.line, f"reviewer {reviewer!r} is listed twice", "Keep one")
+            raise found.wrong(f"reviewer {reviewer!r} is listed twice", "Keep one")
         reviewers[reviewer] = tuple(_id(paper, found, "papers") for paper in found.row["papers"])
         if not reviewers[reviewer]:
-            raise DataError(found.path, found.line, f"reviewer {reviewer!r} has no papers", "Leave the reviewer out")
+            raise found.wrong(f"reviewer {reviewer!r} has no papers", "Leave the reviewer out")
     files, judged = list(paths), {}
     for split in ("test_hard", "test_soft"):
         paths = hub.files(root, LABEL_COLLECTION, spec.config, split)
@@ -195,9 +195,9 @@ def _reviewers(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Review
         for found, qrel in _qrels(paths, spec.config):
             if qrel.cand_id not in reviewers:
                 hint = nearest(qrel.cand_id, reviewers)
-                raise DataError(found.path, found.line, f"reviewer {qrel.cand_id!r} is not in `reviewers`", hint)
+                raise found.wrong(f"reviewer {qrel.cand_id!r} is not in `reviewers`", hint)
             if qrel.score not in (0, 1):
-                raise DataError(found.path, found.line, f"score {qrel.score} is not 0 or 1")
+                raise found.wrong(f"score {qrel.score} is not 0 or 1")
             rows.append(qrel)
         judged[split] = tuple(rows)
     return Reviewers(judged["test_hard"], judged["test_soft"], reviewers), files
@@ -243,9 +243,7 @@ def _texts(spec: TaskSpec, files: Mapping[str, tuple[Path, ...]]) -> Iterator[Pa
                 texts[paper.paper_id] = hash(paper)
                 yield paper
             elif texts[paper.paper_id] != hash(paper):
-                raise DataError(
-                    found.path, found.line, f"paper {paper.paper_id!r} has another text further up", "Keep one"
-                )
+                raise found.wrong(f"paper {paper.paper_id!r} has another text further up", "Keep one")
 
 
 def _nested(spec: TaskSpec, paths: tuple[Path, ...]) -> Iterator[tuple[Paper, ...]]:
@@ -262,22 +260,22 @@ def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
     for found in hub.rows(paths, {"query": str, "doc_id": _ID}):
         query_id = _id(found.row["doc_id"], found, "doc_id")
         if queries.setdefault(query_id, found.row["query"]) != found.row["query"]:
-            raise DataError(found.path, found.line, f"query {query_id!r} has another text further up")
+            raise found.wrong(f"query {query_id!r} has another text further up")
     return queries
 
 
 def _id(value: Any, found: hub.Found, column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise DataError(found.path, found.line, f"{column!r} must hold ids, found {value!r:.60}")
+        raise found.wrong(f"{column!r} must hold ids, found {value!r:.60}")
     return str(value)
 
 
 def _score(value: float, found: hub.Found, highest: int | None = None) -> int:
     # -1 occurs in TREC-COVID's own judgements and counts as irrelevant
     if value != int(value) or value < -1:
-        raise DataError(found.path, found.line, f"score {value!r} is not a grade", "Grades are whole: 0, 1, 2 ...")
+        raise found.wrong(f"score {value!r} is not a grade", "Grades are whole: 0, 1, 2 ...")
     if highest is not None and value > highest:
-        raise DataError(found.path, found.line, f"score {value!r} is above {highest}, the task's highest grade")
+        raise found.wrong(f"score {value!r} is above {highest}, the task's highest grade")
     return int(value)
 
 
@@ -286,14 +284,14 @@ def _paper(row: dict[str, Any], found: hub.Found, where: str, search: bool = Fal
     key = next((k for k in ("doc_id", "corpus_id") if row.get(k) is not None), "doc_id")
     if key not in row:
         hint = f"Present: {', '.join(sorted(row)) or 'none'}"
-        raise DataError(found.path, found.line, f"{where or 'the row'} has neither doc_id nor corpus_id", hint)
+        raise found.wrong(f"{where or 'the row'} has neither doc_id nor corpus_id", hint)
     paper_id = _id(row[key], found, f"{where}.{key}" if where else key)
     title, abstract = (field(row, name, _TEXT, found.path, found.line) or "" for name in ("title", "abstract"))
     if not search:
         return Paper(paper_id, title, abstract)
     year, venue = row.get("year"), row.get("venue")
     if year is not None and year == year and year != "" and not isinstance(year, int | float):
-        raise DataError(found.path, found.line, f"{where}.year must be a number, found {year!r:.40}")
+        raise found.wrong(f"{where}.year must be a number, found {year!r:.40}")
     known = int(year) if year and year == year else None  # a year of 0 stands for none, as does NaN
     return Paper(paper_id, title, abstract, known, venue=venue if isinstance(venue, str) else "")
 
@@ -363,7 +361,7 @@ def training_counts(name: str, root: Path) -> dict[str, int]:
 def _names(found: hub.Found, column: str) -> tuple[str, ...]:
     for value in found.row[column]:
         if not isinstance(value, str) or not value:
-            raise DataError(found.path, found.line, f"{column!r} must hold names, found {value!r:.60}")
+            raise found.wrong(f"{column!r} must hold names, found {value!r:.60}")
     return tuple(found.row[column])
 
 
@@ -373,7 +371,7 @@ def _examples(paths: tuple[Path, ...], config: str) -> Iterator[TrainExample]:
     for found in hub.rows(paths, {**_FLAT, column: kinds.get(column, (int, float))}):
         value = found.row[column]
         if value == "":
-            raise DataError(found.path, found.line, f"{column!r} is empty", "Name the class")
+            raise found.wrong(f"{column!r} is empty", "Name the class")
         yield TrainExample(_paper(found.row, found, ""), _names(found, column) if column == "labels_text" else value)
 
 
@@ -395,7 +393,7 @@ def _ranked(paths: tuple[Path, ...], text_query: bool) -> Iterator[RankedQuery]:
         for position, candidate in enumerate(found.row["candidates"], start=1):
             where = f"candidates[{position}]"
             if not isinstance(candidate, dict):
-                raise DataError(found.path, found.line, f"{where} must be an object, found {candidate!r:.40}")
+                raise found.wrong(f"{where} must be an object, found {candidate!r:.40}")
             papers.append(_paper(candidate, found, where, search=text_query))
             scores.append(_score(field(candidate, "score", (int, float), found.path, found.line), found))
         yield RankedQuery(query, tuple(papers), tuple(scores))
