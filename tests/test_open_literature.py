@@ -261,8 +261,8 @@ def test_acl_graph(anthology):
     first, last = papers["acl:P01-1001"], papers["acl:2020.moss-main.2"]
     told = {"title": "The Moss of Region 1", "year": 2001, "venue": "ACL", "volume": "P01-1"}
     assert first.items() >= told.items() and "area" not in first
-    told = {"year": 2020, "venue": "MOSS", "volume": "2020.moss-main", "area": "Moss Studies", "area_source": "MOSS2020"}
-    assert last.items() >= told.items()
+    told = {"year": 2020, "venue": "MOSS", "volume": "2020.moss-main", "area": "Moss Studies"}
+    assert last.items() >= (told | {"area_source": "MOSS2020"}).items()
     assert list(made["citations.tsv.gz"])[1:] == [("acl:2020.moss-main.2", "acl:P01-1001")]
     rows = {(n, citing) for _, n, citing in list(made["shared_references.tsv.gz"])[1:]}
     assert rows == {(3, "acl:2020.moss-main.2 acl:P01-1001"), (2, "acl:2020.moss-main.2 acl:P01-1002")}
