@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_models
+import torch
+import transformers
 
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.task import Judged, Qrel, Task
@@ -28,14 +30,9 @@ def model(tmp_path_factory) -> Path:
 
 def states(folder: Path, pieces: list[str]) -> np.ndarray:
     """Last hidden states of one sequence of word pieces, asked of transformers itself."""
-    import torch
-    import transformers
-
     model = transformers.BertModel.from_pretrained(folder).eval()
-    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
     with torch.inference_mode():
-        ids = torch.tensor([tokenizer.convert_tokens_to_ids(pieces)])
-        return model(ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0].numpy()
+        return model(torch.tensor([[tiny_models.VOCAB.index(piece) for piece in pieces]])).last_hidden_state[0].numpy()
 
 
 def vectors(folder: Path, *documents: Document) -> list[np.ndarray]:
@@ -45,40 +42,25 @@ def vectors(folder: Path, *documents: Document) -> list[np.ndarray]:
 
 DOC = Document("paper a", ("model of w1.", "w2 b w3"))
 PIECES = ["[CLS]", "paper", "a", "[SEP]", "model", "of", "w1", ".", "w2", "b", "w3", "[SEP]"]
+HEAD = PIECES[:4]
+LONG = Document("paper a", tuple(" ".join([f"w{i}"] * 300) for i in range(3)))
+"""Title and separator take 3 pieces, sentences 300 each: 497 of 500 are left, so the second is cut, the third gone."""
 
 
-def test_a_sentence_is_the_mean_of_its_tokens_in_context(model):
-    hidden = states(model, PIECES)
-    (found,) = vectors(model, DOC)
-    assert found == pytest.approx(np.stack([hidden[4:8].mean(0), hidden[8:11].mean(0)]), abs=1e-5)
-    alone = states(model, ["[CLS]", "w2", "b", "w3", "[SEP]"])[1:4].mean(0)
-    assert np.abs(found[1] - alone).max() > 1e-3  # the rest of the paper is seen
-
-
-def test_a_title_alone_is_its_own_sentence_without_separator(model):
-    hidden = states(model, ["[CLS]", "paper", "a", "[SEP]"])
-    (found,) = vectors(model, Document("paper a"))
-    assert found == pytest.approx(hidden[1:3].mean(0)[None], abs=1e-5)
-
-
-def test_an_abstract_without_title_begins_at_once(model):
-    hidden = states(model, ["[CLS]", "w2", "b", "[SEP]"])
-    assert vectors(model, Document("", ("w2 b",)))[0] == pytest.approx(hidden[1:3].mean(0)[None], abs=1e-5)
-
-
-def test_what_lies_behind_the_last_word_piece_has_no_vector(model):
-    """Title and separator take 3 pieces, sentences 300 each: 497 of 500 are left, so the second is cut, the third gone."""
-    long = Document("paper a", tuple(" ".join([f"w{i}"] * 300) for i in range(3)))
-    (found,) = vectors(model, long)
-    hidden = states(model, ["[CLS]", "paper", "a", "[SEP]", *["w0"] * 300, *["w1"] * 197, "[SEP]"])
-    assert found[:2] == pytest.approx(np.stack([hidden[4:304].mean(0), hidden[304:501].mean(0)]), abs=1e-5)
-    assert not found[2].any()
-
-
-def test_a_title_that_fills_the_model_stands_for_the_abstract(model):
-    (found,) = vectors(model, Document("w1 " * 600, ("w2 b", "w3")))
-    assert found[0].any()
-    assert not found[1].any()
+@pytest.mark.parametrize(
+    ("document", "pieces", "spans"),
+    [
+        (DOC, PIECES, [(4, 8), (8, 11)]),
+        (Document("paper a"), HEAD, [(1, 3)]),  # a title alone has no separator
+        (Document("", ("w2 b",)), ["[CLS]", "w2", "b", "[SEP]"], [(1, 3)]),
+        (LONG, [*HEAD, *["w0"] * 300, *["w1"] * 197, "[SEP]"], [(4, 304), (304, 501), None]),
+        (Document("w1 " * 600, ("w2 b", "w3")), ["[CLS]", *["w1"] * 500, "[SEP]"], [(1, 501), None]),  # stands for it
+    ],
+)
+def test_a_sentence_is_the_mean_of_its_tokens_in_context(model, document, pieces, spans):
+    hidden = states(model, pieces)
+    wanted = [hidden[slice(*span)].mean(0) if span else np.zeros(tiny_models.WIDTH) for span in spans]
+    assert vectors(model, document)[0] == pytest.approx(np.stack(wanted), abs=1e-5)
 
 
 def test_neighbours_in_a_batch_change_nothing_and_order_is_kept(model):
@@ -92,52 +74,40 @@ def test_neighbours_in_a_batch_change_nothing_and_order_is_kept(model):
 
 def test_vectors_are_unit_where_the_models_own_pipeline_ends_so(tmp_path):
     folder = tiny_models.pipeline(tiny_models.bert(tmp_path / "m"))
-    (found,) = vectors(folder, DOC)
+    (found,), sentence = vectors(folder, DOC), states(folder, PIECES)[4:8].mean(0)
     assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-5)
-    hidden = states(folder, ["[CLS]", "paper", "a", "[SEP]", *PIECES[4:]])
-    assert found[0] == pytest.approx(hidden[4:8].mean(0) / np.linalg.norm(hidden[4:8].mean(0)), abs=1e-5)
+    assert found[0] == pytest.approx(sentence / np.linalg.norm(sentence), abs=1e-5)
 
 
 def test_the_fingerprint_is_its_own_and_follows_the_weights(model, tmp_path):
-    other = tiny_models.bert(tmp_path / "other", seed=1)
-    one, two = (aspire.sentence_encoder(f"ts:{folder}") for folder in (model, other))
+    other, odd = tiny_models.bert(tmp_path / "other", seed=1), shutil.copytree(model, tmp_path / "mine@home")
+    one, two, same = (aspire.sentence_encoder(f"ts:{folder}") for folder in (model, other, odd))
     assert len({one.fingerprint, one.base.fingerprint, two.fingerprint}) == 3
     assert aspire.sentence_encoder(f"ot:{model}").fingerprint == one.fingerprint  # the same vectors serve both
-
-
-def test_a_name_says_number_type_and_a_folder_may_have_signs_in_its_name(model, tmp_path):
+    assert same.fingerprint == one.fingerprint
     assert aspire.sentence_encoder(f"ts:{model}@cls:bfloat16").base.settings.dtype == "bfloat16"
-    odd = shutil.copytree(model, tmp_path / "mine@home")
-    one, other = (aspire.sentence_encoder(f"ts:{folder}") for folder in (odd, model))
-    assert one.fingerprint == other.fingerprint
 
 
 def test_the_published_models_are_found_in_a_cache_and_pickles_need_leave(tmp_path, monkeypatch):
     folder = tiny_models.bert(tmp_path / "m", safe=False)
-    name = aspire.ASPIRE["ot_aspire_cs"].model
-    assert name == "allenai/aspire-contextualsentence-multim-compsci"
-    tiny_models.cache(tmp_path / "hf", name, folder)
+    tiny_models.cache(tmp_path / "hf", "allenai/aspire-contextualsentence-multim-compsci", folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
     encoder = aspire.sentence_encoder("ot_aspire_cs")
     with pytest.raises(ConfigError, match="SCIREP_ALLOW_BIN"):
         encoder.encode([key(DOC, 0)], "PRX")
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    hidden = states(folder, PIECES)
-    assert aspire.sentence_encoder("ot_aspire_cs").encode([key(DOC, 0)], "PRX") == pytest.approx(
-        hidden[4:8].mean(0)[None], abs=1e-5
-    )
+    (found,) = aspire.sentence_encoder("ot_aspire_cs").encode([key(DOC, 0)], "PRX")
+    assert found == pytest.approx(states(folder, PIECES)[4:8].mean(0), abs=1e-5)
 
 
 def test_names():
     assert {spec.match for name, spec in aspire.ASPIRE.items() if name.startswith("ts")} == {"ts"}
     assert aspire.resolve("ot:minilm") == aspire.Aspire("minilm", "ot", "minilm, optimal transport of sentences (L2)")
-    with pytest.raises(ConfigError, match="did you mean 'ts_aspire_cs'"):
-        aspire.resolve("ts_aspire_c")
-    with pytest.raises(ConfigError, match="unknown sentence matcher 'ts:'"):
-        aspire.resolve("ts:")
-    with pytest.raises(ConfigError, match="not a single"):
-        aspire.sentence_encoder("ts:minilm+minilm")
+    for name, said in (("ts_aspire_c", "did you mean 'ts_aspire_cs'"), ("ts:", "unknown sentence matcher 'ts:'"),
+                       ("ts:minilm+minilm", "not a single")):  # fmt: skip
+        with pytest.raises(ConfigError, match=said):
+            aspire.sentence_encoder(name)
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences
@@ -158,14 +128,10 @@ def test_names():
         ("Done. 12 of them left.", ("Done.", "12 of them left.")),
     ],
 )
-def test_split(text, sentences):
+def test_a_paper_has_its_own_sentences_or_those_that_are_found(text, sentences):
     assert split(text) == sentences
-
-
-def test_a_papers_own_sentences_are_kept():
-    paper = Paper("1", "T", "One. Two.", sentences=("One. Two.",), labels=("x",))
-    assert aspire.document(paper) == ("T", ("One. Two.",))
-    assert aspire.document(Paper("1", "T", "One. Two.")) == ("T", ("One.", "Two."))
+    assert aspire.document(Paper("1", "T", text)) == ("T", sentences)
+    assert aspire.document(Paper("1", "T", text, sentences=("One. Two.",), labels=("x",))) == ("T", ("One. Two.",))
 
 
 # ----------------------------------------------------------------------------------------------------------- matching
@@ -180,6 +146,9 @@ def test_text_supervision_is_the_nearest_pair():
     found = matcher("ts", q=[(0, 0), (10, 0)], a=[(3, 4), (10, 2)], b=[(50, 50), (0, 1), (9, 9)])
     assert found.scores("q", ["a", "b"]) == pytest.approx([-2, -1])
     assert found.scores("b", ["q"]) == pytest.approx([-1])
+    for query, wanted, said in (("q", "gone", "paper gone has no text"), ("gone", "q", "query gone has no text")):
+        with pytest.raises(DataError, match=said):
+            found.scores(query, [wanted])
 
 
 def brute_force(costs, a, b) -> float:
@@ -209,13 +178,10 @@ def test_transport_is_the_least_cost_of_all(shape):
 def test_marginals_follow_each_sentences_best_match_and_sum_to_one():
     """Row minima 1 and 2, column minima 1 and 2: e^-1 and e^-2 at temperature 1; all alike at 5000."""
     costs = np.array([[1.0, 3.0], [2.0, 2.0]])
-    a, b = marginals(costs, 1.0)
     heavy = 1 / (1 + math.exp(-1))
-    assert a == pytest.approx([heavy, 1 - heavy])
-    assert b == pytest.approx([heavy, 1 - heavy])
+    assert np.array(marginals(costs, 1.0)) == pytest.approx(np.array([[heavy, 1 - heavy]] * 2))
     a, b = marginals(np.random.default_rng(0).random((4, 7)) * 30)
-    assert a == pytest.approx(1 / 4, abs=2e-3)
-    assert b == pytest.approx(1 / 7, abs=2e-3)
+    assert (a, b) == (pytest.approx(1 / 4, abs=2e-3), pytest.approx(1 / 7, abs=2e-3))
     assert (a.sum(), b.sum()) == (pytest.approx(1), pytest.approx(1))
 
 
@@ -238,14 +204,6 @@ def test_transport_sees_all_sentences_where_the_best_pair_sees_one():
     assert matcher("ot", **table).scores("q", ["a", "b"]) == pytest.approx([-15, -1], abs=0.1)
 
 
-def test_ids_without_text_are_named():
-    found = matcher("ts", q=[(0, 0)])
-    with pytest.raises(DataError, match="paper gone has no text"):
-        found.scores("q", ["gone"])
-    with pytest.raises(DataError, match="query gone has no text"):
-        found.scores("gone", ["q"])
-
-
 # -------------------------------------------------------------------------------------------------------------- a task
 
 
@@ -261,10 +219,8 @@ def test_a_task_is_scored_and_its_vectors_are_stored(model, match, monkeypatch):
     found = pairs.matcher_of(f"{match}:{model}", pairs.documents_of(task()))
     assert isinstance(found, pairs.PairScorer)
     row = EVALUATORS["proximity"](task(), found)[0]
-    assert row.value == 100.0
-    assert row.similarity == aspire.SIMILARITY[match]
-    assert len(found.vectors["q"]) == 2
-    assert "empty" not in found
+    assert (row.value, row.similarity) == (100.0, aspire.SIMILARITY[match])
+    assert len(found.vectors["q"]) == 2 and "empty" not in found
     monkeypatch.setattr(aspire.SentenceEncoder, "encode", lambda *_: pytest.fail("the store has them"))
     again = pairs.matcher_of(f"{match}:{model}", pairs.documents_of(task()))
     assert again.fingerprint == found.fingerprint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -30,15 +29,6 @@ RECIPE = Recipe(" [SEP] ", "query: ", "found: ", "paper: ")
 TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "query : w7 w8 w9 w10 [PRX] c d", "w1 " * 30]
 
 
-def made_here():
-    """Kinds whose file is there."""
-    return [
-        kind
-        for kind, way in CONDITIONINGS.items()
-        if importlib.util.find_spec(f"scirep_core.encoders.conditioning.{way.module}")
-    ]
-
-
 TOLD = {"instructions": {format: [2, 7 + i, 9, 3] for i, format in enumerate(FORMATS)}}
 OPTIONS = {"prefix": TOLD, "instruction": TOLD}
 
@@ -47,13 +37,18 @@ def tokens():
     return of_words({word: i for i, word in enumerate(VOCAB)})
 
 
-def model(kind="plain", seed=0, pooling="cls", spare=0, **options):
+def model(kind="plain", seed=0, pooling="cls", spare=0, routes=FORMATS, **options):
     torch.manual_seed(seed)
     trunk = Trunk(replace(SHAPE, vocab_size=SHAPE.vocab_size + spare))
-    told = conditioning(kind, trunk, FORMATS, **{**OPTIONS.get(kind, {}), **options})
+    told = conditioning(kind, trunk, routes, **{**OPTIONS.get(kind, {}), **options})
     for parameter in (*trunk.parameters(), *told.parameters()):  # as after training: nothing is where it began
         torch.nn.init.normal_(parameter, std=0.2)
     return Conditioned(trunk, told, pooling).eval()
+
+
+def saved(place, *given, **changed):
+    """Save a model under the recipe and length of all tests; return its folder."""
+    return save_model(model(*given, **changed), tokens(), place, RECIPE, 24)
 
 
 def vectors(model, tokens, texts=TEXTS, length=24):
@@ -66,34 +61,29 @@ def vectors(model, tokens, texts=TEXTS, length=24):
 # ----------------------------------------------------------------------------------------------------------- round trip
 
 
-OTHER = {"kind": "bottleneck", "pooling": "mean", "reduction": 4, "leave_out": [0]}
+OTHERS = [
+    {"kind": "bottleneck", "pooling": "mean", "reduction": 4, "leave_out": [0]},
+    {"kind": "control_codes", "spare": 9},  # more words than its tokenizer has
+]
 
 
-@pytest.mark.parametrize(
-    "given", [*({"kind": kind} for kind in made_here()), OTHER], ids=[*made_here(), "options and pooling"]
-)
+@pytest.mark.parametrize("given", [*({"kind": kind} for kind in CONDITIONINGS), *OTHERS])
 def test_every_kind_comes_back_as_it_was(tmp_path, given):
-    first, kind = model(**given), given["kind"]
-    save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seed": 3, "steps": 10})
-    saved = load_model(tmp_path / "m")
-    assert saved.described[:8] == (
-        kind, FORMATS, first.conditioning.options, first.pooling, RECIPE, 24, False, {"seed": 3, "steps": 10}
+    first, made = model(**given), {"seed": 3, "steps": 10}
+    save_model(first, tokens(), tmp_path / "m", RECIPE, 24, made)
+    back, words, told = load_model(tmp_path / "m")
+    assert told[:8] == (
+        given["kind"], FORMATS, first.conditioning.options, first.pooling, RECIPE, 24, False, made
     )  # fmt: skip
-    assert given.keys() - {"kind", "pooling"} <= first.conditioning.options.keys()
-    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
-    assert not saved.model.training
-    before, after = first.state_dict(), saved.model.state_dict()
+    assert given.keys() - {"kind", "pooling", "spare"} <= first.conditioning.options.keys()
+    assert words.ids(TEXTS, 24) == tokens().ids(TEXTS, 24)  # a code in a text is letters, as it was in training
+    assert torch.equal(vectors(back, words), vectors(first, tokens())) and not back.training
+    before, after = first.state_dict(), back.state_dict()
     assert list(before) == list(after)
-    assert all(torch.equal(before[name], after[name]) for name in before)
-    save_model(saved.model, saved.tokens, tmp_path / "again", RECIPE, 24, {"seed": 3, "steps": 10})
+    changed = [name for name in before if not torch.equal(before[name], after[name])]
+    assert changed == (["trunk.words.weight"] if "spare" in given else [])  # codes take spare rows
+    save_model(back, words, tmp_path / "again", RECIPE, 24, made)
     assert describe(tmp_path / "again") == describe(tmp_path / "m")  # to the byte
-
-
-def test_codes_take_spare_rows_where_the_model_has_more_words_than_its_tokenizer(tmp_path):
-    first = model("control_codes", spare=9)
-    save_model(first, tokens(), tmp_path / "m", RECIPE, 24)
-    saved = load_model(tmp_path / "m")
-    assert torch.equal(vectors(saved.model, saved.tokens), vectors(first, tokens()))
 
 
 @pytest.mark.parametrize("kind", ["plain", "control_codes"])
@@ -114,15 +104,10 @@ def test_plain_transformers_reads_the_folder(tmp_path, kind):
         assert (hidden - vectors(first, tokens(), [text])[number, 0]).abs().max() < 1e-5
 
 
-def test_a_code_written_in_a_text_is_letters_as_it_was_in_training(tmp_path):
-    save_model(model("control_codes"), tokens(), tmp_path / "m", RECIPE, 24)
-    assert load_model(tmp_path / "m").tokens.ids(TEXTS, 24) == tokens().ids(TEXTS, 24)
-
-
 # ------------------------------------------------------------------------------------------------------------ encoders
 
 
-@pytest.mark.parametrize("kind", made_here())
+@pytest.mark.parametrize("kind", CONDITIONINGS)
 def test_a_folder_is_an_encoder(tmp_path, kind):
     first = model(kind)
     place = save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seconds": 3.5})
@@ -138,16 +123,6 @@ def test_a_folder_is_an_encoder(tmp_path, kind):
     assert encoder.shared_pass == (kind == "one_pass")
 
 
-def test_routes_of_tasks_stand_for_formats(tmp_path):
-    def formats(kind, *routes):
-        trunk = Trunk(SHAPE)
-        made = Conditioned(trunk, conditioning(kind, trunk, routes))
-        return load_encoder(str(save_model(made, tokens(), tmp_path / "m", RECIPE, 24))).formats
-
-    assert formats("ffn_experts", "classification", "link", "search") == ("CLF", "PRX", "QRY")
-    assert formats("bottleneck", "PRX") == ("PRX",)
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -160,15 +135,15 @@ def test_routes_of_tasks_stand_for_formats(tmp_path):
     ],
 )
 def test_a_name_that_asks_for_what_is_not_there_is_one_clear_line(tmp_path, name, said):
-    trunk = Trunk(SHAPE)
-    only = Conditioned(trunk, conditioning("bottleneck", trunk, ("PRX",)))
-    place = save_model(only, tokens(), tmp_path / "m", RECIPE, 24)
+    place = saved(tmp_path / "m", "bottleneck", routes=("PRX",))
     with pytest.raises(ConfigError, match=said):
         load_encoder(name.format(m=place))
 
 
-def test_settings_of_the_caller_change_the_fingerprint(tmp_path):
-    place = str(save_model(model(), tokens(), tmp_path / "m", RECIPE, 24))
+def test_settings_of_the_caller_change_the_fingerprint_and_routes_of_tasks_stand_for_formats(tmp_path):
+    tasks = saved(tmp_path / "tasks", "ffn_experts", routes=("classification", "link", "search"))
+    assert load_encoder(str(tasks)).formats == ("CLF", "PRX", "QRY")
+    place = str(saved(tmp_path / "m"))
     made = [load_encoder(place), load_encoder(place, max_length=12), load_encoder(place, dtype="bfloat16")]
     assert len({encoder.fingerprint for encoder in made}) == 3
     assert load_encoder(place, max_length=24).fingerprint == made[0].fingerprint
@@ -207,42 +182,39 @@ def test_the_fingerprint_names_what_decides_vectors_and_no_more(tmp_path):
 
 
 def test_a_model_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path):
-    place = tmp_path / "m"
-    save_model(model(seed=0), tokens(), place, RECIPE, 24)
-    save_model(model("control_codes", seed=1), tokens(), place, RECIPE, 24)
+    place = saved(tmp_path / "m")
+    saved(place, "control_codes", seed=1)
     assert load_model(place).described.kind == "control_codes"
     assert [path.name for path in tmp_path.iterdir()] == ["m"]  # nothing half-written stays
-    (tmp_path / "mine").mkdir()
+    for name in ("mine", "empty"):
+        (tmp_path / name).mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(ConfigError, match="holds something else"):
-        save_model(model(), tokens(), tmp_path / "mine", RECIPE, 24)
+        saved(tmp_path / "mine")
     assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
-    (tmp_path / "empty").mkdir()
-    assert is_saved(save_model(model(), tokens(), tmp_path / "empty", RECIPE, 24))
+    with pytest.raises(ConfigError, match="no model saved by scirep train"):
+        load_model(tmp_path / "empty")
+    assert is_saved(saved(tmp_path / "empty"))
 
 
 def test_what_cannot_be_saved_leaves_the_earlier_model(tmp_path):
-    place = save_model(model(), tokens(), tmp_path / "m", RECIPE, 24)
-    before = describe(place)
-    broken = model()
+    place = saved(tmp_path / "m")
+    before, broken, more = describe(place), model(), tokens()
     with torch.no_grad():
         broken.trunk.words.weight[3, 3] = float("nan")
-    with pytest.raises(NumericError, match=r"word_embeddings\.weight is not finite"):
-        save_model(broken, tokens(), place, RECIPE, 24)
-    with pytest.raises(ConfigError, match="must be JSON"):
-        save_model(model(), tokens(), place, RECIPE, 24, {"path": tmp_path})
-    more = tokens()
     more.add(["w40"])
-    with pytest.raises(ConfigError, match="do not belong together"):
-        save_model(model(), more, place, RECIPE, 24)
-    with pytest.raises(ConfigError, match="do not belong together"):
-        save_model(model("control_codes"), more, place, RECIPE, 24)
+    for wrong, words, made, said in (
+        (broken, tokens(), {}, r"word_embeddings\.weight is not finite"), (model(), tokens(), {"path": tmp_path}, "must be JSON"),
+        (model(), more, {}, "do not belong together"), (model("control_codes"), more, {}, "do not belong together"),
+    ):  # fmt: skip
+        with pytest.raises((NumericError, ConfigError), match=said):
+            save_model(wrong, words, place, RECIPE, 24, made)
     assert describe(place) == before
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_a_killed_save_leaves_the_earlier_model(tmp_path):
-    place = save_model(model(), tokens(), tmp_path / "m", RECIPE, 24)
+    place = saved(tmp_path / "m")
     before = describe(place)
     code = f"""
 import os, sys
@@ -256,11 +228,11 @@ def kill(path, value):
     if path.name == {MARK!r}:
         os.kill(os.getpid(), 9)
 model_store.write_json = kill
-model_store.save_model(t.model(seed=1), t.tokens(), Path({str(place)!r}), t.RECIPE, 24)
+t.saved(Path({str(place)!r}), seed=1)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
     assert describe(place) == before
-    save_model(model(seed=1), tokens(), place, RECIPE, 24)
+    saved(place, seed=1)
     assert load_model(place).described.fingerprint != before.fingerprint
 
 
@@ -268,7 +240,7 @@ model_store.save_model(t.model(seed=1), t.tokens(), Path({str(place)!r}), t.RECI
 
 
 def test_a_bit_that_flipped_in_any_file_is_noticed(tmp_path):
-    place = save_model(model("control_codes"), tokens(), tmp_path / "m", RECIPE, 24)
+    place = saved(tmp_path / "m", "control_codes")
     for path in [path for path in sorted(place.rglob("*")) if path.is_file()]:
         good = path.read_bytes()
         for content in (good[: len(good) // 2], bytes([*good[:-9], good[-9] ^ 1, *good[-8:]])):
@@ -300,7 +272,7 @@ def test_a_bit_that_flipped_in_any_file_is_noticed(tmp_path):
     ],
 )
 def test_a_mark_that_says_nonsense_is_one_clear_line(tmp_path, change, said):
-    place = save_model(model("bottleneck"), tokens(), tmp_path / "m", RECIPE, 24)
+    place = saved(tmp_path / "m", "bottleneck")
     mark = json.loads((place / MARK).read_text())
     del mark["sha256"]
     mark |= change
@@ -308,9 +280,3 @@ def test_a_mark_that_says_nonsense_is_one_clear_line(tmp_path, change, said):
     with pytest.raises((ConfigError, DataError), match=said) as error:
         load_model(place)
     assert MARK in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_a_folder_without_a_mark_is_no_saved_model(tmp_path):
-    with pytest.raises(ConfigError, match="no model saved by scirep train"):
-        load_model(tmp_path)

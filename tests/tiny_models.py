@@ -21,13 +21,10 @@ def bert(folder: Path, seed: int = 0, safe: bool = True, width: int = WIDTH, lay
     import transformers
 
     torch.manual_seed(seed)
-    sizes = {
-        "num_hidden_layers": layers,
-        "num_attention_heads": 2,
-        "intermediate_size": width,
-        "initializer_range": 0.2,
-    }
-    config = transformers.BertConfig(vocab_size=len(VOCAB), hidden_size=width, **sizes)
+    config = transformers.BertConfig(
+        vocab_size=len(VOCAB), hidden_size=width, num_hidden_layers=layers, num_attention_heads=2,
+        intermediate_size=width, initializer_range=0.2,
+    )  # fmt: skip
     transformers.BertModel(config).save_pretrained(folder, safe_serialization=safe)
     (folder / "vocab.txt").write_text("\n".join(VOCAB))
     transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
@@ -111,9 +108,7 @@ def adapter(base: Path, out: Path, name: str, seed: int, safe: bool = True, **se
     return out
 
 
-def outputs(
-    folder: Path, texts: list[str], adapter: Path | None = None, model: Any = None, length: int = 512
-) -> list[Any]:
+def outputs(folder: Path, texts: list[str], adapter: Any = None, model: Any = None, length: int = 512) -> list[Any]:
     """Return what transformers says of each text alone, so that nothing is padded: by the folder's model, or by the one given.
 
     Args:
