@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from threading import Barrier
 
 import pytest
 import torch
@@ -25,6 +27,10 @@ def heads(rows: int, seed: int = 0) -> list[torch.Tensor]:
     return [torch.randn(rows, 2, 8) for _ in range(3)]
 
 
+def exact(*qkv: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(*(x.double() for x in qkv))
+
+
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, (1e-5, 1e-5, 1e-4)), (torch.bfloat16, (0.02, 0.05, 0.05))])
 def test_attention_on_a_cpu_is_attention(dtype, near):
@@ -43,23 +49,20 @@ def test_attention_on_a_cpu_is_attention(dtype, near):
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
 def test_gradients_of_attention_are_the_formulas(dtype, near):
     drawn = [torch.randn(3, 2, 17, 8, generator=torch.Generator().manual_seed(i)) for i in range(4)]
-    exact, held = ([x.clone().to(kind).requires_grad_() for x in drawn[:3]] for kind in (torch.float64, dtype))
-    ((exact[0] @ exact[1].mT / 8**0.5).softmax(-1) @ exact[2] * drawn[3].double()).sum().backward()
+    double, held = ([x.clone().to(kind).requires_grad_() for x in drawn[:3]] for kind in (torch.float64, dtype))
+    ((double[0] @ double[1].mT / 8**0.5).softmax(-1) @ double[2] * drawn[3].double()).sum().backward()
     (attention.block(*held) * drawn[3].to(dtype)).sum().backward()
-    for mine, theirs in zip(held, exact, strict=True):
+    for mine, theirs in zip(held, double, strict=True):
         assert (mine.grad - theirs.grad).norm() < near * theirs.grad.norm()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_in_training_drops_weights_and_keeps_their_mean(dtype):
     q, k = (torch.randn(8, 4, 64, 8, dtype=dtype, requires_grad=True) for _ in range(2))
-    seen = attention.block(
-        q, k, torch.ones(8, 4, 64, 8, dtype=dtype), dropout=0.5
-    ).float()  # of each row the sum of the weights left
+    ones = torch.ones_like(q)
+    seen = attention.block(q, k, ones, dropout=0.5).float()  # of each row the sum of the weights left
     assert seen.std() > 0.05 and abs(seen.mean() - 1) < 0.03
-    assert torch.equal(
-        attention.block(q, k, torch.ones(8, 4, 64, 8, dtype=dtype), dropout=1.0), torch.zeros(8, 4, 64, 8, dtype=dtype)
-    )
+    assert torch.equal(attention.block(q, k, ones, dropout=1.0), torch.zeros_like(q))
 
 
 @pytest.mark.usefixtures("way")
@@ -74,10 +77,8 @@ def test_attention_at_the_edges_of_the_number_type(dtype, score, value):
     k[0, 0, 1, 0] -= 0.5
     v[0, 0, :, 1] = torch.tensor([value, value / 2])
     with torch.no_grad():
-        expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
-        assert (attention.block(q, k, v) / expected)[..., 1] == pytest.approx(
-            1, abs=1e-5 if dtype == torch.float32 else 0.01
-        )
+        shares = attention.block(q, k, v) / exact(q, k, v)
+    assert shares[..., 1] == pytest.approx(1, abs=1e-5 if dtype == torch.float32 else 0.01)
 
 
 @pytest.mark.usefixtures("way")
@@ -86,8 +87,7 @@ def test_attention_to_what_is_not_finite_is_not_finite():
     q[0, 1, 3, 2] = float("nan")
     with torch.no_grad():
         seen = attention.block(q, k, v).isfinite().all(-1)
-    assert seen.sum() == 9
-    assert not seen[0, 1, 3]
+    assert seen.sum() == 9 and not seen[0, 1, 3]
 
 
 @pytest.mark.usefixtures("way")
@@ -102,8 +102,7 @@ def test_attention_of_a_document_is_the_same_to_the_bit_whoever_stands_beside_it
             for i in range(5):
                 alone = attention.block(*(x[i : i + 1] for x in (q, k, v)))
                 assert torch.equal(alone[0], together[i]), (length, size, i)
-            exact = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
-        assert (together - exact).abs().max() < (1e-3 if dtype == torch.float32 else 0.1)
+        assert (together - exact(q, k, v)).abs().max() < (1e-3 if dtype == torch.float32 else 0.1)
 
 
 @pytest.mark.parametrize("context", [0, 3])
@@ -148,18 +147,20 @@ def again(dtype=torch.float32):
     return attention.chosen(dtype)
 
 
-def test_a_machine_is_measured_once_for_each_number_type_and_the_choice_is_kept(unasked, tmp_path):
+def test_a_machine_is_measured_once_for_each_number_type_and_the_choice_is_kept(unasked, tmp_path, monkeypatch):
     assert [again() for _ in range(3)] == ["fused"] * 3 and unasked == [torch.float32]
     again(torch.bfloat16)
     assert unasked == [torch.float32, torch.bfloat16]
-    kept = sorted((tmp_path / "machine").iterdir())
-    assert len(kept) == 2 and all(path.name.startswith("attention-") for path in kept)
+    kept = sorted((tmp_path / "machine").glob("attention-*.json"))
     told = json.loads(kept[0].read_text())
     assert told["torch"] == torch.__version__ and set(told) == {"machine", "torch", "dtype", "chosen", "seconds"}
     told["chosen"] = "exp2"  # a kept choice decides, whatever a measurement would say now
     for path in kept:
         path.write_text(json.dumps(told | {"dtype": json.loads(path.read_text())["dtype"]}))
     assert again() == "exp2" and len(unasked) == 2
+    (tmp_path / "file").write_text("")  # where nothing can be kept the process keeps it
+    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "file"))
+    assert again() == attention.chosen(torch.float32) == "fused" and len(unasked) == 3
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"chosen": "fused"}', '{"chosen": "best"}', "null", "\xff"])
@@ -172,24 +173,13 @@ def test_a_damaged_file_is_measured_anew(unasked, tmp_path, damaged):
     assert path.read_text() == whole and list((tmp_path / "machine").iterdir()) == [path]
 
 
-def test_of_two_processes_the_first_decides(unasked, tmp_path, monkeypatch):
-    faster = attention._measured
-
-    def slower(dtype):
-        monkeypatch.setattr(attention, "_measured", faster)
-        attention._choice.__wrapped__("float32")  # another process is done first
-        return {"chosen": "exp2", "seconds": {}}
-
-    monkeypatch.setattr(attention, "_measured", slower)
-    assert again() == "fused"
-    assert len(list((tmp_path / "machine").iterdir())) == 1
-
-
-def test_where_nothing_can_be_kept_the_process_keeps_it(unasked, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "file"))
-    assert [attention.chosen(torch.float32) for _ in range(3)] == ["fused"] * 3
+def test_of_several_processes_the_first_decides(unasked, tmp_path, monkeypatch):
+    begun = Barrier(4)
+    monkeypatch.setattr(attention, "machine", lambda: str(begun.wait() >= 0))  # all have asked before one measures
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(attention._choice.__wrapped__, ["float32"] * 4)) == {"fused"}
     assert unasked == [torch.float32]
+    assert len(list((tmp_path / "machine").iterdir())) == 1
 
 
 def test_a_setting_decides_and_nothing_is_measured(unasked, monkeypatch):

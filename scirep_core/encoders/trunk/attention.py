@@ -19,7 +19,6 @@ import math
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scirep_core.encoders.trunk.number_types import at_threads, machine
+from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
-from scirep_core.kit.store import atomic, home, stable_hash
+from scirep_core.kit.store import home, stable_hash, write_json
 
 WEIGHTS = 2 << 20
 """Most attention weights that are held at once on a CPU (8 MB in float32), or those of one document."""
@@ -43,6 +43,9 @@ LONGEST = 0.25
 """Seconds of CPU time after which no further round is begun."""
 AHEAD = 0.95
 """exp2 is taken unless fused takes less than this share of its time: what is about as fast is not left to chance."""
+
+
+Way = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
@@ -61,8 +64,12 @@ def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
 
 def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Return `block` by plain products, some documents at a time; no gradient."""
-    size = max(1, WEIGHTS // (q.shape[1] * q.shape[2] * k.shape[2]))
-    parts = [_products(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
+    return _by_parts(_products, q, k, v, max(1, WEIGHTS // (q.shape[1] * q.shape[2] * k.shape[2])))
+
+
+def _by_parts(way: Way, q: Tensor, k: Tensor, v: Tensor, size: int = 1) -> Tensor:
+    """Return what a way gives of so many documents at a time."""
+    parts = [way(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -87,7 +94,7 @@ def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     if least > 1e-30 and most < math.inf and seen.sum().isfinite():
         return seen.view(n, heads, length, d)
     if n > 1:
-        return torch.cat([_products(*(x[i : i + 1] for x in (q, k, v))) for i in range(n)])
+        return _by_parts(_products, q, k, v)
     return _softmax(q, k, v)
 
 
@@ -97,7 +104,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     In bfloat16 one document at a time: how torch lays out the keys depends on how many there are.
     """
     if len(q) > 1 and (q.dtype == torch.bfloat16 or not _finite(q)):
-        return torch.cat([fused(*(x[i : i + 1] for x in (q, k, v))) for i in range(len(q))])
+        return _by_parts(fused, q, k, v)
     if not _finite(q):
         return _softmax(q, k, v)
     return F.scaled_dot_product_attention(q, k, v)
@@ -138,7 +145,7 @@ def _softmax(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return seen.to(kind)
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {"exp2": written_out, "fused": fused}
+WAYS: dict[str, Way] = {"exp2": written_out, "fused": fused}
 """By name; the first is taken where both are about as fast."""
 
 
@@ -159,18 +166,17 @@ def chosen(dtype: torch.dtype) -> str:
 def _choice(dtype: str) -> str:
     """Return what SCIREP_HOME says, or what is measured now and kept there; where nothing can be kept, for this process."""
     key = {"machine": machine(), "torch": torch.__version__, "dtype": dtype}
+    measured = cache(lambda: _measured(getattr(torch, dtype)))
     try:
         path = home() / "machine" / f"attention-{stable_hash(key)[:16]}.json"
-    except ImportError:  # a bare machine lacks the library that knows a user's folders
-        return str(_measured(getattr(torch, dtype))["chosen"])
-    if (found := _read(path, key)) is not None:
-        return found
-    with suppress(OSError):
-        path.unlink()  # it is damaged
-    measurements = _measured(getattr(torch, dtype))
-    with suppress(CacheError, OSError):
-        _write(path, key | measurements)
-    return _read(path, key) or str(measurements["chosen"])
+        if (found := _read(path, key)) is None:
+            with held(path.with_suffix(".lock")):  # all processes are to go by the first one's choice
+                if (found := _read(path, key)) is None:
+                    write_json(path, key | measured())
+                    found = _read(path, key)
+    except (ImportError, CacheError):  # a bare machine lacks the library that knows a user's folders; a disk may refuse
+        found = None
+    return found or str(measured()["chosen"])
 
 
 def _read(path: Path, key: dict[str, Any]) -> str | None:
@@ -180,21 +186,6 @@ def _read(path: Path, key: dict[str, Any]) -> str | None:
         return record["chosen"] if record["chosen"] in WAYS and key.items() <= record.items() else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    """Write a file unless another process was first: all are to go by one choice."""
-    own = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with atomic(own) as stream:
-            stream.write((json.dumps(record, indent=1) + "\n").encode())
-        path.hardlink_to(own)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without second names
-        own.replace(path)
-    finally:
-        own.unlink(missing_ok=True)
 
 
 def _measured(dtype: torch.dtype) -> dict[str, Any]:
