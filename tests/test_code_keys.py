@@ -33,9 +33,6 @@ def test_a_name_that_is_missing_raises(kept, monkeypatch):
         code()
     monkeypatch.setattr(module, "CODE", module.CODE[:-1])
     assert code() == before  # seen to count: the list was whole again
-
-
-def test_a_conditioning_that_is_missing_raises():
     with pytest.raises(ConfigError, match="no code of the library"):
         models.code("encoders/none_such.py")
 
@@ -54,16 +51,8 @@ def test_a_folder_stands_for_all_below_it_and_an_empty_one_for_nothing(tmp_path,
 # ---------------------------------------------------------------------------------------------------- the lists are whole
 
 KEYS = {"rows": score_cache.CODE, "models": models.CODE, "neighbours": altered.CODE, "tokens": sets.CODE}
-BYTES = {
-    "__init__.py",
-    "kit/claims.py",
-    "kit/errors.py",
-    "kit/formats.py",
-    "kit/records.py",
-    "results/__init__.py",
-    "kit/store.py",
-    "data/text.py",
-}
+BYTES = {*(f"kit/{name}.py" for name in ("claims", "errors", "formats", "records", "store")),
+         "__init__.py", "results/__init__.py", "data/text.py"}  # fmt: skip
 """What stores, says errors and names formats. For rows some of these count all the same, and are listed."""
 DATASETS = {"data/__init__.py", "data/open/tasks.py", "data/hub.py", "data/inventory.py", "data/readers/scimult.py",
             "data/readers/scirepeval.py", "data/tables.py", "data/task.py"}  # fmt: skip
@@ -114,9 +103,6 @@ def test_every_file_that_listed_code_imports_is_listed_or_left_out_with_a_reason
 
 def test_the_libraries_of_rows_are_those_the_project_declares():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    texts = [
-        *project["dependencies"],
-        *(one for extra in project.get("optional-dependencies", {}).values() for one in extra),
-    ]
+    texts = sum(project.get("optional-dependencies", {}).values(), project["dependencies"])
     declared = {re.match(r"[\w.-]+", text)[0].lower() for text in texts}
     assert {name.lower() for name in score_cache.LIBRARIES} <= declared
