@@ -37,13 +37,56 @@ def other(value: Any) -> Any:
     return value + 1 if isinstance(value, int | float) else f"{value} other"
 
 
-def test_equal_rows_in_any_order_of_lines_end_with_0(scirep, tmp_path):
-    second = replace(ROW, metric="mrr")
-    a, b = write(tmp_path / "a.jsonl", ROW, second), write(tmp_path / "b.jsonl.gz", second, ROW)
-    code, out, err = scirep("diff", a, b)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == "equal"
-    assert "2 in both, 0 differ" in out
+def row(**change: Any) -> Result:
+    return replace(ROW, **change)
+
+
+MRR, LOW, HIGH, HIGHER = row(metric="mrr"), row(value=1.0), row(value=2.0), row(value=3.0)
+LATER = row(seconds=9.0, provenance={"code_version": "b", "versions": {"numpy": "2.5"}, "device": "gpu"})
+SLOW, SLOWER = (row(parameters={"seed": 0, "training_seconds": seconds}) for seconds in (4.1, 5.2))
+CASES: list[tuple[list[Result], list[Result], str, int, tuple[str, ...]]] = [
+    # in any order of lines
+    ([ROW, MRR], [MRR, ROW], "", 0, ("rows: 2 in both, 0 differ", "equal")),
+    # the first field is told with both values and how far; of a mapping by its key
+    ([ROW], [row(value=40.5, low=36.0, n=49)], "", 1, (
+        "rows: 1 in both, 1 differ (value in 1, n in 1, low in 1)", "  at a.jsonl:1 and b.jsonl:1",
+        "  value: 40.0 in A, 40.5 in B: B is 0.5 higher, 0.013 of it", "different")),
+    ([ROW], [row(by_query={"q1": 10.0, "q2": 69.0})], "", 1, (
+        "  by_query['q2']: 70.0 in A, 69.0 in B: B is 1 lower, 0.014 of it",)),
+    ([ROW], [row(parameters={})], "", 1, ("  parameters['seed']: 0 in A, nothing in B",)),
+    # a tolerance is of measured numbers and not of counts
+    ([ROW], [row(value=40.01)], "", 1, ()),
+    ([ROW], [row(value=40.01)], "--tolerance 0.009", 1, ()),
+    ([ROW], [row(value=40.01)], "--tolerance 0.011", 0, ()),
+    ([ROW], [row(n=51)], "--tolerance 5", 1, ()),
+    # when and how fast stand apart unless asked for, and how long a training took
+    ([ROW], [LATER], "", 0, (
+        "not compared, but other: seconds in 1 rows, code_version in 1 rows, versions.numpy in 1 rows, device in 1 rows",)),
+    ([ROW], [LATER], "--all", 1, ("  seconds: 1.5 in A, 9.0 in B: B is 7.5 higher, 5 of it",)),
+    ([SLOW], [SLOWER], "", 0, ("not compared, but other: training_seconds in 1 rows",)),
+    ([SLOW], [SLOWER], "--all", 1, ("  parameters['training_seconds']: 4.1 in A, 5.2 in B: B is 1.1 higher, 0.27 of it",)),
+    # rows of one side alone, and ids that are held twice: matched one by one
+    ([ROW], [ROW, MRR], "", 1, ("rows: 1 in both, 0 differ", "rows only in B: 1", f"  {MRR.id}")),
+    ([LOW, HIGH], [HIGH, LOW], "", 0, (
+        "rows: 2 in both, 0 differ", *(f"ids that {side} holds more than once, matched one by one: 1" for side in "AB"))),
+    ([LOW, HIGH], [HIGH, HIGHER], "", 1, (
+        "rows: 2 in both, 1 differ (value in 1)", "  value: 1.0 in A, 3.0 in B: B is 2 higher, 2 of it")),
+    ([LOW, HIGH], [HIGH], "", 1, ("rows: 1 in both, 0 differ", "rows only in A: 1", f"  {ROW.id}")),
+]  # fmt: skip
+"""Rows of A and of B, options, exit code, lines that are printed."""
+
+
+@pytest.mark.parametrize(("a", "b", "options", "code", "lines"), CASES)
+def test_two_files_of_rows_are_told_apart(scirep, tmp_path, monkeypatch, a, b, options, code, lines):
+    monkeypatch.chdir(tmp_path)
+    write(Path("a.jsonl"), *a)
+    write(Path("b.jsonl"), *b)
+    left, out, err = scirep("diff", "a.jsonl", "b.jsonl", *options.split())
+    assert (left, err) == (code, "")
+    assert [line for line in lines if line not in out.splitlines()] == []
+    told = json.loads(scirep("diff", "a.jsonl", "b.jsonl", *options.split(), "--json")[1])
+    assert told["equal"] == (code == 0)
+    assert told["rows"]["only_b"] == [one.id for one in b if one.id not in {held.id for held in a}]
 
 
 def test_what_score_printed_twice_is_compared_as_rows(scirep, tmp_path):
@@ -59,27 +102,14 @@ def test_what_score_printed_twice_is_compared_as_rows(scirep, tmp_path):
     assert scirep("diff", a, b)[0] == 2
 
 
-def test_how_long_a_training_took_is_no_difference(scirep, tmp_path):
-    a, b = (
-        write(tmp_path / f"{name}.jsonl", replace(ROW, parameters={"seed": 0, "training_seconds": seconds}))
-        for name, seconds in (("a", 4.1), ("b", 5.2))
-    )
-    code, out, _ = scirep("diff", a, b)
-    assert code == 0 and "not compared, but other: training_seconds in 1 rows" in out
-    assert scirep("diff", a, b, "--all")[0] == 1
-
-
 NAMED = {"task", "split", "metric", "protocol", "encoder", "kind", "chapter"}
 """Fields that are part of the id: with another one it is another number."""
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(Result) if f.name not in {*NAMED, *APART, "replicates"}])
 def test_a_change_of_any_field_of_a_recorded_row_is_named(tmp_path, name):
-    rows = read_results(RECORDED)
-    rows = [
-        replace(row, by_query={"q": 1.0}, low=row.low or 0.0, high=row.high or 0.0, coverage=1.0, seed=0)
-        for row in rows
-    ]
+    full = {"by_query": {"q": 1.0}, "coverage": 1.0, "seed": 0}
+    rows = [replace(one, low=one.low or 0.0, high=one.high or 0.0, **full) for one in read_results(RECORDED)]
     at = len(rows) // 2
     changed = replace(rows[at], **{name: other(getattr(rows[at], name))})
     a, b = write(tmp_path / "a.jsonl", *rows), write(tmp_path / "b.jsonl", *rows[:at], changed, *rows[at + 1 :])
@@ -87,67 +117,7 @@ def test_a_change_of_any_field_of_a_recorded_row_is_named(tmp_path, name):
     assert found is not None and found.first is not None
     assert (found.both, found.different, found.only_a, found.only_b) == (len(rows), 1, (), ())
     assert found.first.field.partition("[")[0] == name
-    assert found.first.id == rows[at].id
-    assert found.first.at == (f"{a}:{at + 1}", f"{b}:{at + 1}")
-
-
-def test_the_first_field_is_told_with_both_values_and_how_far(scirep, tmp_path):
-    moved = replace(ROW, value=40.5, low=36.0, n=49)
-    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", moved)
-    code, out, _ = scirep("diff", a, b)
-    assert code == 1
-    assert "  value: 40.0 in A, 40.5 in B: B is 0.5 higher, 0.013 of it" in out.splitlines()
-    assert "1 in both, 1 differ (value in 1, n in 1, low in 1)" in out
-    assert f"  at {a}:1 and {b}:1" in out
-    assert out.splitlines()[-1] == "different"
-
-
-def test_a_value_of_a_query_and_a_parameter_are_named_by_their_key(tmp_path):
-    a = write(tmp_path / "a.jsonl", ROW)
-    found = compare(a, write(tmp_path / "b.jsonl", replace(ROW, by_query={"q1": 10.0, "q2": 71.0}))).rows
-    assert found.first[1:5] == ("by_query['q2']", 70.0, 71.0, 1.0)
-    found = compare(a, write(tmp_path / "b.jsonl", replace(ROW, parameters={}))).rows
-    assert found.first[1:5] == ("parameters['seed']", 0, None, None)
-
-
-def test_a_tolerance_is_of_measured_numbers_and_not_of_counts(tmp_path):
-    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", replace(ROW, value=40.01))
-    assert not compare(a, b).equal and not compare(a, b, tolerance=0.009).equal
-    assert compare(a, b, tolerance=0.011).equal
-    assert not compare(a, write(tmp_path / "c.jsonl", replace(ROW, n=51)), tolerance=5).equal
-
-
-def test_when_and_how_fast_stand_apart_unless_asked_for(scirep, tmp_path):
-    later = replace(ROW, seconds=9.0, provenance={"code_version": "b", "versions": {"numpy": "2.5"}, "device": "gpu"})
-    a, b = write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", later)
-    code, out, _ = scirep("diff", a, b)
-    assert code == 0
-    assert "not compared, but other: " in out
-    for name in ("seconds", "code_version", "versions.numpy", "device"):
-        assert f"{name} in 1 rows" in out
-    code, out, _ = scirep("diff", a, b, "--all", "--json")
-    assert code == 1
-    assert json.loads(out)["rows"]["first"]["field"] == "seconds"
-
-
-def test_rows_of_one_side_alone_are_named(scirep, tmp_path):
-    second = replace(ROW, encoder="minilm")
-    code, out, _ = scirep("diff", write(tmp_path / "a.jsonl", ROW), write(tmp_path / "b.jsonl", ROW, second), "--json")
-    told = json.loads(out)
-    assert (code, told["equal"]) == (1, False)
-    assert (told["rows"]["only_a"], told["rows"]["only_b"]) == ([], [second.id])
-
-
-def test_an_id_held_twice_is_matched_one_by_one(tmp_path):
-    low, high = replace(ROW, value=1.0), replace(ROW, value=2.0)
-    a, turned = write(tmp_path / "a.jsonl", low, high), write(tmp_path / "b.jsonl", high, low)
-    found = compare(a, turned).rows
-    assert found.equal and found.both == 2
-    assert found.twice_a == found.twice_b == {ROW.id: 2}
-    found = compare(a, write(tmp_path / "c.jsonl", high, replace(ROW, value=3.0))).rows
-    assert (found.both, found.different, found.first[1:4]) == (2, 1, ("value", 1.0, 3.0))
-    found = compare(a, write(tmp_path / "d.jsonl", high)).rows
-    assert (found.both, found.different, found.only_a, found.only_b) == (1, 0, (ROW.id,), ())
+    assert (found.first.id, found.first.at) == (rows[at].id, (f"{a}:{at + 1}", f"{b}:{at + 1}"))
 
 
 def test_folders_meet_by_chapter_whatever_their_layout(tmp_path):
@@ -189,8 +159,7 @@ def test_two_sites_are_compared_by_file_and_line_and_their_rows_as_rows(scirep, 
     assert "43.19yyy" in parted.a and "43.18yyy" in parted.b and len(parted.a) < 150
     assert found.same == 1
     code, out, _ = scirep("diff", a, b)
-    assert code == 1
-    assert "index.html, line 3:" in out
+    assert code == 1 and "index.html, line 3:" in out
     assert scirep("diff", a, b, "--rows")[0] == 0
     (b / "logo.png").write_bytes(b"\x89PNG\xfe")
     (b / "new.html").touch()
@@ -212,10 +181,8 @@ def test_bad_input_is_one_line_and_exit_code_2(scirep, tmp_path):
     empty.mkdir()
     (tmp_path / "papers.jsonl").write_text('{"paper_id": "1"}\n')
     (tmp_path / "typo.jsonl").write_text('{"task": "t", "metric": "m", "valeu": 1}\n')
-    write(tmp_path / "one" / "csfcube" / "a.jsonl", ROW)
-    write(tmp_path / "one" / "csfcube" / "b.jsonl", ROW)
-    write(tmp_path / "two" / "scimult" / "a.jsonl", ROW)
-    write(tmp_path / "twice" / "a.jsonl", ROW)
+    for name in ("one/csfcube/a", "one/csfcube/b", "two/scimult/a", "twice/a"):
+        write(tmp_path / f"{name}.jsonl", ROW)
     write(tmp_path / "twice" / "a.jsonl.gz", ROW)
     for words, message in (
         ((good, tmp_path / "none.jsonl"), "none.jsonl: no such file or folder"),

@@ -98,9 +98,8 @@ def chapters(executed: Path) -> list[Chapter]:
             raise DataError(path, None, f"metadata.scirep.paper is {part!r}, the notebook's folder {folder!r}", hint)
         page = f"{folder}/{path.stem}"
         shown = tuple(about.get("exhibits", ()))
-        found.append(
-            Chapter(page, part, title, str(about.get("section", "")), order, shown, publishable(notebook, path))
-        )
+        section = str(about.get("section", ""))
+        found.append(Chapter(page, part, title, section, order, shown, publishable(notebook, path)))
     return sorted(found, key=lambda c: (list(PARTS).index(c.part), c.order, c.page))
 
 
@@ -111,10 +110,8 @@ def publishable(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
     neither. Dropped: injected parameters, papermill's and the kernel's timings, random cell and widget ids (renumbered in
     order of appearance), progress on stderr. Raises DataError for a failed cell or too much widget state.
     """
-    how = RUN_IT.format(name=path.name)
-    cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "how-to-run", "metadata": {"tags": [UNSEEN]}, "source": how}
-    ]
+    how = {"cell_type": "markdown", "id": "how-to-run", "metadata": {"tags": [UNSEEN]}}
+    cells: list[dict[str, Any]] = [{**how, "source": RUN_IT.format(name=path.name)}]
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", [])
         if INJECTED in tags:
@@ -134,11 +131,9 @@ def publishable(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
     meta = {key: value for key, value in notebook["metadata"].items() if key in ("scirep", "widgets", "language_info")}
     meta["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
     state = meta.get("widgets", {}).get(WIDGETS, {})
-    size = len(json.dumps(state))
-    if size > MAX_STATE:
-        raise DataError(
-            path, None, f"widget state of {size:,} bytes", f"A page may carry {MAX_STATE:,}: show fewer rows"
-        )
+    if (size := len(json.dumps(state))) > MAX_STATE:
+        hint = f"A page may carry {MAX_STATE:,}: show fewer rows"
+        raise DataError(path, None, f"widget state of {size:,} bytes", hint)
     return _renumber_widgets({**notebook, "cells": cells, "metadata": meta})
 
 
@@ -161,9 +156,8 @@ def _renumber_widgets(notebook: dict[str, Any]) -> dict[str, Any]:
 
 def toc(found: list[Chapter], sources: Path) -> dict[str, Any]:
     """Return the table of contents: one part per paper that has a chapter, its landing page first."""
-    parts = [
-        {"caption": "About", "chapters": [{"file": "how-to-read"}, {"file": "coverage"}, {"file": "published-run"}]}
-    ]
+    about = [{"file": page} for page in ("how-to-read", "coverage", "published-run")]
+    parts = [{"caption": "About", "chapters": about}]
     for part, caption in PARTS.items():
         pages = [{"file": c.page, "title": c.title} for c in found if c.part == part]
         if pages:
@@ -199,9 +193,8 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
 
     def asked(match: re.Match[str]) -> str:
         if match[1] not in made:
-            raise DataError(
-                page, text.count("\n", 0, match.start()) + 1, f"unknown line {match[0]!r}", nearest(match[1], made)
-            )
+            line = text.count("\n", 0, match.start()) + 1
+            raise DataError(page, line, f"unknown line {match[0]!r}", nearest(match[1], made))
         return made[match[1]](match[2])
 
     filled = re.sub(r"^% scirep: (?!panel )(\S+) ?(\w*)$", asked, text, flags=re.MULTILINE)
@@ -241,9 +234,7 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
     if not executed.is_dir():
         raise ConfigError(f"{executed}: no executed chapters here. Run them first, for example with `scirep run`")
     shutil.rmtree(workdir, ignore_errors=True)
-    shutil.copytree(
-        sources, workdir, ignore=lambda folder, names: set(names) & set(GENERATED) if folder == str(sources) else set()
-    )
+    shutil.copytree(sources, workdir, ignore=lambda at, names: {*names} & {*GENERATED} if at == str(sources) else set())
     found, rows = chapters(executed), coverage.exhibits()
     pages = {chapter.page for chapter in found}
     for chapter in found:
@@ -254,10 +245,7 @@ def assemble(executed: Path, workdir: Path, sources: Path = ROOT / "book") -> li
         write_json(workdir / f"{chapter.page}.ipynb", {**chapter.notebook, "cells": [*chapter.notebook["cells"], foot]})
     reference.write(workdir)
     for path in workdir.rglob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        if "% scirep:" not in text and "{doc}" not in text:
-            continue
-        text = _fill(text, path, found, rows, executed)
+        text = _fill(path.read_text(encoding="utf-8"), path, found, rows, executed)
         if page := with_panel(text, {c.page: c.notebook for c in found}):
             write_json(path.with_suffix(".ipynb"), page)
             path.unlink()
@@ -353,17 +341,15 @@ def _fingerprint(source: Path, config: Path) -> str:
     files = {p.relative_to(source).as_posix(): sha256_file(p) for p in sorted(source.rglob("*")) if p.is_file()}
     files |= reference.api.sources()
     outside = {p.name: sha256_file(p) for p in (config, ROOT / "requirements.lock", Path(__file__)) if p.is_file()}
-    versions = {
-        name: importlib.metadata.version(name) for name in ("jupyter-book", "Sphinx", "myst-nb", "sphinx-book-theme")
-    }
+    builders = ("jupyter-book", "Sphinx", "myst-nb", "sphinx-book-theme")
+    versions = {name: importlib.metadata.version(name) for name in builders}
     return stable_hash({"files": files, "outside": outside, "versions": versions, "python": sys.version_info[:2]})
 
 
 def _listing(site: Path) -> str:
     """Hash names and sizes of a site's files: enough to notice a page that was deleted or cut."""
-    return stable_hash(
-        {p.relative_to(site).as_posix(): p.stat().st_size for p in site.rglob("*") if p.is_file() and p.name != STAMP}
-    )
+    files = (path for path in site.rglob("*") if path.is_file() and path.name != STAMP)
+    return stable_hash({path.relative_to(site).as_posix(): path.stat().st_size for path in files})
 
 
 def _stamp(site: Path) -> Any:

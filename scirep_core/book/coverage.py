@@ -13,7 +13,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,30 +115,26 @@ class Shown(NamedTuple):
 
 def exhibits(path: Path = EXHIBITS) -> list[Exhibit]:
     """Return the inventory of exhibits. Raises DataError at file:line for a row that breaks its vocabulary."""
-    rows: list[Exhibit] = []
-    lines: list[int] = []
+    rows: dict[int, Exhibit] = {}
     for line, row in read_csv(path, Exhibit._fields):
         if list(row) != list(Exhibit._fields):
             raise DataError(path, 1, "wrong header", f"It must be {','.join(Exhibit._fields)}")
-        one = Exhibit(**row)
-        _check(one, path, line)
-        rows.append(one)
-        lines.append(line)
-    for identity, count in Counter(row.id for row in rows).items():
+        rows[line] = Exhibit(**row)
+        _check(rows[line], path, line)
+    known = Counter(row.id for row in rows.values())
+    for identity, count in known.items():
         if count > 1:
             raise DataError(path, None, f"exhibit {identity} appears {count} times", "Give each row its own id")
-    known = {row.id for row in rows}
-    for one, line in zip(rows, lines, strict=True):
+    for line, one in rows.items():
         for other in one.rests.split():
             if other not in known:
                 raise DataError(path, line, f"{one.id} rests on {other!r}", nearest(other, known))
-    return rows
+    return list(rows.values())
 
 
 def _check(row: Exhibit, path: Path, line: int) -> None:
     """Refuse an unknown word, states out of order, no chapter, and a quotation without its reason."""
-    words = ((row.paper, PAPERS), (row.offline, OFFLINE), *((state, STATES) for state in row.states))
-    for value, known in words:
+    for value, known in ((row.paper, PAPERS), (row.offline, OFFLINE), *((state, STATES) for state in row.states)):
         if value not in known:
             raise DataError(path, line, f"unknown value {value!r}", nearest(value, known))
     order = [list(STATES).index(state) for state in row.states]
@@ -205,35 +201,36 @@ def _tally(files: Iterable[Path]) -> Counter[str]:
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 
+OPENING = """# Coverage
+
+The five papers hold {count} tables (T), figures (F) and claims in running text (C) that can be checked. This page says of \
+each what became of it here, in which chapter, and by which numbers. It is made from the inventory \
+`scirep_core/results/published/exhibits.csv` and from the chapters as they ran, each time the book is built.
+
+An exhibit often has several states: a table whose averages follow by arithmetic, and whose trainings are repeated on invented \
+papers. The first one is the strongest; pictures and counts go by it.
+
+<ul class="scirep-states">
+{states}
+</ul>
+
+## How much of each paper
+
+{counts}
+
+Printed numbers are those that a chapter shows with a link to their origin. Rows are results of our own, of the whole \
+chapter: *recorded* are kept with the project, *live* are of this build.
+
+{form}
+
+{papers}"""
+
+
 def page(rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
     """Return the coverage page (Markdown with tables in HTML). `chapters` maps the pages of this build to what they hold."""
-    return "\n".join(
-        [
-            "# Coverage",
-            "",
-            f"The five papers hold {len(rows)} tables (T), figures (F) and claims in running text (C) that can be checked. This "
-            "page says of each what became of it here, in which chapter, and by which numbers. It is made from the inventory "
-            "`scirep_core/results/published/exhibits.csv` and from the chapters as they ran, each time the book is built.",
-            "",
-            "An exhibit often has several states: a table whose averages follow by arithmetic, and whose trainings are repeated "
-            "on invented papers. The first one is the strongest; pictures and counts go by it.",
-            "",
-            '<ul class="scirep-states">',
-            *(f"<li>{_badge(state)} <span>{meaning}.</span></li>" for state, meaning in STATES.items()),
-            "</ul>",
-            "",
-            "## How much of each paper",
-            "",
-            _counts(rows),
-            "",
-            "Printed numbers are those that a chapter shows with a link to their origin. Rows are results of our own, of the "
-            "whole chapter: *recorded* are kept with the project, *live* are of this build.",
-            "",
-            _form(),
-            "",
-            *chain.from_iterable(_paper(slug, name, rows, chapters) for slug, name in PAPERS.items()),
-        ]
-    )
+    states = "\n".join(f"<li>{_badge(state)} <span>{meaning}.</span></li>" for state, meaning in STATES.items())
+    papers = "\n".join(_paper(slug, name, rows, chapters) for slug, name in PAPERS.items())
+    return OPENING.format(count=len(rows), states=states, counts=_counts(rows), form=_form(), papers=papers)
 
 
 def _badge(state: str, strong: bool = True) -> str:
@@ -244,24 +241,20 @@ def _badge(state: str, strong: bool = True) -> str:
 def _counts(rows: Sequence[Exhibit]) -> str:
     """Return the picture of states by paper, and the table with the same numbers."""
     tally = {slug: Counter(row.state for row in rows if row.paper == slug) for slug in PAPERS}
-    body = [
-        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{tally[slug][s]}</td>" for s in STATES)}'
-        f"<td>{tally[slug].total()}</td></tr>"
-        for slug, name in PAPERS.items()
-    ]
-    total = sum(tally.values(), Counter())
-    body.append(
-        f'<tr class="group"><th scope="row">all</th>{"".join(f"<td>{total[s]}</td>" for s in STATES)}<td>{len(rows)}</td></tr>'
-    )
-    head = "".join(f'<th scope="col">{LABELS[state]}</th>' for state in STATES)
-    return "\n".join(
-        [
-            f'<figure class="scirep-figure scirep-covered">{_bars(tally)}',
-            "<figcaption>Exhibits by paper and by the strongest that was done with each; a bar is as long as its paper has "
-            "exhibits.</figcaption></figure>",
-            '<div class="scirep-scroll"><table class="scirep-table"><caption>The same in numbers</caption><thead><tr>'
-            f'<th scope="col">paper</th>{head}<th scope="col">all</th></tr></thead><tbody>{"".join(body)}</tbody></table></div>',
-        ]
+
+    def line(name: str, counts: Counter[str], kind: str = "") -> str:
+        cells = "".join(f"<td>{count}</td>" for count in (*(counts[state] for state in STATES), counts.total()))
+        return f'<tr{kind}><th scope="row">{name}</th>{cells}</tr>'
+
+    body = "".join(line(name, tally[slug]) for slug, name in PAPERS.items())
+    body += line("all", sum(tally.values(), Counter()), ' class="group"')
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("paper", *LABELS.values(), "all"))
+    return (
+        f'<figure class="scirep-figure scirep-covered">{_bars(tally)}\n'
+        "<figcaption>Exhibits by paper and by the strongest that was done with each; a bar is as long as its paper has "
+        "exhibits.</figcaption></figure>\n"
+        '<div class="scirep-scroll"><table class="scirep-table"><caption>The same in numbers</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -269,13 +262,11 @@ def _bars(tally: Mapping[str, Counter[str]]) -> str:
     """Return stacked bars as SVG: one a paper, its name above, the counts below."""
     width, block = 360.0, 46
     unit = width / max(max(counts.total() for counts in tally.values()), 1)
-    caption = "; ".join(
-        f"{PAPERS[slug]}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}"
-        for slug, counts in tally.items()
-    )
-    parts = [
-        f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img"><title>Exhibits by state. {caption}.</title>'
-    ]
+    said = []
+    for slug, counts in tally.items():
+        said.append(f"{PAPERS[slug]}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}")
+    opening = f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img">'
+    parts = [f"{opening}<title>Exhibits by state. {'; '.join(said)}.</title>"]
     for row, (slug, counts) in enumerate(tally.items()):
         x, top = 0.0, row * block
         parts.append(f'<text x="0" y="{top + 11}" font-size="11">{PAPERS[slug]}, {counts.total()}</text>')
@@ -293,30 +284,25 @@ def _form() -> str:
     """Return the search box and filters; hidden until the script, without which they would do nothing, shows them."""
     papers = "".join(f'<option value="{slug}">{name}</option>' for slug, name in PAPERS.items())
     states = "".join(f'<option value="{state}">{LABELS[state]}</option>' for state in STATES)
-    return "\n".join(
-        [
-            '<form class="scirep-filter" role="search" aria-label="Exhibits" hidden>',
-            '<label>Search <input type="search" name="words" placeholder="Tukey, TN-T3, Figure 2" autocomplete="off"></label>',
-            f'<label>Paper <select name="paper"><option value="">all</option>{papers}</select></label>',
-            f'<label>State <select name="state"><option value="">any</option>{states}</select></label>',
-            '<label><input type="checkbox" name="strongest"> only as the strongest</label>',
-            '<button type="reset">Show all</button> <output aria-live="polite"></output>',
-            "</form>",
-        ]
-    )
+    return f"""<form class="scirep-filter" role="search" aria-label="Exhibits" hidden>
+<label>Search <input type="search" name="words" placeholder="Tukey, TN-T3, Figure 2" autocomplete="off"></label>
+<label>Paper <select name="paper"><option value="">all</option>{papers}</select></label>
+<label>State <select name="state"><option value="">any</option>{states}</select></label>
+<label><input type="checkbox" name="strongest"> only as the strongest</label>
+<button type="reset">Show all</button> <output aria-live="polite"></output>
+</form>"""
 
 
-def _paper(slug: str, name: str, rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> Iterator[str]:
-    """Yield the lines of one paper: heading and table."""
+def _paper(slug: str, name: str, rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
+    """Return one paper: heading and table."""
     body = [_row(row, chapters) for row in rows if row.paper == slug]
     heads = "".join(
         f'<th scope="col">{head}</th>' for head in ("id", "exhibit and state", "chapter and numbers", "note")
     )
-    yield from (
-        f'<div id="paper-{slug}"></div>', "", f"## {name}", "",
-        f'<table class="scirep-coverage"><caption>{len(body)} exhibits</caption><thead><tr>{heads}</tr></thead><tbody>',
-        *body, "</tbody></table>", "",
-    )  # fmt: skip
+    table = (
+        f'<table class="scirep-coverage"><caption>{len(body)} exhibits</caption><thead><tr>{heads}</tr></thead><tbody>'
+    )
+    return "\n".join((f'<div id="paper-{slug}"></div>', "", f"## {name}", "", table, *body, "</tbody></table>", ""))
 
 
 def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
@@ -325,18 +311,15 @@ def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
     states = " ".join(_badge(state, strong=not place) for place, state in enumerate(row.states))
     where = "".join(_where(row, name, chapters[name]) for name in row.pages if name in chapters)
     filled = "".join(f"<td>{cell}</td>" for cell in (f"{what}<p>{states}</p>", where, html.escape(row.note)))
-    return (
-        f'<tr data-paper="{row.paper}" data-state="{" ".join(row.states)}"><th scope="row" id="{row.id.lower()}">{row.id}</th>'
-        f"{filled}</tr>"
-    )
+    head = f'<th scope="row" id="{row.id.lower()}">{row.id}</th>'
+    return f'<tr data-paper="{row.paper}" data-state="{" ".join(row.states)}">{head}{filled}</tr>'
 
 
 def _where(row: Exhibit, name: str, chapter: Shown) -> str:
     """Return the link to a chapter, the printed numbers of the exhibit it shows, and its rows of ours."""
     links = []
     for exhibit in row.carried_by:
-        anchors = chapter.numbers.get(exhibit, ())
-        if anchors:
+        if anchors := chapter.numbers.get(exhibit, ()):
             through = "" if exhibit == row.id else f' of <a href="#{exhibit.lower()}">{exhibit}</a>'
             some = f"{len(anchors)} printed number{'s' * (len(anchors) > 1)}"
             links.append(f'<a href="{name}.html#{anchors[0]}">{some}</a>{through}')

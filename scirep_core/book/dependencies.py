@@ -75,9 +75,8 @@ class _Library:
             seen.add((module, name))
             if (module, name) not in self.read:
                 tree = _parsed(self.texts[self.modules[module]])
-                found = (
-                    self._of_init(tree, name) if module == self.name else self.references(tree, module, strings=True)
-                )
+                of_init = module == self.name
+                found = self._of_init(tree, name) if of_init else self.references(tree, module, strings=True)
                 self.read[module, name] = found, _texts(tree)
             todo += self.read[module, name][0]
             words |= self.read[module, name][1]

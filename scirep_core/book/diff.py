@@ -153,22 +153,17 @@ def compare_rows(
                     timed = [field for field, _, _ in found if field.endswith(TIMED)]
                     found = [leaf for leaf in found if leaf[0] not in timed]
                     fields_apart = [field for field, _, _ in differing(one.row, two.row, 0.0, APART)]
-                    apart.update({_short(field) for field in (*timed, *fields_apart)})
+                    apart.update(list(dict.fromkeys(map(_short, (*timed, *fields_apart)))))
                 different += bool(found)
                 counted.update({field.partition("[")[0] for field, _, _ in found})
                 if found and first is None:
                     field, x, y = found[0]
-                    first = First(number, field, x, y, _by(x, y), (one.place, two.place))
-    return Rows(
-        both,
-        tuple(only[0]),
-        tuple(only[1]),
-        different,
-        {name: counted[name] for name in (*COMPARED, *APART) if counted[name]},
-        first,
-        dict(apart.most_common()),
-        *map(dict, twice),
-    )
+                    first = First(
+                        number, field, x, y, y - x if _number(x) and _number(y) else None, (one.place, two.place)
+                    )
+    by_field = {name: counted[name] for name in (*COMPARED, *APART) if counted[name]}
+    only_a, only_b = map(tuple, only)
+    return Rows(both, only_a, only_b, different, by_field, first, dict(apart.most_common()), *map(dict, twice))
 
 
 def differing(a: Result, b: Result, tolerance: float, names: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
@@ -195,10 +190,6 @@ def _same(a: Any, b: Any, tolerance: float) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _by(a: Any, b: Any) -> float | None:
-    return b - a if _number(a) and _number(b) else None
-
-
 def _short(field: str) -> str:
     """`provenance['versions']['numpy']` as `versions.numpy`."""
     return ".".join(re.findall(r"\['(.*?)'\]", field)) or field
@@ -215,8 +206,6 @@ def _pairs(
     a: list[Held], b: list[Held], tolerance: float
 ) -> tuple[list[tuple[Held, Held]], tuple[list[Held], list[Held]]]:
     """Match rows of one id: equal ones first, the others in order; return the pairs and what is left on each side."""
-    if len(a) < 2 and len(b) < 2:
-        return (list(zip(a, b, strict=False)), ([], [])) if a and b else ([], (a, b))
     pairs, left, right = list[tuple[Held, Held]](), list[Held](), list(b)
     for one in a:
         twin = next((two for two in right if not any(differing(one.row, two.row, tolerance, COMPARED))), None)
@@ -251,7 +240,7 @@ def _files(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(p for suffix in ROWS for p in folder.rglob(f"*{suffix}")):
         place = path.relative_to(folder)
-        if any(part.startswith(".") for part in place.parts):
+        if _hidden(place):
             continue
         name = place.as_posix().removesuffix(".gz").removesuffix(".jsonl").removesuffix(".data/rows")
         if name in found:
@@ -272,10 +261,8 @@ def _matched(a: Path, b: Path) -> tuple[dict[str, list[Held]], dict[str, list[He
     elif len(left) == len(right) == 1:
         right = dict(zip(left, right.values(), strict=True))
     if not set(left) & set(right):
-        raise ConfigError(
-            f"no file in common: {a} holds {', '.join([*left][:3])} ..., {b} holds {', '.join([*right][:3])} .... "
-            "Give folders of one kind, such as results/real and build/html"
-        )
+        hold = ", ".join(f"{side} holds {', '.join([*files][:3])} ..." for side, files in ((a, left), (b, right)))
+        raise ConfigError(f"no file in common: {hold}. Give folders of one kind, such as results/real and build/html")
     return _read(left), _read(right)
 
 
@@ -287,9 +274,8 @@ def _within(path: Path, many: Mapping[str, Path], folder: Path) -> str:
         fits = list(many)
     if len(fits) != 1:
         count = f"{len(fits)} files" if fits else "no file"
-        raise ConfigError(
-            f"{folder}: {count} of chapter {', '.join(sorted(chapters)) or 'none'}, which {path} is of. Name the file"
-        )
+        named = ", ".join(sorted(chapters)) or "none"
+        raise ConfigError(f"{folder}: {count} of chapter {named}, which {path} is of. Name the file")
     return fits[0]
 
 
@@ -313,21 +299,21 @@ def _sites(a: Path, b: Path, tolerance: float, everything: bool) -> Found:
     both = [name for name in left if name in right]
     of_rows = [name for name in both if name.endswith(ROWS)]
     parted = [found for name in both if name not in of_rows and (found := _parted(left[name], right[name], name))]
-    rows = compare_rows(
-        _read({name: left[name] for name in of_rows}),
-        _read({name: right[name] for name in of_rows}),
-        tolerance,
-        everything,
-    )
+    a_rows, b_rows = (_read({name: side[name] for name in of_rows}) for side in (left, right))
+    rows = compare_rows(a_rows, b_rows, tolerance, everything)
     only_a, only_b = (tuple(n for n in one if n not in other) for one, other in ((left, right), (right, left)))
     same = len(both) - len(parted) - len(of_rows)
     return Found(rows if of_rows else None, same, only_a, only_b, tuple(parted))
 
 
 def _listed(site: Path) -> dict[str, Path]:
-    paths = sorted(p for p in site.rglob("*") if p.is_file())
-    names = {p.relative_to(site): p for p in paths}
-    return {n.as_posix(): p for n, p in names.items() if not any(part.startswith(".") for part in n.parts)}
+    """Return the files of a site that are not hidden, by their path in it."""
+    paths = {p.relative_to(site): p for p in sorted(site.rglob("*")) if p.is_file()}
+    return {name.as_posix(): path for name, path in paths.items() if not _hidden(name)}
+
+
+def _hidden(name: Path) -> bool:
+    return any(part.startswith(".") for part in name.parts)
 
 
 def _parted(a: Path, b: Path, name: str) -> Parted | None:

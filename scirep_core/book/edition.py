@@ -97,14 +97,9 @@ def faults(root: Path = ROOT) -> list[str]:
             differences.append(f"{name} is not listed")
         elif old != new:
             what = next(key for key in (*new, *old) if old.get(key) != new.get(key))
-            differences.append(
-                f"{name} is another file than the one listed ({what} {_short(old.get(what))}, now {_short(new.get(what))})"
-            )
+            was, now_is = (f"{side.get(what)}"[:12] for side in (old, new))
+            differences.append(f"{name} is another file than the one listed ({what} {was}, now {now_is})")
     return [f"results/{MANIFEST}: {fault}. Run `{WRITE}`" for fault in differences]
-
-
-def _short(value: Any) -> str:
-    return f"{value}"[:12]
 
 
 def write(root: Path = ROOT) -> Path:

@@ -38,11 +38,10 @@ class Origin(NamedTuple):
         number = self.number
         if isinstance(number, Printed):
             spread = f" ± {number.std}" if number.std else ""
-            lines = [
-                f"{number.value}{spread}: printed in {number.exhibit} of {number.paper}, row {number.row}, column {number.column}"
-            ]
-            lines += [f"note: {number.note}"] if number.note else []
-            return "\n".join([number.id, *lines, f"kept in: {self.where}"])
+            place = f"{number.exhibit} of {number.paper}, row {number.row}, column {number.column}"
+            note = [f"note: {number.note}"] if number.note else []
+            lines = [number.id, f"{number.value}{spread}: printed in {place}", *note, f"kept in: {self.where}"]
+            return "\n".join(lines)
         bounds = "" if number.low is None else f" (95 % interval {number.low:.2f} to {number.high:.2f})"
         source = number.provenance
         reads = source.get("reads")
@@ -57,8 +56,9 @@ class Origin(NamedTuple):
             f"seconds: {number.seconds if number.seconds is not None else 'not timed'}; seed {number.seed}",
             f"kept in: {self.where}",
             f"recompute: {recompute(number)}",
+            *([f"note: {number.note}"] if number.note else []),
         ]
-        return "\n".join(lines + ([f"note: {number.note}"] if number.note else []))
+        return "\n".join(lines)
 
 
 def recompute(row: Result) -> str:
@@ -88,21 +88,18 @@ def _of_study(row: Result) -> str:
         words += [f"--papers {given['papers']}"] if "papers" in given else []
         words += [f"--data-seed {given['data_seed']}"] if given.get("data_seed") else []
         return " ".join([*words, "--partial --json"])
-    words = [f"scirep study {name}"]
-    words += [f"--variants {shlex.quote(given['variant'])}"] if "variant" in given else []
-    words += (
-        [f"--bases {shlex.quote(given['base'])}"]
-        if given.get("base", of.bases[0]) != of.bases[0] or of.bases[1:]
-        else []
-    )
-    words += [f"--widths {given['width']}"] if of.widths else []
-    words += [f"--seed {given['training_seed']}"] if "training_seed" in given else []
-    words += [f"--seeds {given['trainings']}"] if "trainings" in given else []
-    words += [f"--tasks {whole}"] if whole != of.tasks and name != "efficiency" else []
-    words += [f"--protocol {row.protocol}"] if row.protocol != "paper" and name != "efficiency" else []
-    words += [f"--budget {given['budget']}"] if given.get("budget", of.budget) != of.budget else []
+    efficiency = name == "efficiency"
+    base, budget = given.get("base", of.bases[0]), given.get("budget", of.budget)
+    asked = {
+        "--variants": given.get("variant"), "--bases": base if base != of.bases[0] or of.bases[1:] else None,
+        "--widths": given["width"] if of.widths else None, "--seed": given.get("training_seed"), "--seeds": given.get("trainings"),
+        "--tasks": whole if whole != of.tasks and not efficiency else None,
+        "--protocol": row.protocol if row.protocol != "paper" and not efficiency else None,
+        "--budget": budget if budget != of.budget else None,
+    }  # fmt: skip
+    words = [f"{flag} {shlex.quote(str(value))}" for flag, value in asked.items() if value is not None]
     words += [f"--set {key}={shlex.quote(_word(value))}" for key, value in given.get("settings", {}).items()]
-    return " ".join([*words, "--out rows.jsonl"])
+    return " ".join([f"scirep study {name}", *words, "--out rows.jsonl"])
 
 
 def _suite_of(row: Result) -> str:

@@ -51,25 +51,19 @@ def with_panel(text: str, notebooks: Mapping[str, dict[str, Any]]) -> dict[str, 
     if not asked or asked[1] not in notebooks:
         return None
     chapter = notebooks[asked[1]]
-    views = [
-        output for cell in chapter["cells"] for output in cell.get("outputs", ()) if VIEW in output.get("data", {})
-    ]
-    models = chapter["metadata"].get("widgets", {}).get(STATE, {}).get("state", {})
-    if not views:
+    outputs = [output for cell in chapter["cells"] for output in cell.get("outputs", ())]
+    view = next((output for output in outputs if VIEW in output.get("data", {})), None)
+    if view is None:
         return None
-    shown = models[views[0]["data"][VIEW]["model_id"]]
-    brief = {**models, views[0]["data"][VIEW]["model_id"]: {**shown, "state": {**shown["state"], "brief": True}}}
-    before, after = text[: asked.start()], text[asked.end() :]
+    held, shown = chapter["metadata"]["widgets"][STATE], view["data"][VIEW]["model_id"]
+    model = held["state"][shown]
+    brief = {**held["state"], shown: {**model, "state": {**model["state"], "brief": True}}}
     panel = {"cell_type": "code", "execution_count": None, "id": "panel",
              "source": f"# The notebook of {asked[1]} makes this panel",
-             "metadata": {"tags": ["remove-input"]}, "outputs": [views[0]]}  # fmt: skip
-    cells = [_prose("before", before), panel, _prose("after", after)]
-    state = {**chapter["metadata"]["widgets"][STATE], "state": brief}
-    return {
-        **chapter,
-        "cells": cells,
-        "metadata": {"kernelspec": chapter["metadata"]["kernelspec"], "widgets": {STATE: state}},
-    }
+             "metadata": {"tags": ["remove-input"]}, "outputs": [view]}  # fmt: skip
+    cells = [_prose("before", text[: asked.start()]), panel, _prose("after", text[asked.end() :])]
+    meta = {"kernelspec": chapter["metadata"]["kernelspec"], "widgets": {STATE: {**held, "state": brief}}}
+    return {**chapter, "cells": cells, "metadata": meta}
 
 
 def _prose(name: str, text: str) -> dict[str, Any]:
@@ -92,12 +86,20 @@ WHOSE = ("the paper’s claim, by its own numbers", "our claim, on real papers")
 BOARD = "beyond/leaderboard"
 
 
-def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
-    """Return what lines of a chapter’s answer judge by, unless a head says it, and verdict and claim of those that judge."""
-    from scirep_core.page.blocks import ANSWER, HEADS
+def _answer(executed: Path, page: str) -> dict[str, Any]:
+    """Return the lines of the answer that a chapter opens with, by role; none of a chapter without one."""
+    from scirep_core.page.blocks import ANSWER
 
     path = executed / f"{page}.data" / ANSWER
-    lines = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
+    """Return what lines of a chapter’s answer judge by, unless a head says it, and verdict and claim of those that judge."""
+    from scirep_core.page.blocks import HEADS
+
+    lines = _answer(executed, page)
     judging = {role: lines[role] for role in ROLES if role in lines and lines[role]["verdict"] is not None}
     found = {role: (line["verdict"], line["claim"]) for role, line in judging.items()}
     return {role: by for role, by in ROLES.items() if lines.get(role, {}).get("head") == HEADS[role]}, found
@@ -105,11 +107,7 @@ def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[
 
 def _which_vectors(executed: Path) -> str:
     """Return which systems lead on real papers: the first sentence of the leaderboard's answer; nothing in a book without it."""
-    from scirep_core.page.blocks import ANSWER
-
-    path = executed / f"{BOARD}.data" / ANSWER
-    answer = json.loads(path.read_text(encoding="utf-8")).get("real") if path.is_file() else None
-    if not answer:
+    if not (answer := _answer(executed, BOARD).get("real")):
         return ""
     first = re.sub(r"<[^>]*>", "", answer["text"]).partition(". ")[0].rstrip(".")
     board = f'<a href="{BOARD}.html">the leaderboard</a>'
@@ -158,29 +156,23 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         return f'<span class="scirep-judged">{marks}<a href="{page}.html">{html.escape(title)}</a></span>'
 
     def report(title: str, pages: Container[str], first: str = "chapter") -> str:
-        body = [
-            [
-                f"{html.escape(part.partition(':')[0])}<br>" * (first != "chapter")
-                + f'<a href="{page}.html">{html.escape(name)}</a>',
-                *(_worded(*found[role]) if role in found else "not judged" for role in ROLES),
-            ]
-            for (part, page, name), found in judged.items()
-            if page in pages
-        ]
+        body = []
+        for (part, page, name), found in judged.items():
+            if page in pages:
+                paper = f"{html.escape(part.partition(':')[0])}<br>" * (first != "chapter")
+                link = f'{paper}<a href="{page}.html">{html.escape(name)}</a>'
+                body.append([link, *(_worded(*found[role]) if role in found else "not judged" for role in ROLES)])
         rows = table([first, *WHOSE], body, title, [["", "text", "text"]] * len(body))
         return f'<div class="scirep-report">{rows}</div>' if body else ""
 
-    by_part = {part: {key: found for key, found in judged.items() if key[0] == part} for part, _, _ in judged}
-    strip = [
-        [html.escape(part), "".join(chapter(page, name, found) for (_, page, name), found in of.items())]
-        for part, of in by_part.items()
-    ]
+    strip: dict[str, str] = {}
+    for (part, page, name), found in judged.items():
+        strip[part] = strip.get(part, "") + chapter(page, name, found)
+    marks = [[html.escape(part), row] for part, row in strip.items()]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (
-        ", ".join(
-            f"{counts[role][way]} {words[counts[role][way] > 1]}" for way, words in COUNTED.items() if counts[role][way]
-        )
-        for role in ROLES
+        ", ".join(f"{count[way]} {words[count[way] > 1]}" for way, words in COUNTED.items() if count[way])
+        for count in counts.values()
     )
     finding = "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers."
     finding += f" Of the papers’ claims {own}." * bool(own)
@@ -189,14 +181,13 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         if page == LEADS[0] and "paper" in found:
             verbs = VERDICTS | {0: "is open"}
             says = {role: f"{verbs[verdict]}: {html.escape(claim)}." for role, (verdict, claim) in found.items()}
-            finding += (
-                f" {html.escape(part.partition(':')[0])}’s main claim, by the paper’s own numbers, {says['paper']}"
-            )
+            paper = html.escape(part.partition(":")[0])
+            finding += f" {paper}’s main claim, by the paper’s own numbers, {says['paper']}"
             finding += f" Ours, on real papers, {says['real']}" if "real" in says else ""
     return (
         f"<p><strong>{finding}</strong></p>"
         + _which_vectors(executed)
-        + f'<div class="scirep-report">{table(["", "chapters"], strip, "Two marks a chapter: the paper’s claim, and ours")}</div>'
+        + f'<div class="scirep-report">{table(["", "chapters"], marks, "Two marks a chapter: the paper’s claim, and ours")}</div>'
         + "<p>The first mark of a chapter is the paper’s claim, by its own numbers; the second is ours, on real papers: ✓ it "
         "holds, ✗ it does not, ? it is open (inconclusive, confounded or not run), – not judged. Point at a mark to read its "
         "claim. “By its own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
@@ -222,25 +213,21 @@ def anatomy(executed: Path) -> str:
     found = read_results(rows) if rows.is_file() else []
     page = executed / f"{CHAPTER}.ipynb"
     source = page.read_text(encoding="utf-8") if page.is_file() else ""
-    live, floor, ceiling = (
-        next((row for row in found if _is(row, name)), None) for name in (SYSTEM, "random", "oracle")
-    )
+    systems = (SYSTEM, "random", "oracle")
+    live, floor, ceiling = (next((row for row in found if _is(row, name)), None) for name in systems)
 
     def link(number: Printed | Result, text: str) -> str:
         place = anchor(number.id)
-        return (
-            f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if f'\\"{place}\\"' in source else text
-        )
+        shown = f'\\"{place}\\"' in source
+        return f'<a class="scirep-number" href="{CHAPTER}.html#{place}">{text}</a>' if shown else text
 
     lines = [["published", link(printed, printed.value), "not printed", "50", "the published test collection", "", ""]]
     lines += [_line("recorded", ours, link, "the same files, by checksum", None, None)]
     if live:
         lines += [_line("live", live, link, "the embedded literature", floor, ceiling)]
     head = ("kind", "value", "95 % interval", "queries", "data", "floor", "ceiling")
-    parts = [
-        [part, f"<code>{html.escape(word)}</code>", says]
-        for part, word, says in zip(PARTS, ours.id.split(":"), PARTS.values(), strict=True)
-    ]
+    words = zip(PARTS.items(), ours.id.split(":"), strict=True)
+    parts = [[part, f"<code>{html.escape(word)}</code>", says] for (part, says), word in words]
     name = f"The recorded number's name, <code>{html.escape(ours.id)}</code>"
     named = [f'<span class="text">{head}</span>' for head in ("part", "here", "says")]
     where = ROOT / "results" / "real" / f"{CHAPTER}.jsonl"
@@ -279,11 +266,9 @@ def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | No
         return f'<line {ends} stroke="var(--scirep-{name})"{more}/>'
 
     def bar(row: Result, y: int, name: str) -> str:
-        return (
-            ""
-            if row.low is None or row.high is None
-            else line(x(row.low), x(row.high), y, y, name, ' stroke-width="2"')
-        )
+        if row.low is None or row.high is None:
+            return ""
+        return line(x(row.low), x(row.high), y, y, name, ' stroke-width="2"')
 
     def word(text: str, at: float, y: int, end: str = "start") -> str:
         return f'<text x="{at:.1f}" y="{y}" font-size="12" text-anchor="{end}" fill="var(--scirep-ink)">{text}</text>'

@@ -21,7 +21,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +55,15 @@ def main() -> None:
 
 
 def _listen(jobs: queue.SimpleQueue[dict[str, Any]]) -> None:
-    for line in sys.stdin.buffer:
-        jobs.put(json.loads(line))
-    _end_kernels()
-    os._exit(0)
-
-
-def _end_kernels() -> None:
+    """Hand on the parent's jobs; when it closes the pipe, end the kernels and this process."""
     import psutil  # type: ignore[import-untyped]  # ipykernel needs it too
 
+    for line in sys.stdin.buffer:
+        jobs.put(json.loads(line))
     for child in psutil.Process().children(recursive=True):
-        try:
+        with suppress(psutil.Error):
             child.kill()
-        except psutil.Error:
-            continue
+    os._exit(0)
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -93,18 +88,10 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     try:
         _own_kernel()
         notebook = papermill.execute_notebook(
-            notebook,
-            str(output).replace("{", "{{").replace("}", "}}"),
-            parameters=job["parameters"],
-            kernel_name=KERNEL,
-            progress_bar=False,
-            log_output=False,
-            cwd=job["cwd"],
-            start_timeout=120,
-            config=config,
-            extra_arguments=extra,
+            notebook, str(output).replace("{", "{{").replace("}", "}}"), parameters=job["parameters"], kernel_name=KERNEL,
+            progress_bar=False, log_output=False, cwd=job["cwd"], start_timeout=120, config=config, extra_arguments=extra,
             record_timing=False,
-        )
+        )  # fmt: skip
     except Exception as error:  # everything from a failing cell to a kernel that never started is an answer
         notebook = _read(output) if output.exists() else notebook
         return _failure(notebook, error)
@@ -253,15 +240,8 @@ class Crew:
         code = worker.wait()
         tail = (self.stage / "worker.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
         evalue = f"the process that held the kernel ended (code {code}). {' '.join(tail)}"
-        return {
-            "ok": False,
-            "ename": "RuntimeError",
-            "evalue": evalue,
-            "source": "",
-            "seconds": 0.0,
-            "cells": 0,
-            "total": 0,
-        }
+        nothing = {"source": "", "seconds": 0.0, "cells": 0, "total": 0}
+        return {"ok": False, "ename": "RuntimeError", "evalue": evalue, **nothing}
 
     def _start(self) -> subprocess.Popen[str]:
         if self.stopping.is_set():
@@ -270,13 +250,9 @@ class Crew:
         code = f"import sys; sys.path.insert(0, {library!r}); from scirep_core.book.kernelwork import main; main()"
         with (self.stage / "worker.log").open("ab") as log:
             worker = subprocess.Popen(
-                [sys.executable, "-P", "-c", code],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=self.environment,
-                encoding="utf-8",
-            )
+                [sys.executable, "-P", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                env=self.environment, encoding="utf-8",
+            )  # fmt: skip
         self.all.append(worker)
         return worker
 
@@ -285,11 +261,9 @@ class Crew:
         with self.lock:
             self.stopping.set()
             for worker in self.all:
-                try:
-                    assert worker.stdin
+                assert worker.stdin
+                with suppress(OSError):
                     worker.stdin.close()
-                except OSError:
-                    pass
         for worker in self.all:
             try:
                 worker.wait(timeout=5)

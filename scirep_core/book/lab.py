@@ -26,7 +26,7 @@ from typing import Any
 import ipywidgets
 
 from scirep_core.data import TASKS, load_task
-from scirep_core.kit.errors import ScirepError
+from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home
 from scirep_core.page.chapter import Chapter
 
@@ -96,9 +96,8 @@ class Panel:
         except ScirepError as error:
             self._say(f"{error}")
         except Exception as error:
-            self._say(
-                f"{type(error).__name__}: {error} (a fault of the book's; the log of JupyterLab has the whole of it)"
-            )
+            log = "a fault of the book's; the log of JupyterLab has the whole of it"
+            self._say(f"{type(error).__name__}: {error} ({log})")
             raise
 
     def _say(self, line: str) -> None:
@@ -157,12 +156,24 @@ def _chapter(name: str, **parameters: Any) -> Chapter:
     return _Quiet(name, parameters, folder)
 
 
-def _papers(label: str = "papers") -> Input:
-    return ipywidgets.SelectionSlider(options=SIZES, value=PAPERS, description=label, continuous_update=False)
+def _slider(label: str, value: int, low: int, high: int, step: int = 1) -> Input:
+    return ipywidgets.IntSlider(value, low, high, step, description=label, continuous_update=False)
+
+
+def _papers() -> Input:
+    return ipywidgets.SelectionSlider(options=SIZES, value=PAPERS, description="papers", continuous_update=False)
 
 
 def _seed() -> Input:
     return ipywidgets.BoundedIntText(value=0, min=0, max=10_000, description="seed")
+
+
+def _text(label: str, hint: str, value: str = "") -> Input:
+    return ipywidgets.Text(value=value, description=label, placeholder=hint, continuous_update=False)
+
+
+def _one(label: str, options: Any, value: str | None = None) -> Input:
+    return ipywidgets.Dropdown(options=options, description=label, **({"value": value} if value else {}))
 
 
 def _some(label: str, options: Sequence[str], chosen: Sequence[str]) -> Input:
@@ -183,15 +194,11 @@ def tasks() -> Panel:
         first = [row["key"] for row in view["tasks"] if own and row["source"][0] == own[0].source]
         return TaskExplorer(view, task=first[0] if first else None)
 
+    examples = ipywidgets.BoundedIntText(value=4, min=1, max=20, description="examples")
     return Panel(
-        make,
-        ("folder",),
-        collection=ipywidgets.Dropdown(options=list(COLLECTIONS.items()), description="collection"),
-        folder=ipywidgets.Text(description="own folder", placeholder="a task folder of yours", continuous_update=False),
-        papers=_papers(),
-        examples=ipywidgets.BoundedIntText(value=4, min=1, max=20, description="examples"),
-        seed=_seed(),
-    )
+        make, ("folder",), collection=_one("collection", list(COLLECTIONS.items())),
+        folder=_text("own folder", "a task folder of yours"), papers=_papers(), examples=examples, seed=_seed(),
+    )  # fmt: skip
 
 
 def facets() -> Panel:
@@ -207,13 +214,9 @@ def facets() -> Panel:
 
     offered = [name for name, named in SYSTEMS.items() if named.kind != "pools"]
     return Panel(
-        make,
-        systems=_some("systems", offered, ("fabs_tfidf", "fabs_bm25")),
-        papers=_papers(),
-        queries=ipywidgets.IntSlider(value=12, min=1, max=50, description="queries", continuous_update=False),
-        shown=ipywidgets.IntSlider(value=10, min=3, max=50, description="with text", continuous_update=False),
-        seed=_seed(),
-    )
+        make, systems=_some("systems", offered, ("fabs_tfidf", "fabs_bm25")), papers=_papers(),
+        queries=_slider("queries", 12, 1, 50), shown=_slider("with text", 10, 3, 50), seed=_seed(),
+    )  # fmt: skip
 
 
 def formats() -> Panel:
@@ -225,22 +228,16 @@ def formats() -> Panel:
 
     def make(encoder: str, papers: int, shown: int, seed: int) -> FormatExplorer:
         chapter = _chapter("scirepeval/specialisation", papers=papers, seed=seed)
-        given = unpack(own.read_model()) if encoder.strip() in ("", IN_PAGE) else encoder.strip()
-        name = IN_PAGE if encoder.strip() in ("", IN_PAGE) else Path(str(given)).name
+        in_page = encoder.strip() in ("", IN_PAGE)
+        given = unpack(own.read_model()) if in_page else encoder.strip()
+        name = IN_PAGE if in_page else Path(str(given)).name
         looked = formats_explorer.look(chapter, {name: given}, shown=shown, seed=seed)
         return formats_explorer.explorer(chapter, looked)
 
     return Panel(
-        make,
-        encoder=ipywidgets.Text(
-            value=IN_PAGE, description="encoder", placeholder="a model folder", continuous_update=False
-        ),
-        papers=_papers(),
-        shown=ipywidgets.IntSlider(
-            value=120, min=30, max=500, step=10, description="on the map", continuous_update=False
-        ),
-        seed=_seed(),
-    )
+        make, encoder=_text("encoder", "a model folder", IN_PAGE), papers=_papers(),
+        shown=_slider("on the map", 120, 30, 500, 10), seed=_seed(),
+    )  # fmt: skip
 
 
 def own_paper() -> Panel:
@@ -252,18 +249,11 @@ def own_paper() -> Panel:
         shown = own.look(own.read_model(), papers, seed)
         return own.explorer(shown, own.read(shown, seed))
 
-    return Panel(
-        make,
-        papers=ipywidgets.IntSlider(
-            value=300, min=100, max=1200, step=100, description="papers", continuous_update=False
-        ),
-        seed=_seed(),
-    )
+    return Panel(make, papers=_slider("papers", 300, 100, 1200, 100), seed=_seed())
 
 
 def perturbations() -> Panel:
     """The perturbation explorer: other encoders, collections and papers; and in it the reader's own text, changed 32 ways."""
-    from scirep_core.kit.errors import ConfigError
     from scirep_core.page.papers import neighbours, neighbours_explorer
     from scirep_core.page.widgets.perturbations import PerturbationExplorer
 
@@ -279,12 +269,9 @@ def perturbations() -> Panel:
 
     names = [name.partition("/")[2] for name in neighbours.COLLECTIONS]
     return Panel(
-        make,
-        collection=ipywidgets.Dropdown(options=names, value="acl_anth", description="collection"),
-        encoders=_some("encoders", ("lsa", "characters", "minilm"), ("lsa", "characters")),
-        papers=_papers(),
-        seed=_seed(),
-    )
+        make, collection=_one("collection", names, "acl_anth"),
+        encoders=_some("encoders", ("lsa", "characters", "minilm"), ("lsa", "characters")), papers=_papers(), seed=_seed(),
+    )  # fmt: skip
 
 
 def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None) -> Panel:
@@ -300,7 +287,6 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
     from scirep_core.bench.suites import load_tasks
     from scirep_core.bench.systems import load_system
     from scirep_core.data.text import Recipe
-    from scirep_core.kit.errors import ConfigError
     from scirep_core.kit.formats import PROTOCOLS
     from scirep_core.page.widgets.scores import ScoreExplorer, run_of, score_data
     from scirep_core.results import recorded
@@ -330,20 +316,13 @@ def scores(functions: Mapping[str, Callable[[Sequence[str]], Any]] | None = None
         made.selection = {"first": names[-1], "second": names[-2]}
         return made
 
-    ranked = [
-        name
-        for name, spec in TASKS.items()
-        if spec.paper == "scirepeval" and spec.type in ("proximity", "adhoc_search")
-    ]
+    scored = {name: spec for name, spec in TASKS.items() if spec.paper == "scirepeval"}
+    ranked = [name for name, spec in scored.items() if spec.type in ("proximity", "adhoc_search")]
     return Panel(
-        make,
-        ("systems", "more"),
-        systems=_some("systems", (*own, "random", "tfidf", "bm25", "minilm"), ("random", "tfidf", *own)),
-        more=ipywidgets.Text(description="and", placeholder="names or folders, with commas", continuous_update=False),
-        tasks=_some("tasks", ranked, ("scirepeval/relish", "scirepeval/search")),
-        papers=_papers(),
-        seed=_seed(),
-    )
+        make, ("systems", "more"), systems=_some("systems", (*own, "random", "tfidf", "bm25", "minilm"), ("random", "tfidf", *own)),
+        more=_text("and", "names or folders, with commas"),
+        tasks=_some("tasks", ranked, ("scirepeval/relish", "scirepeval/search")), papers=_papers(), seed=_seed(),
+    )  # fmt: skip
 
 
 def leaderboard() -> Panel:
@@ -354,16 +333,11 @@ def leaderboard() -> Panel:
     def make(profile: str) -> LeaderboardExplorer:
         return LeaderboardExplorer(leaderboard_data(collect(profile).rows))
 
-    return Panel(make, profile=ipywidgets.Dropdown(options=["embedded", "real"], description="last book"))
+    return Panel(make, profile=_one("last book", ["embedded", "real"]))
 
 
 PANELS: dict[str, Callable[[], Panel]] = {
-    "tasks": tasks,
-    "facets": facets,
-    "formats": formats,
-    "own_paper": own_paper,
-    "perturbations": perturbations,
-    "scores": scores,
-    "leaderboard": leaderboard,
-}
+    "tasks": tasks, "facets": facets, "formats": formats, "own_paper": own_paper, "perturbations": perturbations,
+    "scores": scores, "leaderboard": leaderboard,
+}  # fmt: skip
 """Each explorer's module in `scirep_core.page.widgets` -> its panel."""

@@ -96,9 +96,8 @@ def find_chromium() -> str:
         lacks = (
             f"SCIREP_CHROMIUM={chosen} is no program here" if chosen else "no Chromium on this machine to print with"
         )
-        raise ConfigError(
-            f"{lacks}. Install one (Debian: apt-get install chromium), or set SCIREP_CHROMIUM to where one is"
-        )
+        remedy = "Install one (Debian: apt-get install chromium), or set SCIREP_CHROMIUM to where one is"
+        raise ConfigError(f"{lacks}. {remedy}")
     return found
 
 
@@ -120,25 +119,19 @@ def pdf(site: Path, out: Path, say: Say = print, api: bool = False) -> Made:
                 tab.goto(page.as_uri(), wait_until="load", timeout=600_000)
                 formulas = int(tab.evaluate(SETTLED))
             if refused:
-                raise ScirepError(f"{site}: the page to print asks for {refused[0]}, which is no file of the site")
+                outside = next(iter(refused))
+                raise ScirepError(f"{site}: the page to print asks for {outside}, which is no file of the site")
             fitted = tab.evaluate(FIT, [UPRIGHT, TURNED, LEAST])
-            say(
-                f"pdf: {formulas} formulas; {fitted['smaller']} tables and drawings made smaller, {fitted['turned']} turned"
-            )
+            smaller, turned, smallest = (fitted[key] for key in ("smaller", "turned", "smallest"))
+            say(f"pdf: {formulas} formulas; {smaller} tables and drawings made smaller, {turned} turned")
             with _patience(say, "printing"):
                 first = _printed(tab, False)
             with _patience(say, "printing again, with the numbers of the pages in the contents"):
                 tab.evaluate(NUMBER, places(first))
                 data = _printed(tab)
     write_bytes(out, data)
-    return Made(
-        out,
-        len(page_order(data)),
-        len(data),
-        len(printed.entries),
-        formulas,
-        *(fitted[k] for k in ("smaller", "turned", "smallest")),
-    )
+    entries = len(printed.entries)
+    return Made(out, len(page_order(data)), len(data), entries, formulas, smaller, turned, smallest)
 
 
 def _printed(tab: Any, whole: bool = True) -> bytes:
@@ -170,21 +163,20 @@ def places(data: bytes) -> dict[str, int]:
 
 
 @contextmanager
-def _tab(chromium: str, allowed: tuple[str, ...]) -> Iterator[tuple[Any, list[str]]]:
+def _tab(chromium: str, allowed: tuple[str, ...]) -> Iterator[tuple[Any, dict[str, None]]]:
     """Open a tab in which only addresses that begin with one of `allowed` answer; yields it and what was refused."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
-        raise ConfigError(
-            "the Python package playwright is missing. `make test` installs it, as does requirements.lock"
-        ) from None
-    refused: list[str] = []
+        remedy = "`make test` installs it, as does requirements.lock"
+        raise ConfigError(f"the Python package playwright is missing. {remedy}") from None
+    refused: dict[str, None] = {}
 
     def guard(route: Any) -> None:
         if route.request.url.startswith((*allowed, "data:")):
             route.continue_()
         else:
-            refused.append(route.request.url)
+            refused[route.request.url] = None
             route.abort()
 
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium's sandbox does not start as root
@@ -194,16 +186,13 @@ def _tab(chromium: str, allowed: tuple[str, ...]) -> Iterator[tuple[Any, list[st
             try:
                 tab = started.new_page()
                 tab.route("**/*", guard)
-                tab.on(
-                    "requestfailed", lambda request: refused.append(request.url) if request.url not in refused else None
-                )
+                tab.on("requestfailed", lambda request: refused.setdefault(request.url))
                 yield tab, refused
             finally:
                 started.close()
     except Error as error:
-        raise ScirepError(
-            f"{chromium}: {str(error).splitlines()[0]}. Try another Chromium: set SCIREP_CHROMIUM"
-        ) from None
+        why = str(error).splitlines()[0]
+        raise ScirepError(f"{chromium}: {why}. Try another Chromium: set SCIREP_CHROMIUM") from None
 
 
 def _patience(say: Say, what: str) -> AbstractContextManager[None]:

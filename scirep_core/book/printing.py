@@ -31,6 +31,7 @@ API = "reference/api-"
 WIDGET = 'script[type="application/vnd.jupyter.widget-view+json"]'
 INSTEAD = "On the page an explorer stands here; on paper, its plain tables."
 STYLE = (Path(__file__).parent / "print.css").read_text(encoding="utf-8")
+BUILD = "Build the book again with `scirep book`"
 IDS = ("id", "for", "aria-labelledby", "aria-describedby", "aria-controls", "headers")
 ADDRESSES = ("src", "href", "xlink:href", "poster")
 LOCAL = re.compile(r"url\(\s*(['\"]?)#")
@@ -74,9 +75,7 @@ def contents(site: Path) -> tuple[str, list[Entry], BeautifulSoup, Path]:
         elif page not in ("", entries[0].page):
             entries.append(Entry(page, words, part))
     if len(entries) < 2:
-        raise DataError(
-            opening, None, "no table of contents in its side bar", "Build the book again with `scirep book`"
-        )
+        raise DataError(opening, None, "no table of contents in its side bar", BUILD)
     return " ".join(title.get_text().split()) if title else "The book", entries, found, opening
 
 
@@ -123,10 +122,10 @@ def _article(site: Path, page: str, number: dict[str, int]) -> Tag:
     """Return the article of one page as it stands among the others: what is printed of it, under ids of its own."""
     path = site / page
     if not path.is_file():
-        raise DataError(path, None, "the contents name this page, and it is not there", "Build the book again")
+        raise DataError(path, None, "the contents name this page, and it is not there", BUILD)
     article, prefix = _parsed(path).select_one("article.bd-article"), f"p{number[page]}"
     if article is None:
-        raise DataError(path, None, "holds no article", "Build the book again with `scirep book`")
+        raise DataError(path, None, "holds no article", BUILD)
     for widget in article.select(WIDGET):
         widget.insert_before(note := Tag(name="p", attrs={"class": "scirep-print-note"}))
         note.string = INSTEAD

@@ -133,9 +133,7 @@ def values(chapter: Chapter, profile: str) -> dict[str, Any]:
 
 def components(chapter: Chapter, parameters: Mapping[str, Any], profile: str, places: Places) -> Components:
     """Return what decides a chapter's result, by kind and name. Raises ConfigError for an unknown need."""
-    cells = [
-        {key: value for key, value in cell.items() if key != "execution_count"} for cell in chapter.source["cells"]
-    ]
+    cells = [{key: held for key, held in cell.items() if key != "execution_count"} for cell in chapter.source["cells"]]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     data, results = _needs(chapter, places)
     lock = places.root / "requirements.lock"
@@ -167,21 +165,17 @@ def _others(profile: Path) -> dict[str, str]:
 def _needs(chapter: Chapter, places: Places) -> tuple[dict[str, str], dict[str, str]]:
     """Hash the manifests a chapter names and the recorded results: its own, and those its patterns fit."""
     data: dict[str, str] = {}
-    patterns: list[str] = []
     needs = chapter.about.get("needs", [])
     if not isinstance(needs, list) or not all(isinstance(need, str) and not need.startswith("/") for need in needs):
-        raise ConfigError(
-            f"{chapter.name}: metadata.scirep.needs is {needs!r:.60}: give a list of collections and files"
-        )
-    for need in needs:
-        if "/" in need:
-            patterns.append(need)
-        elif need != "embedded":
-            path = places.manifests / f"{need}.yaml"
-            if not path.is_file():
-                valid = ["embedded", *(p.stem for p in places.manifests.glob("*.yaml"))]
-                raise ConfigError(f"{chapter.name}: metadata.scirep.needs names {need!r}: {nearest(need, valid)}")
-            data[need] = sha256_file(path)
+        hint = "give a list of collections and files"
+        raise ConfigError(f"{chapter.name}: metadata.scirep.needs is {needs!r:.60}: {hint}")
+    for need in (need for need in needs if "/" not in need and need != "embedded"):
+        path = places.manifests / f"{need}.yaml"
+        if not path.is_file():
+            valid = ["embedded", *(p.stem for p in places.manifests.glob("*.yaml"))]
+            raise ConfigError(f"{chapter.name}: metadata.scirep.needs names {need!r}: {nearest(need, valid)}")
+        data[need] = sha256_file(path)
+    patterns = (need for need in needs if "/" in need)
     files = {path for pattern in patterns for path in places.root.glob(pattern) if path.is_file()}
     files.update(results.recordings(chapter.name, root=places.root))
     return data, {path.relative_to(places.root).as_posix(): sha256_file(path) for path in sorted(files)}
@@ -214,14 +208,14 @@ def _difference(kind: str, before: Mapping[str, Any], now: Mapping[str, Any]) ->
     names = [n for n in (*now, *(b for b in before if b not in now)) if before.get(n, absent) != now.get(n, absent)]
     if not names:
         return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     if kind == "parameter":
-        shown = [f"parameter {n} {_short(before, n)} -> {_short(now, n)}" for n in names]
-        return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+        return ", ".join(f"parameter {n} {_short(before, n)} -> {_short(now, n)}" for n in names[:3]) + more
     if kind == "python":
         return f"python {before.get('version')} -> {now.get('version')}"
     if kind in ("lock", "notebook", "profile"):
         return f"{kind} changed"
-    return f"{kind} changed: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{kind} changed: {', '.join(names[:3])}{more}"
 
 
 def _short(values: Mapping[str, Any], name: str) -> str:
@@ -262,12 +256,12 @@ def roll_forward(profile: Path, trash: Path) -> None:
 def _install(journal: Path, base: Path, trash: Path) -> Path:
     """Move the three paths; every step may be the last one of a killed process, and each may be repeated."""
     base.parent.mkdir(parents=True, exist_ok=True)
-    data = base.parent / f"{base.name}.data"
+    data = base.with_name(f"{base.name}.data")
     if (journal / "data").exists():
         if data.exists():
             data.rename(trash / uuid.uuid4().hex)
         (journal / "data").rename(data)
-    for part, final in (("notebook.ipynb", base.parent / f"{base.name}.ipynb"), ("run.json", sidecar_of(base))):
+    for part, final in (("notebook.ipynb", base.with_name(f"{base.name}.ipynb")), ("run.json", sidecar_of(base))):
         if (journal / part).exists():
             (journal / part).replace(final)
     journal.rmdir()
@@ -294,9 +288,8 @@ def deliver(ready: Path, out: Path) -> Path:
             notebook.replace(out)
             shutil.rmtree(old, ignore_errors=True)
     except (OSError, shutil.Error) as error:
-        raise CacheError(
-            f"{out}: cannot write ({getattr(error, 'strerror', None) or error}). Free space or choose another place"
-        ) from None
+        why_not = getattr(error, "strerror", None) or error
+        raise CacheError(f"{out}: cannot write ({why_not}). Free space or choose another place") from None
     return base
 
 
@@ -337,9 +330,7 @@ def locked(profile: Path, say: Callable[[str], None]) -> Iterator[None]:
 def staging(runs: Path) -> Iterator[Path]:
     """A fresh folder under `<runs>/.staging`, claimed while in use and removed after; the dead runners' go first."""
     place = _made(runs / ".staging")
-    there = [
-        path for path in place.iterdir() if path.is_dir()
-    ]  # listed before the claims, which are older than their folders
+    there = [path for path in place.iterdir() if path.is_dir()]  # before the claims, which are older than their folders
     alive = {claim.stem for claim in living(place)}
     for folder in there:
         if folder.name not in alive:

@@ -20,25 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scirep_core.book import runcache
 from scirep_core.book.kernelwork import Crew, environment, plain, socket_folder
-from scirep_core.book.runcache import (
-    Chapter,
-    Components,
-    Places,
-    components,
-    deliver,
-    find_notebooks,
-    locked,
-    prune,
-    publish,
-    read_chapter,
-    roll_forward,
-    seal,
-    sidecar_of,
-    staging,
-    values,
-    why,
-)
+from scirep_core.book.runcache import Chapter, Components, Places, read_chapter, sidecar_of, staging
 from scirep_core.data.manifests import fetch, load_manifest
 from scirep_core.data.sources import scored_parts
 from scirep_core.kit import errors
@@ -54,6 +38,8 @@ OWN = "own"
 """Folder under the runs for `run` without `out`: a reader's own runs never replace a chapter of the book."""
 FAMILY = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, ScirepError)}
 Say = Callable[[str], None]
+Place = Callable[[Path, str, Path], Path]
+"""Puts a sealed chapter, by its name, where it belongs; the last folder takes what is in the way."""
 
 
 class RunResult(NamedTuple):
@@ -117,16 +103,16 @@ def run(
             if not load_manifest(collection).gated:
                 raise
             say(f"{error}. {chapter.name} goes on without it where it can")
-    job = _Job(chapter, resolved, components(chapter, resolved, OWN, places), "", Path.cwd())
+    job = _Job(chapter, resolved, runcache.components(chapter, resolved, OWN, places), "", Path.cwd())
     if out is not None and out.resolve() == chapter.path.resolve():
         raise ConfigError(f"{out}: is the notebook itself. Give the executed copy another name")
 
     def place(ready: Path, name: str, trash: Path) -> Path:
         if out is not None:
-            return deliver(ready, out)
-        with locked(places.runs / OWN, say):
-            roll_forward(places.runs / OWN, trash)
-            return publish(ready, places.runs / OWN, name, trash)
+            return runcache.deliver(ready, out)
+        with runcache.locked(places.runs / OWN, say):
+            runcache.roll_forward(places.runs / OWN, trash)
+            return runcache.publish(ready, places.runs / OWN, name, trash)
 
     with _stoppable(say):
         result = _execute([job], 1, OWN, places, say, place, out.stem if out else "")[0]
@@ -157,12 +143,12 @@ def run_all(
         raise ConfigError(f"unknown profile {profile!r}: {nearest(profile, PROFILES)}")
     if workers is not None and workers < 1:
         raise ConfigError(f"workers = {workers}: at least one is needed")
-    paths = find_notebooks(places, only)
+    paths = runcache.find_notebooks(places, only)
     folder = places.runs / profile
     done: dict[str, RunResult] = {}
-    with _stoppable(say), locked(folder, say):
+    with _stoppable(say), runcache.locked(folder, say):
         with staging(places.runs) as trash:
-            roll_forward(folder, trash)
+            runcache.roll_forward(folder, trash)
         for last in (False, True):
             jobs = []
             for path in (path for path in paths if _is_last(path) == last):
@@ -174,10 +160,12 @@ def run_all(
                     done[job.name] = job
             jobs.sort(key=lambda job: -_last_seconds(folder / job.chapter.name))
             cores = min(workers or _cores(), len(jobs))
-            for result in _execute(jobs, cores, profile, places, say, lambda r, n, t: publish(r, folder, n, t)):
+            for result in _execute(
+                jobs, cores, profile, places, say, lambda r, n, t: runcache.publish(r, folder, n, t)
+            ):
                 done[result.name] = result
             if only is None and not last:  # before the second round reads what is there
-                for name in prune(folder, {chapter_name(path) for path in paths}):
+                for name in runcache.prune(folder, {chapter_name(path) for path in paths}):
                     say(f"{name}: removed, its notebook is gone")
     return [done[chapter_name(path)] for path in paths]
 
@@ -196,18 +184,18 @@ def _plan(path: Path, profile: str, folder: Path, places: Places) -> _Job | RunR
     base = folder / name
     try:
         chapter = read_chapter(path)
-        parameters = values(chapter, profile)
-        now = components(chapter, parameters, profile, places)
+        parameters = runcache.values(chapter, profile)
+        now = runcache.components(chapter, parameters, profile, places)
     except ScirepError as error:
         return RunResult(name, "failed", error=f"{name}: {str(error).removeprefix(f'{name}: ')}", exit_code=2)
-    if reason := why(base, now):
+    if reason := runcache.why(base, now):
         return _Job(chapter, parameters, now, reason, None)
     before = read_json(sidecar_of(base))
     return _result(name, base, "cached", "", {key: before.get(key, 0) for key in ("seconds", "cells", "total")})
 
 
 def _result(name: str, base: Path, status: str, reason: str, measured: Mapping[str, Any]) -> RunResult:
-    notebook, data = base.parent / f"{base.name}.ipynb", base.parent / f"{base.name}.data"
+    notebook, data = (base.with_name(f"{base.name}.{kind}") for kind in ("ipynb", "data"))
     return RunResult(name, status, reason, notebook=notebook, data=data, **measured)
 
 
@@ -248,13 +236,7 @@ def _locate(notebook: Path, places: Places) -> Path:
 
 
 def _execute(
-    jobs: list[_Job],
-    workers: int,
-    profile: str,
-    places: Places,
-    say: Say,
-    place: Callable[[Path, str, Path], Path],
-    title: str = "",
+    jobs: list[_Job], workers: int, profile: str, places: Places, say: Say, place: Place, title: str = ""
 ) -> list[RunResult]:
     """Run the jobs on `workers` processes; `place` puts each sealed chapter where it belongs."""
     if not jobs:
@@ -283,22 +265,16 @@ def _execute(
             if kernel_folder:
                 Path(kernel_folder).mkdir(mode=0o700)
             variables = {
-                "SCIREP_CHAPTER": name,
-                "SCIREP_CHAPTER_DIR": str(ready / "data"),
-                "SCIREP_PROGRESS": f"{ready}.progress",
+                "SCIREP_CHAPTER": name, "SCIREP_CHAPTER_DIR": str(ready / "data"), "SCIREP_PROGRESS": f"{ready}.progress",
                 "SCIREP_RUNS": str(places.runs.absolute()),
-            }
+            }  # fmt: skip
+            asked = {
+                "source": str(ready.with_suffix(".json")), "output": str(ready / "notebook.ipynb"),
+                "parameters": job.parameters, "folder": kernel_folder, "environment": variables,
+                "cwd": str(job.cwd or ready / "data"),
+            }  # fmt: skip
             with repeatedly(_relay(Path(variables["SCIREP_PROGRESS"]), name, say)):
-                answer = crew.ask(
-                    {
-                        "source": str(ready.with_suffix(".json")),
-                        "output": str(ready / "notebook.ipynb"),
-                        "parameters": job.parameters,
-                        "folder": kernel_folder,
-                        "environment": variables,
-                        "cwd": str(job.cwd or ready / "data"),
-                    }
-                )
+                answer = crew.ask(asked)
             if crew.stopping.is_set():
                 raise KeyboardInterrupt
             answer = _check_rows(answer, ready / "data" / "rows.jsonl")
@@ -307,7 +283,7 @@ def _execute(
             if not answer["ok"]:
                 return _failed(job, answer, measured, ready, target, say)
             more = {"chapter": name, "profile": profile, "parameters": job.parameters, **measured}
-            seal(ready, title or name.rpartition("/")[2], job.components, more)
+            runcache.seal(ready, title or name.rpartition("/")[2], job.components, more)
             base = place(ready, name, stage)
             target.unlink(missing_ok=True)
             say(f"{name}: {answer['cells']}/{answer['total']} cells in {answer['seconds']:.1f} s")
@@ -341,8 +317,7 @@ def _check_rows(answer: dict[str, Any], rows: Path) -> dict[str, Any]:
     """A chapter whose rows cannot be read has failed, however well its cells went."""
     try:
         if answer["ok"] and rows.is_file():
-            for _ in read_jsonl(rows):
-                pass
+            list(read_jsonl(rows))
     except DataError as error:
         text = str(error).replace(str(rows), rows.name)
         return {**answer, "ok": False, "ename": "DataError", "evalue": text, "source": ""}

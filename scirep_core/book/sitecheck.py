@@ -16,19 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
 ASSETS = {
-    "script": ("src",),
-    "img": ("src", "srcset"),
-    "source": ("src", "srcset"),
-    "video": ("src", "poster"),
-    "audio": ("src",),
-    "track": ("src",),
-    "iframe": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "input": ("src",),
-    "use": ("href", "xlink:href"),
-    "image": ("href", "xlink:href"),
-}
+    "script": ("src",), "img": ("src", "srcset"), "source": ("src", "srcset"), "video": ("src", "poster"), "audio": ("src",),
+    "track": ("src",), "iframe": ("src",), "embed": ("src",), "object": ("data",), "input": ("src",),
+    "use": ("href", "xlink:href"), "image": ("href", "xlink:href"),
+}  # fmt: skip
 PASSIVE_LINKS = {"canonical", "author", "license", "alternate", "me"}
 """`<link rel>` values that a browser does not fetch."""
 UNLABELLED = {"hidden", "submit", "reset", "button", "image"}
@@ -37,6 +28,10 @@ CSS_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 MAX_PAGE = 3_000_000
 """Bytes of one page, without the scripts and fonts that all share."""
 FILE_NAME = re.compile(r"^\S*\.(png|svg|jpe?g|gif|webp)$|^\S*[0-9a-f]{16,}\S*$|^\S*/\S*$", re.IGNORECASE)
+
+
+Placed = tuple[int, str]
+"""A line of the page, and what stands there."""
 
 
 class Tag(NamedTuple):
@@ -54,9 +49,7 @@ class Page(HTMLParser):
         """Parse `text` at once."""
         super().__init__(convert_charrefs=True)
         self.anchors: set[str] = {"", "top"}
-        self.assets: list[tuple[int, str]] = []
-        self.links: list[tuple[int, str]] = []
-        self.faults: list[tuple[int, str]] = []
+        self.assets, self.links, self.faults = list[Placed](), list[Placed](), list[Placed]()
         self.labels: set[str] = set()
         self.controls: list[tuple[int, str, str]] = []
         self.level = 0
@@ -65,9 +58,7 @@ class Page(HTMLParser):
         self._names: list[str] = []  # text gathered for each open button and each figure's caption and drawing
         self.feed(text)
         self.close()
-        for line, tag, identity in self.controls:
-            if identity not in self.labels:
-                self.faults.append((line, f"<{tag}> has no label"))
+        self.faults += [(line, f"<{tag}> has no label") for line, tag, name in self.controls if name not in self.labels]
 
     def inside(self, name: str, text: str = "") -> bool:
         """True within an open element of that name (and class)."""
@@ -100,10 +91,8 @@ class Page(HTMLParser):
                 self.links.append((line, a["href"]))
             elif not kinds & PASSIVE_LINKS:
                 self.assets.append((line, a["href"]))
-        if tag in ("a", "area") and "href" in a:
-            self.links.append((line, a["href"]))
-        if tag == "form" and a.get("action"):
-            self.links.append((line, a["action"]))
+        if (tag in ("a", "area") and "href" in a) or (tag == "form" and a.get("action")):
+            self.links.append((line, a["action" if tag == "form" else "href"]))
         if tag == "meta" and a.get("http-equiv", "").lower() == "refresh":
             self.redirects = True
             self.links.append((line, a.get("content", "").partition("url=")[2]))
@@ -175,9 +164,8 @@ def check(site: Path) -> list[str]:
         return [f"{site}: no HTML pages"]
     found = [fault for path, page in pages.items() for fault in _faults(site, path, page, pages)]
     for sheet in sorted(site.rglob("*.css")):
-        for url in css_urls(sheet.read_text(encoding="utf-8", errors="replace")):
-            if fault := _fetched(site, sheet, url):
-                found.append(f"{sheet.relative_to(site)}: {fault}")
+        faults = (_fetched(site, sheet, url) for url in css_urls(sheet.read_text(encoding="utf-8", errors="replace")))
+        found += [f"{sheet.relative_to(site)}: {fault}" for fault in faults if fault]
     return found
 
 

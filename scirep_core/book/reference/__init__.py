@@ -26,20 +26,11 @@ PAGES = (
 )  # fmt: skip
 """The hand-written pages, in the order of the table of contents; the library's rooms and the glossary follow."""
 PARTS: dict[str, Callable[[], str]] = {
-    "commands": commands.listing,
-    "result-row": schema.result_row,
-    "task-file": schema.task_file,
-    "task-types": schema.task_types,
-    "task-files": schema.task_files,
-    "metrics": schema.metrics,
-    "tasks": schema.tasks,
-    "samples": schema.samples,
-    "suites": schema.suites,
-    "collections": schema.collections,
-    "variables": settings.variables,
-    "training": settings.training,
-    "parameters": lambda: settings.parameters(ROOT / "notebooks"),
-}
+    "commands": commands.listing, "result-row": schema.result_row, "task-file": schema.task_file,
+    "task-types": schema.task_types, "task-files": schema.task_files, "metrics": schema.metrics, "tasks": schema.tasks,
+    "samples": schema.samples, "suites": schema.suites, "collections": schema.collections, "variables": settings.variables,
+    "training": settings.training, "parameters": lambda: settings.parameters(ROOT / "notebooks"),
+}  # fmt: skip
 """Name in a hand-written page -> what stands in its place."""
 _PART = re.compile(r"^% reference: ([\w-]+)$", re.MULTILINE)
 

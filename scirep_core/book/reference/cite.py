@@ -15,21 +15,14 @@ from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.settings_files import read_yaml
 
 KEYS = {
-    "scirepeval-v1": "scirepeval2022",
-    "scirepeval-v2": "scirepeval2023",
-    "csfcube": "csfcube2021",
-    "neighbours": "neighbours2022",
-    "scimult": "scimult2023",
-}
+    "scirepeval-v1": "scirepeval2022", "scirepeval-v2": "scirepeval2023", "csfcube": "csfcube2021",
+    "neighbours": "neighbours2022", "scimult": "scimult2023",
+}  # fmt: skip
 """Paper in the inventory of exhibits -> its entry in references.bib."""
 PARTS = {"scirepeval": ("scirepeval-v2",)} | {paper: (paper,) for paper in ("csfcube", "neighbours", "scimult")}
 """Part of the book -> its paper, for chapters without an exhibit."""
-_SIGNS = {
-    "\\": r"\textbackslash{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
+_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_SIGNS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def bib_entries(path: Path) -> dict[str, str]:
@@ -62,11 +55,9 @@ def entry(page: str, title: str, section: str, keys: Iterable[str], root: Path) 
     many = "s" * any(sign in section for sign in (",", " and ", " to "))
     note += f", reproducing section{many} {_latex(section)} of {of}" if section and of else f", on {of}" if of else ""
     lines = {
-        "title": f"{{{_latex(title)}}}",
-        "author": authors,
-        "howpublished": f"Chapter of ``{_latex(about['title'])}''",
-        "note": note,
-    }
+        "title": f"{{{_latex(title)}}}", "author": authors,
+        "howpublished": f"Chapter of ``{_latex(about['title'])}''", "note": note,
+    }  # fmt: skip
     width = max(map(len, lines))
     body = ",\n".join(f"  {name:<{width}} = {{{text}}}" for name, text in lines.items())
     return f"@misc{{scirepbook-{page.replace('/', '-').replace('_', '-')},\n{body}\n}}"

@@ -91,15 +91,12 @@ def help_of(words: str, command: Any) -> str:
     records = {parameter: parameter.get_help_record(context) for parameter in command.params}
     parts = [f"## scirep {words}", *(escape(" ".join(text.split())) for text in (command.help or "").split("\n\n"))]
     parts.append(fence(usage))
-    for title, kind in (("argument", "argument"), ("option", "option")):
-        rows = [
-            [code(record[0]), cell(record[1])]
-            for parameter, record in records.items()
-            if record and parameter.param_type_name == kind
-        ]
-        if rows:
-            parts.append(table([title, "meaning"], rows))
-    if examples := _examples(command.epilog or ""):
+    for kind in ("argument", "option"):
+        records_of = [record for one, record in records.items() if record and one.param_type_name == kind]
+        if records_of:
+            parts.append(table([kind, "meaning"], ([code(record[0]), cell(record[1])] for record in records_of)))
+    told = (command.epilog or "").partition(":")[2].split(";  ")  # of `Examples: one;  two`
+    if examples := [" ".join(one.split()) for one in told if one.strip()]:
         parts.append(fence("\n".join(examples), "bash"))
     if words in JSON:
         printed = JSON[words]
@@ -108,20 +105,12 @@ def help_of(words: str, command: Any) -> str:
     return "\n\n".join(parts)
 
 
-def _examples(epilog: str) -> list[str]:
-    """Return the commands of a help's last lines, `Examples: one;  two`."""
-    return [" ".join(one.split()) for one in epilog.partition(":")[2].split(";  ") if one.strip()]
-
-
 def listing() -> str:
     """Return the table of commands and the section of each."""
     known = commands()
-    rows = (
-        [
-            f'<a href="#scirep-{words.replace(" ", "-")}"><code>scirep {words}</code></a>',
-            cell((command.help or "").partition("\n\n")[0]),
-        ]
-        for words, command in known.items()
-    )
+    rows = []
+    for words, command in known.items():
+        link = f'<a href="#scirep-{words.replace(" ", "-")}"><code>scirep {words}</code></a>'
+        rows.append([link, cell((command.help or "").partition("\n\n")[0])])
     sections = (help_of(words, command) for words, command in known.items())
     return "\n\n".join([table(["command", "what it does"], rows), *sections])

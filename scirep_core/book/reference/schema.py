@@ -202,10 +202,8 @@ def task_file() -> str:
     """Return the table of the keys of task.json."""
     held = fields(task_json.TaskConfig)
     _complete(TASK_JSON, [one.name for one in held], "key of task.json")
-    rows = (
-        [code(one.name), code(one.type), code(_default(one, json.dumps)) or "required", cell(TASK_JSON[one.name])]
-        for one in held
-    )
+    defaults = {one.name: code(_default(one, json.dumps)) or "required" for one in held}
+    rows = ([code(one.name), code(one.type), defaults[one.name], cell(TASK_JSON[one.name])] for one in held)
     return table(["key", "type", "default", "meaning"], rows)
 
 
@@ -255,7 +253,7 @@ def metrics() -> str:
     rows += [[code(name), cell(meaning)] for name, meaning in MEASURES.items()]
     asked = ([code(kind), ", ".join(map(code, names))] for kind, names in ACCEPTED.items())
     return "\n\n".join(
-        [table(["metric", "what it computes"], rows), table(["type of task", "can be asked for"], asked)]
+        (table(["metric", "what it computes"], rows), table(["type of task", "can be asked for"], asked))
     )
 
 
@@ -297,9 +295,7 @@ def samples() -> str:
 def suites() -> str:
     """Return the table of suites."""
     _complete(HELD, list(SUITES), "suite")
-    rows = (
-        [code(name), str(len(names)), cell(HELD[name]), ", ".join(map(code, names))] for name, names in SUITES.items()
-    )
+    rows = ([code(name), str(len(held)), cell(HELD[name]), ", ".join(map(code, held))] for name, held in SUITES.items())
     return table(["suite", "tasks", "what it holds", "which"], rows)
 
 
@@ -322,15 +318,9 @@ def _size(manifest: Manifest) -> str:
 def collections() -> str:
     """Return the table of all collections, and a section for each with its source and what needs it."""
     found = [load_manifest(name) for name in list_manifests()]
+    links = {one.name: f'<a href="#data-{one.name}">{one.name}</a>' for one in found}
     rows = (
-        [
-            f'<a href="#data-{one.name}">{one.name}</a>',
-            cell(one.title),
-            _licence(one),
-            str(len(one.files)),
-            _size(one),
-            one.verified,
-        ]
+        [links[one.name], cell(one.title), _licence(one), str(len(one.files)), _size(one), one.verified]
         for one in found
     )
     legend = "\n".join(f"- `{state}`: {meaning}." for state, meaning in SEEN.items())

@@ -121,11 +121,8 @@ def parameters(notebooks: Path) -> str:
     """Return what each name means in every chapter, and each chapter's parameters with their defaults."""
     found = chapters(notebooks)
     used = {name: sum(name in known for _, known in found.values()) for name in PARAMETERS}
-    shared = (
-        [code(name), cell(spec.help), cell(valid(spec)), str(used[name])]
-        for name, spec in PARAMETERS.items()
-        if used[name]
-    )
+    named = ((name, spec) for name, spec in PARAMETERS.items() if used[name])
+    shared = ([code(name), cell(spec.help), cell(valid(spec)), str(used[name])] for name, spec in named)
     parts = [table(["parameter", "meaning", "valid", "chapters"], shared)]
     for chapter, (title, known) in found.items():
         rows = ([code(one.name), code(one.type), code(repr(one.default)), cell(one.help)] for one in known.values())
