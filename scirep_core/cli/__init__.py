@@ -16,20 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from scirep_core import __version__
-from scirep_core.cli import (
-    bench,
-    data,
-    diff,
-    edition,
-    encode,
-    export,
-    listing,
-    perturb,
-    score,
-    study,
-    submit,
-    train,
-)
+from scirep_core.cli import bench, data, diff, edition, encode, export, listing, perturb, score, study, submit, train
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import ConfigError, ScirepError, legible
 from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, warn
 
@@ -51,10 +39,8 @@ def _version(asked: bool) -> None:
 @app.callback()
 def scirep(
     context: typer.Context,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress; results, warnings and errors stay.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
-    ] = False,
+    quiet: Annotated[bool, option("No progress; results, warnings and errors stay.", "--quiet")] = False,
+    version: Annotated[bool, option("Print the version.", "--version", is_eager=True, callback=_version)] = False,
 ) -> None:
     """Take what goes before every command, or for --quiet anywhere."""
     if quiet:
@@ -81,13 +67,11 @@ app.command(epilog=edition.EDITION_EXAMPLES)(edition.edition)
 
 @app.command(epilog="Example: scirep run notebooks/csfcube/baselines.ipynb -p data real -p encoders bm25,minilm")
 def run(
-    notebook: Annotated[str, typer.Argument(help="A notebook, or a chapter's name such as csfcube/baselines.")],
-    parameter: Annotated[
-        list[str] | None, typer.Option("-p", help="A parameter as name=value or `-p name value`.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the executed notebook goes.")] = None,
-    rows: Annotated[Path | None, typer.Option(help="File for the recorded result rows (JSON lines).")] = None,
-    get: Annotated[bool, typer.Option("--get", help="First fetch the published collections it scores.")] = False,
+    notebook: Annotated[str, argument("A notebook, or a chapter's name such as csfcube/baselines.")],
+    parameter: Annotated[list[str] | None, option("A parameter as name=value or `-p name value`.", "-p")] = None,
+    out: Annotated[Path | None, option("Where the executed notebook goes.")] = None,
+    rows: Annotated[Path | None, option("File for the recorded result rows (JSON lines).")] = None,
+    get: Annotated[bool, option("First fetch the published collections it scores.", "--get")] = False,
 ) -> None:
     """Execute one chapter with your own parameters."""
     from scirep_core.book import runner
@@ -110,9 +94,9 @@ def run(
 
 @app.command(epilog="Example: scirep book --only 'csfcube/*'")
 def book(
-    profile: Annotated[str, typer.Option(help="embedded, or real.")] = "embedded",
-    only: Annotated[str | None, typer.Option(help="Run only chapters that fit this pattern.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Folder of the site; default build/html.")] = None,
+    profile: Annotated[str, option("embedded, or real.")] = "embedded",
+    only: Annotated[str | None, option("Run only chapters that fit this pattern.")] = None,
+    output: Annotated[Path | None, option("Folder of the site; default build/html.")] = None,
 ) -> None:
     """Bring every chapter up to date and build the book."""
     from scirep_core import book as book_
@@ -132,7 +116,7 @@ def book(
 
 @app.command(epilog="Example: scirep explain 'recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper'")
 def explain(
-    number: Annotated[str, typer.Argument(help="A number's id, as the page shows it, or part of one.")],
+    number: Annotated[str, argument("A number's id, as the page shows it, or part of one.")],
     as_json: Json = False,
 ) -> None:
     """Say where a number in the book comes from, and how to recompute it."""

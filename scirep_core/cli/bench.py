@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from scirep_core.cli.shared import option
 from scirep_core.kit.terminal import Json, print_json, say, table
 
 EXAMPLES = (
@@ -21,22 +20,20 @@ EXAMPLES = (
 
 
 def bench(
-    model: Annotated[
-        str, typer.Option(help="An encoder by name or folder, or a shape of random weights: bert-base.")
-    ] = "minilm",
+    model: Annotated[str, option("An encoder by name or folder, or a shape of random weights: bert-base.")] = "minilm",
     texts: Annotated[
         str,
-        typer.Option(
-            help="abstracts (real, of the samples), embedded (invented), filled (random words), or a file, a text a line. "
+        option(
+            "abstracts (real, of the samples), embedded (invented), filled (random words), or a file, a text a line. "
             "Abstracts unless given, or embedded where they are not at hand."
         ),
     ] = "",
-    number: Annotated[int, typer.Option(help="Most texts that are encoded.", min=1)] = 1024,
-    lengths: Annotated[int, typer.Option(help="Tokens kept of a text; filled texts have as many.", min=3)] = 512,
-    rounds: Annotated[int, typer.Option(help="Each way runs once in each, and once before the clock.", min=1)] = 5,
-    threads: Annotated[int, typer.Option(help="Of a CPU; 0: one a core.", min=0)] = 0,
-    ways: Annotated[str, typer.Option(help="Which, with semicolons between; all that can run unless given.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File of the rows; unless given, one in SCIREP_HOME.")] = None,
+    number: Annotated[int, option("Most texts that are encoded.", min=1)] = 1024,
+    lengths: Annotated[int, option("Tokens kept of a text; filled texts have as many.", min=3)] = 512,
+    rounds: Annotated[int, option("Each way runs once in each, and once before the clock.", min=1)] = 5,
+    threads: Annotated[int, option("Of a CPU; 0: one a core.", min=0)] = 0,
+    ways: Annotated[str, option("Which, with semicolons between; all that can run unless given.")] = "",
+    out: Annotated[Path | None, option("File of the rows; unless given, one in SCIREP_HOME.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure how fast an encoder runs here, each way in turn, round after round.
@@ -55,29 +52,28 @@ def bench(
     )  # fmt: skip
     rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
     about = rows[0].parameters
-    path = (
-        out
-        or home()
-        / "bench"
-        / f"{Path(model).name}-{Path(texts or source).stem}-{about['device'].replace(':', '')}.jsonl"
-    )
+    name = f"{Path(model).name}-{Path(texts or source).stem}-{about['device'].replace(':', '')}"
+    path = out or home() / "bench" / f"{name}.jsonl"
     write_text(path, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
-    for name in race.LANES:
-        if name not in {row.encoder for row in rows}:
-            say(f"{name}: not run")
+    for way in race.LANES:
+        if way not in {row.encoder for row in rows}:
+            say(f"{way}: not run")
     if as_json:
         print_json([row.to_json() for row in rows])
     else:
         cells = {(row.encoder, row.metric): row for row in rows}
 
-        def ratio(name: str) -> str:
-            row = cells[name, race.TIMES]
+        def told(way: str, metric: str, form: str) -> str:
+            return format(cells[way, metric].value, form)
+
+        def times(way: str) -> str:
+            row = cells[way, race.TIMES]
             return f"{row.value:.2f}" + (f" [{row.low:.2f}, {row.high:.2f}]" if row.low is not None else "")
 
         body = [
-            [name, f"{cells[name, race.RATE].value:,.1f}", ratio(name), f"{cells[name, race.SHARE].value:.0f}",
-             f"{cells[name, race.PADDING].value:.0f}", f"{cells[name, race.APART].value:.0e}"]
-            for name in dict.fromkeys(row.encoder for row in rows)
+            [way, told(way, race.RATE, ",.1f"), times(way), told(way, race.SHARE, ".0f"), told(way, race.PADDING, ".0f"),
+             told(way, race.APART, ".0e")]
+            for way in dict.fromkeys(row.encoder for row in rows)
         ]  # fmt: skip
         columns = ["way", "texts/s", "times as fast", "matrix share, %", "padding, %", "1 - cosine"]
         shown = (

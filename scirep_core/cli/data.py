@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
@@ -37,20 +38,21 @@ def data_list(as_json: Json = False) -> None:
 )
 def data_get(
     names: Annotated[
-        list[str], typer.Argument(help="Collections to fetch, tasks (what they read of theirs), `open`, or `embedded`.")
+        list[str], argument("Collections to fetch, tasks (what they read of theirs), `open`, or `embedded`.")
     ],
-    papers: Annotated[int, typer.Option(help="embedded: size of the literature.")] = 3000,
-    seed: Annotated[int, typer.Option(help="embedded: seed.", min=0)] = 0,
-    out: Annotated[Path | None, typer.Option(help="embedded: folder to write task folders to.")] = None,
+    papers: Annotated[int, option("embedded: size of the literature.")] = 3000,
+    seed: Annotated[int, option("embedded: seed.", min=0)] = 0,
+    out: Annotated[Path | None, option("embedded: folder to write task folders to.")] = None,
 ) -> None:
     """Fetch collections and verify every byte; `embedded` writes the invented ones, every task as a folder.
 
     `open` stands for the nine collections of open papers, open_..., which are made from public files where no mirror has them.
     """
-    from scirep_core.data import TASKS
+    from scirep_core.data import TASKS, write_embedded
     from scirep_core.data.manifests import fetch, list_manifests, local_folder
     from scirep_core.data.open import PREFIX, folder
     from scirep_core.data.sources import real_parts
+    from scirep_core.kit.store import home
 
     collections, names = list_manifests(), _each(names)
     known = [*collections, "embedded", "open", *TASKS]
@@ -62,7 +64,9 @@ def data_get(
             raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")
     for name in names:
         if name == "embedded":
-            print(_write_embedded(papers, seed, out))
+            embedded = out or home() / "embedded" / f"tasks-{papers}-{seed}"
+            write_embedded(embedded, papers, seed, say)
+            print(embedded)
             continue
         if name in collections and name.startswith(PREFIX):
             print(folder(name.removeprefix(PREFIX), say))
@@ -79,19 +83,10 @@ def _each(names: list[str]) -> list[str]:
     return [one for name in names for one in ([PREFIX + source for source in SOURCES] if name == "open" else [name])]
 
 
-def _write_embedded(papers: int, seed: int, out: Path | None) -> Path:
-    from scirep_core.data import write_embedded
-    from scirep_core.kit.store import home
-
-    folder = out or home() / "embedded" / f"tasks-{papers}-{seed}"
-    write_embedded(folder, papers, seed, say)
-    return folder
-
-
 @app.command("verify", epilog="Examples: scirep data verify csfcube;  scirep data verify MY_TASK_FOLDER")
 def data_verify(
-    names: Annotated[list[str], typer.Argument(help="Collections, `open`, tasks, or task folders.")],
-    source: Annotated[str, typer.Option(help="Of tasks: embedded, real, or a folder.")] = "embedded",
+    names: Annotated[list[str], argument("Collections, `open`, tasks, or task folders.")],
+    source: Annotated[str, option("Of tasks: embedded, real, or a folder.")] = "embedded",
     as_json: Json = False,
 ) -> None:
     """Check collections byte for byte, tasks and task folders for what they say they are; exit code 2 if one is not.
@@ -138,17 +133,15 @@ def _task_findings(name: str, source: str) -> list[tuple[str, str]]:
 def overlap(
     train: Annotated[
         str,
-        typer.Argument(
-            help="A training set by name, a task of type triplets, or a file of triplets or papers (.jsonl, .parquet)."
+        argument(
+            "A training set by name, a task of type triplets, or a file of triplets or papers (.jsonl, .parquet)."
         ),
     ],
-    evaluation: Annotated[
-        list[str], typer.Argument(metavar="EVAL...", help="Tasks, task folders, or files of papers.")
-    ],
-    source: Annotated[str, typer.Option(help="Of named tasks: embedded, real, or a folder.")] = "embedded",
-    papers: Annotated[int, typer.Option(help="embedded: size of the literature.", min=300)] = 3000,
-    seed: Annotated[int, typer.Option(help="embedded: seed of the literature.", min=0)] = 0,
-    examples: Annotated[int, typer.Option(help="How many of the first seen to name.", min=0, max=1000)] = 3,
+    evaluation: Annotated[list[str], argument("Tasks, task folders, or files of papers.", metavar="EVAL...")],
+    source: Annotated[str, option("Of named tasks: embedded, real, or a folder.")] = "embedded",
+    papers: Annotated[int, option("embedded: size of the literature.", min=300)] = 3000,
+    seed: Annotated[int, option("embedded: seed of the literature.", min=0)] = 0,
+    examples: Annotated[int, option("How many of the first seen to name.", min=0, max=1000)] = 3,
     as_json: Json = False,
 ) -> None:
     """Count what of the evaluation a training set has shown: by id, and by title without case, punctuation and space.
@@ -181,10 +174,8 @@ def overlap(
     for one in found:
         if one.papers.first:
             print(f"{one.task}: seen are {', '.join(one.papers.first)}{' ...' if one.papers.seen > examples else ''}")
-        if one.other_title.seen:
-            warn(
-                f"warning: {one.task}: {one.other_title.seen:,} ids stand for other titles in {train}: not counted as seen"
-            )
+        if other := one.other_title.seen:
+            warn(f"warning: {one.task}: {other:,} ids stand for other titles in {train}: not counted as seen")
 
 
 @app.command(
@@ -193,12 +184,12 @@ def overlap(
 )
 def pairs(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Of MAPLE, with papers.json and labels.txt; read as one.")
+        list[Path], argument("Of MAPLE, with papers.json and labels.txt; read as one.", metavar="FOLDER...")
     ],
-    out: Annotated[Path, typer.Option(help="File to write, JSON lines in DPR's form; - is standard output.")],
-    split: Annotated[str, typer.Option(help="train (papers up to 2015), test, or all.")] = "train",
-    cap: Annotated[int, typer.Option(help="Pairs a label is in at most.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.", min=0)] = 0,
+    out: Annotated[Path, option("File to write, JSON lines in DPR's form; - is standard output.")],
+    split: Annotated[str, option("train (papers up to 2015), test, or all.")] = "train",
+    cap: Annotated[int, option("Pairs a label is in at most.", min=1)] = 100,
+    seed: Annotated[int, option("Of what is drawn.", min=0)] = 0,
     as_json: Json = False,
 ) -> None:
     """Pair papers with their labels as SciMult does (3.1, A.2): a label in at most 100 pairs, and with each paper a label of
@@ -226,8 +217,6 @@ def pairs(
         return
     hard = ", ".join(f"{count:,} by {name or 'none'}" for name, count in report.hard.most_common())
     blank = f"; {report.blank:,} papers without a text left out" if report.blank else ""
-    say(
-        f"{report.pairs:,} pairs of {report.papers:,} papers and {report.labels:,} labels; "
-        f"{report.dropped:,} over the cap of {cap}{blank}"
-    )
+    read = f"{report.pairs:,} pairs of {report.papers:,} papers and {report.labels:,} labels"
+    say(f"{read}; {report.dropped:,} over the cap of {cap}{blank}")
     say(f"hard negatives: {hard}; {report.resolved:,} of {report.references:,} references are papers of these folders")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.terminal import Json, print_json
 
 if TYPE_CHECKING:
@@ -24,17 +25,14 @@ MOST = 3
 
 def diff(
     a: Annotated[
-        Path,
-        typer.Argument(
-            help="Result rows (.jsonl, .jsonl.gz, an array in .json), a folder of them, a built site, or a page."
-        ),
+        Path, argument("Result rows (.jsonl, .jsonl.gz, an array in .json), a folder of them, a built site, or a page.")
     ],
-    b: Annotated[Path, typer.Argument(help="What it is compared with.")],
-    tolerance: Annotated[float, typer.Option(help="Numbers this near are equal (on the 0-100 scale).")] = 0.0,
+    b: Annotated[Path, argument("What it is compared with.")],
+    tolerance: Annotated[float, option("Numbers this near are equal (on the 0-100 scale).")] = 0.0,
     everything: Annotated[
-        bool, typer.Option("--all", help="Compare what says when and how fast too: seconds, provenance.")
+        bool, option("Compare what says when and how fast too: seconds, provenance.", "--all")
     ] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="Of two sites compare the result rows alone.")] = False,
+    rows: Annotated[bool, option("Of two sites compare the result rows alone.", "--rows")] = False,
     as_json: Json = False,
 ) -> None:
     """Name the first field in which two results differ, and count the rest; exit code 0 equal, 1 different, 2 bad input.

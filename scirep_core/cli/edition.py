@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.terminal import Json, print_json, say, table
 from scirep_core.results import ROOT
@@ -18,11 +19,9 @@ EDITION_EXAMPLES = "Examples: scirep edition;  scirep edition --write"
 
 
 def pdf(
-    out: Annotated[Path, typer.Option(help="File to write.")] = Path("build") / "scirep-book.pdf",
-    site: Annotated[Path, typer.Option(help="Folder of the built book.", show_default="build/html")] = SITE,
-    api: Annotated[
-        bool, typer.Option("--api", help="With the reference of the library's functions, hundreds of pages.")
-    ] = False,
+    out: Annotated[Path, option("File to write.")] = Path("build") / "scirep-book.pdf",
+    site: Annotated[Path, option("Folder of the built book.", show_default="build/html")] = SITE,
+    api: Annotated[bool, option("With the reference of the library's functions, hundreds of pages.", "--api")] = False,
     as_json: Json = False,
 ) -> None:
     """Print the built book to one PDF: cover, contents with page numbers, every page of the site, an outline.
@@ -43,7 +42,7 @@ def pdf(
 
 
 def check(
-    site: Annotated[Path, typer.Argument(help="Folder of the built book.", show_default="build/html")] = SITE,
+    site: Annotated[Path, argument("Folder of the built book.", show_default="build/html")] = SITE,
     as_json: Json = False,
 ) -> None:
     """Check a built site without a browser: it stands alone, leads nowhere wrong, is usable without seeing it.
@@ -65,9 +64,7 @@ def check(
 
 
 def edition(
-    write: Annotated[
-        bool, typer.Option("--write", help="Write results/MANIFEST.json for the files that are there.")
-    ] = False,
+    write: Annotated[bool, option("Write results/MANIFEST.json for the files that are there.", "--write")] = False,
     as_json: Json = False,
 ) -> None:
     """List the recorded results of this edition: rows, code, and the edition in which each was last recorded.

@@ -7,10 +7,8 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from scirep_core.cli.progress import showing
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.cli.shared import one_of, option, showing
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.terminal import Json, print_json, say
 
 EXAMPLES = (
@@ -23,36 +21,27 @@ TEXT_FIELDS = ("title", "abstract", "venue", "year")
 
 
 def encode(
-    encoder: Annotated[str, typer.Option(help="A registered encoder, a model folder, or a hub name org/model.")],
-    format: Annotated[str, typer.Option(help="Task format the vectors are for: CLF, RGN, PRX or QRY.")],
-    papers: Annotated[
-        Path, typer.Option(help="JSON lines {paper_id, title, abstract, ...}, or {paper_id, query}; .gz too.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="FILE.npz (ids and vectors), or a folder, for corpora of any size.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray (folders only).")] = "local",
-    fields: Annotated[
-        str, typer.Option(help="What of a paper is its text, of title, abstract, venue, year.")
-    ] = "title,abstract",
+    encoder: Annotated[str, option("A registered encoder, a model folder, or a hub name org/model.")],
+    format: Annotated[str, option("Task format the vectors are for: CLF, RGN, PRX or QRY.")],
+    papers: Annotated[Path, option("JSON lines {paper_id, title, abstract, ...}, or {paper_id, query}; .gz too.")],
+    out: Annotated[Path | None, option("FILE.npz (ids and vectors), or a folder, for corpora of any size.")] = None,
+    engine: Annotated[str, option("local, or ray (folders only).")] = "local",
+    fields: Annotated[str, option("What of a paper is its text, of title, abstract, venue, year.")] = "title,abstract",
     to_find: Annotated[
-        bool, typer.Option("--to-find", help="The papers are what bare queries look for (prefixes of E5 and its like).")
+        bool, option("The papers are what bare queries look for (prefixes of E5 and its like).", "--to-find")
     ] = False,
     float_years: Annotated[
-        bool,
-        typer.Option("--float-years", help="Years as 2019.0, as SciRepEval's Search has them under --protocol paper."),
+        bool, option("Years as 2019.0, as SciRepEval's Search has them under --protocol paper.", "--float-years")
     ] = False,
-    shard: Annotated[int, typer.Option(help="Of folders: papers in a shard.", min=1)] = 50_000,
-    dtype: Annotated[str, typer.Option(help="Of the model: float32, bfloat16, float16, or tf32 on a GPU.")] = "float32",
-    max_length: Annotated[
-        int | None, typer.Option(help="Tokens kept of a text; default: what the model states.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
+    shard: Annotated[int, option("Of folders: papers in a shard.", min=1)] = 50_000,
+    dtype: Annotated[str, option("Of the model: float32, bfloat16, float16, or tf32 on a GPU.")] = "float32",
+    max_length: Annotated[int | None, option("Tokens kept of a text; default: what the model states.")] = None,
+    device: Annotated[str | None, option("cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
     compiled: Annotated[
-        bool, typer.Option("--compiled", help="On a GPU: compile the layers first, which takes a minute.")
+        bool, option("On a GPU: compile the layers first, which takes a minute.", "--compiled")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the file, print the exact text of each record; load no model.")
+        bool, option("Check the file, print the exact text of each record; load no model.", "--dry-run")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -66,8 +55,7 @@ def encode(
     from scirep_core.encoders.vectors.scale import Named
 
     check_format(format)
-    if engine not in ENGINES:
-        raise ConfigError(f"--engine {engine!r}: {nearest(engine, ENGINES)}")
+    one_of("engine", engine, ENGINES)
     reading = Reading(_fields(fields), to_find, float_years)
     named = Named(encoder, Settings(dtype, max_length, device, compiled))
     model = named.load()
@@ -108,8 +96,7 @@ def _tell_speed(model: Any) -> None:
 def _fields(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
-        if name not in TEXT_FIELDS:
-            raise ConfigError(f"--fields {name!r}: {nearest(name, TEXT_FIELDS)}")
+        one_of("fields", name, TEXT_FIELDS)
     if len(set(names)) < len(names):
         raise ConfigError(f"--fields {text!r}: a field is there twice")
     return names

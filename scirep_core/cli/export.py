@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.terminal import Json, print_json, say, warn
 
 EXAMPLES = (
@@ -17,12 +16,12 @@ EXAMPLES = (
 
 def export(
     encoder: Annotated[
-        str, typer.Argument(help="A registered encoder, a model folder, a hub name org/model, or a SciMult file.ckpt.")
+        str, argument("A registered encoder, a model folder, a hub name org/model, or a SciMult file.ckpt.")
     ],
-    to: Annotated[Path, typer.Option("--to", help="A new folder, or one that an earlier export or training wrote.")],
+    to: Annotated[Path, option("A new folder, or one that an earlier export or training wrote.", "--to")],
     as_json: Json = False,
     base: Annotated[
-        str, typer.Option(help="Of a SciMult file.ckpt: folder or hub name of the model whose tokenizer it takes.")
+        str, option("Of a SciMult file.ckpt: folder or hub name of the model whose tokenizer it takes.")
     ] = "",
 ) -> None:
     """Write an encoder to a folder that this book, transformers and (adapters) the adapters library read.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-import typer
-
+from scirep_core.cli.shared import argument
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.terminal import Json, print_json, table
 
@@ -31,14 +30,10 @@ def _encoders() -> list[Row]:
     from scirep_core.bench.systems import BOUNDS, LEXICAL
     from scirep_core.encoders import ENCODERS
 
-    words: list[Row] = [{"name": name, "pooling": "", "what": "words, not meaning"} for name in LEXICAL]
-    bounds: list[Row] = [
-        {"name": name, "pooling": "", "what": f"the {what} of a task"}
-        for name, what in zip(BOUNDS, ("floor", "ceiling"), strict=True)
-    ]
-    return (
-        [{"name": name, "pooling": spec.pooling, "what": spec.text} for name, spec in ENCODERS.items()] + words + bounds
-    )
+    rows = [(name, spec.pooling, spec.text) for name, spec in ENCODERS.items()]
+    rows += [(name, "", "words, not meaning") for name in LEXICAL]
+    rows += [(name, "", f"the {what} of a task") for name, what in zip(BOUNDS, ("floor", "ceiling"), strict=True)]
+    return [{"name": name, "pooling": pooling, "what": what} for name, pooling, what in rows]
 
 
 def _metrics() -> list[Row]:
@@ -64,16 +59,12 @@ def _conditionings() -> list[Row]:
 
 
 KINDS: dict[str, Callable[[], list[Row]]] = {
-    "tasks": _tasks,
-    "encoders": _encoders,
-    "metrics": _metrics,
-    "suites": _suites,
-    "conditionings": _conditionings,
-}
+    "tasks": _tasks, "encoders": _encoders, "metrics": _metrics, "suites": _suites, "conditionings": _conditionings,
+}  # fmt: skip
 
 
 def listing(
-    kind: Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}.")],
+    kind: Annotated[str, argument(f"{', '.join(KINDS)}.")],
     as_json: Json = False,
 ) -> None:
     """List what there is by name: tasks, encoders, metrics, suites, conditionings."""

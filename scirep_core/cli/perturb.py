@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any
 
-import typer
-
+from scirep_core.cli.shared import option
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.terminal import Json, bar, print_json, table, warn
 
@@ -27,21 +26,18 @@ Lines = Iterable[tuple[int, bytes]]
 
 
 def perturb(
-    code: Annotated[
-        str, typer.Option(help="T_ARot, T_ADelNN ..., several with commas, or all 32: a line for each.")
-    ] = "",
-    seed: Annotated[int, typer.Option(help="Of the codes that draw; each paper and code draws by itself.")] = 0,
+    code: Annotated[str, option("T_ARot, T_ADelNN ..., several with commas, or all 32: a line for each.")] = "",
+    seed: Annotated[int, option("Of the codes that draw; each paper and code draws by itself.")] = 0,
     variant: Annotated[
-        str, typer.Option(help="default, or literal: what the paper's code does, where that is no sensible reading.")
+        str, option("default, or literal: what the paper's code does, where that is no sensible reading.")
     ] = "default",
     tools: Annotated[
-        str,
-        typer.Option(help="auto, nltk (needs NLTK_DATA) or fallback: who finds sentences, tags, phrases, antonyms."),
+        str, option("auto, nltk (needs NLTK_DATA) or fallback: who finds sentences, tags, phrases, antonyms.")
     ] = "auto",
     corpus: Annotated[
-        Path | None, typer.Option(help="Papers whose noun phrases are ranked for T_ADelTopNNPH; default: the input.")
+        Path | None, option("Papers whose noun phrases are ranked for T_ADelTopNNPH; default: the input.")
     ] = None,
-    list_codes: Annotated[bool, typer.Option("--list", help="Print the codes and what they do.")] = False,
+    list_codes: Annotated[bool, option("Print the codes and what they do.", "--list")] = False,
     as_json: Json = False,
 ) -> None:
     """Read papers {paper_id, title, abstract} and write their textual neighbours {paper_id, code, applies, title, abstract}.

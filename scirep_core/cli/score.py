@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from scirep_core.cli.progress import of_scoring, showing
-from scirep_core.kit.errors import ConfigError, ScirepError, nearest
+from scirep_core.cli.shared import argument, of_scoring, one_of, option, showing
+from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
 if TYPE_CHECKING:
@@ -31,49 +29,42 @@ NAMED = ("oracle", "random")
 def score(
     task: Annotated[
         str,
-        typer.Argument(
-            help="A task's name, such as csfcube/method, a task folder, or a suite: scirepeval (23 tasks and their "
+        argument(
+            "A task's name, such as csfcube/method, a task folder, or a suite: scirepeval (23 tasks and their "
             "average), scirepeval-v1, scidocs, mdcr, samples, embedded-all, open (26 tasks of real papers)."
         ),
     ],
     vectors: Annotated[
         str | None,
-        typer.Option(
-            help=".npz, .parquet or .jsonl, of a suite with the ids of all its tasks; or a folder with a file a task "
+        option(
+            ".npz, .parquet or .jsonl, of a suite with the ids of all its tasks; or a folder with a file a task "
             "(scirepeval__fos.npz or fos.npz) or a format (CLF, RGN, PRX, QRY.npz); or oracle, or random."
         ),
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="minilm, tfidf, bm25 ..., a folder, org/model on the hub, a+b, a++b.")
+        str | None, option("minilm, tfidf, bm25 ..., a folder, org/model on the hub, a+b, a++b.")
     ] = None,
-    rankings: Annotated[Path | None, typer.Option(help="Folder with official ranked-pool files (CSFCube).")] = None,
+    rankings: Annotated[Path | None, option("Folder with official ranked-pool files (CSFCube).")] = None,
     source: Annotated[
-        str, typer.Option(help="embedded, real, a folder, or auto: real for rankings and for one task's real ids.")
+        str, option("embedded, real, a folder, or auto: real for rankings and for one task's real ids.")
     ] = "auto",
-    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
+    protocol: Annotated[str, option("paper or sound.")] = "paper",
     intercept: Annotated[
-        bool, typer.Option("--intercept/--no-intercept", help="Probes of protocol paper; the published had none.")
+        bool, option("Probes of protocol paper; the published had none.", "--intercept/--no-intercept")
     ] = True,
-    split: Annotated[
-        str, typer.Option(help="test, dev, 64-shot, test/GROUP, task-I ...; all of them unless named.")
-    ] = "all",
-    metrics: Annotated[str | None, typer.Option(help="Comma-separated, e.g. ndcg%10,map.")] = None,
-    similarity: Annotated[
-        str | None, typer.Option(help="How vectors are compared: l2, cosine, dot; default: the task's.")
-    ] = None,
-    on_missing: Annotated[str, typer.Option(help="error, or drop rows without a vector.")] = "error",
-    seed: Annotated[int, typer.Option(help="Of intervals and random vectors.", min=0)] = 0,
-    papers: Annotated[int | None, typer.Option(help="embedded: size of the literature; 3000 unless named.")] = None,
-    data_seed: Annotated[int, typer.Option(help="embedded: seed of the literature.", min=0)] = 0,
+    split: Annotated[str, option("test, dev, 64-shot, test/GROUP, task-I ...; all of them unless named.")] = "all",
+    metrics: Annotated[str | None, option("Comma-separated, e.g. ndcg%10,map.")] = None,
+    similarity: Annotated[str | None, option("How vectors are compared: l2, cosine, dot; default: the task's.")] = None,
+    on_missing: Annotated[str, option("error, or drop rows without a vector.")] = "error",
+    seed: Annotated[int, option("Of intervals and random vectors.", min=0)] = 0,
+    papers: Annotated[int | None, option("embedded: size of the literature; 3000 unless named.")] = None,
+    data_seed: Annotated[int, option("embedded: seed of the literature.", min=0)] = 0,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Of a suite: leave out tasks without vectors, average what is there.")
+        bool, option("Of a suite: leave out tasks without vectors, average what is there.", "--partial")
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Compute rows that are kept from an earlier run, too.")
-    ] = False,
+    again: Annotated[bool, option("Compute rows that are kept from an earlier run, too.", "--again")] = False,
     rows_file: Annotated[
-        Path | None,
-        typer.Option("--rows", help="Record the rows in this file too, in place of those of the same numbers."),
+        Path | None, option("Record the rows in this file too, in place of those of the same numbers.", "--rows")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -93,16 +84,12 @@ def score(
     if rankings is not None and not rankings.is_dir():  # before anything is fetched
         raise ConfigError(f"{rankings}: no such folder. Give the folder with the ranked-pool files")
     if rankings is not None and (similarity is not None or on_missing != "error"):
-        option = "--similarity" if similarity is not None else "--on-missing"
-        raise ConfigError(
-            f"{option} goes with vectors: of --rankings the order counts, and what it leaves out is a warning"
-        )
-    for name, value, valid in (
-        ("protocol", protocol, PROTOCOLS),
-        ("similarity", similarity, SIMILARITIES), ("on-missing", on_missing, ("error", "drop")),
-    ):  # fmt: skip
-        if value is not None and value not in valid:
-            raise ConfigError(f"--{name} {value!r}: {nearest(value, valid)}")
+        given = "--similarity" if similarity is not None else "--on-missing"
+        says = "goes with vectors: of --rankings the order counts, and what it leaves out is a warning"
+        raise ConfigError(f"{given} {says}")
+    one_of("protocol", protocol, PROTOCOLS)
+    one_of("similarity", similarity, SIMILARITIES)
+    one_of("on-missing", on_missing, ("error", "drop"))
     names = tuple(name.strip() for name in metrics.split(",")) if metrics else None
     metrics_.check_metrics(names or ())
     chosen = None if split in ("all", "both") else split
@@ -121,12 +108,10 @@ def score(
         else:
             _print_scores(rows)
         return
-    options: dict[str, object] = {
-        "--rankings": rankings, "--split": chosen, "--metrics": names, "--similarity": similarity,
-    }  # fmt: skip
-    for option, used in options.items():
+    of_one_task = {"--rankings": rankings, "--split": chosen, "--metrics": names, "--similarity": similarity}
+    for name, used in of_one_task.items():
         if used is not None:
-            raise ConfigError(f"{option} goes with one task; {task} is a suite of {len(SUITES[task])}")
+            raise ConfigError(f"{name} goes with one task; {task} is a suite of {len(SUITES[task])}")
     _suite(task, vectors, encoder, data, question, partial, again, as_json, rows_file)
 
 
@@ -191,12 +176,15 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
     """
     from scirep_core.bench.given import strangers
     from scirep_core.data import TASKS, load_task
+    from scirep_core.data.sources import away
 
     table = system.tables(task, "paper")
     message = f"{system.name}: {strangers(task, table)}"
     if source != "auto" or name not in TASKS or not table:
         raise ConfigError(f"{message}. Check the ids" + (", or --source" if name in TASKS else ""))
-    if not _at_hand(name):
+    if TASKS[name].reader != "csfcube" and away(
+        name
+    ):  # a long download: CSFCube is small, others are in a mirror or here
         raise ConfigError(f"{message}. If yours are the published ids, --source real fetches that data")
     try:
         real = load_task(name, "real")
@@ -206,14 +194,6 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
         raise ConfigError(f"{message}. Nor are they those of the real data")
     warn("the ids are not those of the embedded collection: scoring on the real one (--source real)")
     return real
-
-
-def _at_hand(name: str) -> bool:
-    """Return whether a task's real data need no long download: CSFCube is small, others are in a mirror or here."""
-    from scirep_core.data import TASKS
-    from scirep_core.data.sources import away
-
-    return TASKS[name].reader == "csfcube" or not away(name)
 
 
 def _system(vectors: str | None, encoder: str | None) -> System | Given:
@@ -232,9 +212,8 @@ def _facets(collection: Any, system: System | Given, vectors: str | None, questi
     from scirep_core.bench.given import Given
 
     if vectors not in NAMED and not isinstance(system, Given):
-        raise ConfigError(
-            f"{collection.name} asks for vectors or rankings a facet: see chapter csfcube/baselines, or give --vectors"
-        )
+        hint = "see chapter csfcube/baselines, or give --vectors"
+        raise ConfigError(f"{collection.name} asks for vectors or rankings a facet: {hint}")
     given: Any = system.tables(collection, "paper") if isinstance(system, Given) else vectors
     splits = ("dev", "test") if question.split is None else (question.split,)
     how = {key: value for key, value in question._asdict().items() if key not in ("split", "intercept")}
@@ -279,15 +258,12 @@ def _print_scores(rows: list[Result]) -> None:
         n = next(row.n for row in found if row)
         body.append([f"{task} (n={n})", split, *(f"{row.value:.2f}" if row else "" for row in found)])
         body.append(["", "", *(_bounds(row) if row else "" for row in found)])
-    table(
-        f"{first.encoder} on {_sources(rows)} data, protocol {first.protocol}; 95 % intervals below",
-        ["task", "split", *metrics],
-        body,
-    )
+    title = f"{first.encoder} on {_sources(rows)} data, protocol {first.protocol}; 95 % intervals below"
+    table(title, ["task", "split", *metrics], body)
     facts = (("scored", f"{last.pool} ({last.task})"), ("similarity", last.similarity), ("ties", last.ties))
     print("; ".join(f"{name}: {text}" for name, text in facts if text))
-    for note in dict.fromkeys((row.split, row.note) for row in rows if row.note):
-        print(f"{note[0]}: {note[1]}")
+    for said in dict.fromkeys((row.split, row.note) for row in rows if row.note):
+        print(": ".join(said))
 
 
 def _sources(rows: Sequence[Result]) -> str:
@@ -333,10 +309,8 @@ def _suite(
         print_json([row.to_json() for row in (*outcome.rows, *averages)])
     elif outcome.rows:
         _print_suite(name, outcome, averages)
-    if outcome.unsuited:
-        warn(
-            f"{system.name} cannot be scored on {len(outcome.unsuited)} of {len(tasks)} tasks: {', '.join(outcome.unsuited)}"
-        )
+    if unsuited := outcome.unsuited:
+        warn(f"{system.name} cannot be scored on {len(unsuited)} of {len(tasks)} tasks: {', '.join(unsuited)}")
     if outcome.failed:
         raise ScirepError(scoring.failure(outcome))
     if lacking:
@@ -374,10 +348,9 @@ def _covered(
             f"{' ...' if one.required - one.embedded > len(one.missing) else ''}")  # fmt: skip
     ready = [task for task, one in zip(tasks, found, strict=True) if one not in gaps or (drop and one.embedded)]
     if len(ready) < len(tasks) and not partial:
-        raise ConfigError(
-            f"{len(tasks) - len(ready)} of {len(tasks)} tasks lack vectors, listed above. Encode them, or score without: "
-            "--on-missing drop leaves out papers, --partial whole tasks"
-        )
+        lacking = f"{len(tasks) - len(ready)} of {len(tasks)} tasks lack vectors, listed above"
+        without = "--on-missing drop leaves out papers, --partial whole tasks"
+        raise ConfigError(f"{lacking}. Encode them, or score without: {without}")
     return ready, unread
 
 
@@ -399,19 +372,15 @@ def _print_suite(name: str, outcome: Outcome, averages: Sequence[Result]) -> Non
 
     first, source = outcome.rows[0], _sources(outcome.rows)
     shown = [row for row in outcome.rows if "/" not in row.split]  # groups have rows of their own in the JSON
-    table(
-        f"{first.encoder} on {name}, {source} data, protocol {first.protocol}",
-        ["task", "split", "metric", "value", "95 % interval", "n"],
-        [[row.task, row.split, row.metric, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in shown],
-    )  # fmt: skip
+    lines = [[row.task, row.split, row.metric, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in shown]
+    title = f"{first.encoder} on {name}, {source} data, protocol {first.protocol}"
+    table(title, ["task", "split", "metric", "value", "95 % interval", "n"], lines)
     if averages:
         lines = [[row.split, f"{row.value:.2f}", _bounds(row), str(row.n)] for row in averages if "/" not in row.split]
         table(f"averages ({averages[0].task})", ["average", "value", "95 % interval", "units"], lines)
         print(*dict.fromkeys(row.note for row in averages if row.note), _beside(averages[0].task, source), sep="\n")
-    scored = len({row.task for row in outcome.rows})
-    print(
-        f"{len(outcome.computed)} tasks scored now, {scored - len(outcome.computed)} kept from before, in {score_cache.folder()}"
-    )
+    now, scored = len(outcome.computed), len({row.task for row in outcome.rows})
+    print(f"{now} tasks scored now, {scored - now} kept from before, in {score_cache.folder()}")
 
 
 def _beside(average: str, source: str) -> str:

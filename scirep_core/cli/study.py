@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from scirep_core.cli.progress import of_scoring, showing
+from scirep_core.cli.shared import argument, of_scoring, one_of, option, showing, words_of
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.terminal import Json, print_json, say, table
 
@@ -27,45 +25,34 @@ SPLITS = ("in-train", "out-of-train", "all", "CLF", "RGN", "PRX", "QRY")
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="main, bases, cross, partitions, affinity ...; `list` names them all.")],
-    seeds: Annotated[int, typer.Option(help="How many training runs of each variant: seeds 0, 1, 2 ...", min=1)] = 5,
-    seed: Annotated[int | None, typer.Option(help="Only the training with this seed.", min=0)] = None,
+    name: Annotated[str, argument("main, bases, cross, partitions, affinity ...; `list` names them all.")],
+    seeds: Annotated[int, option("How many training runs of each variant: seeds 0, 1, 2 ...", min=1)] = 5,
+    seed: Annotated[int | None, option("Only the training with this seed.", min=0)] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."
-        ),
+        option("tiny, small (two cores), large (one GPU), samples, open, published, real; default: the study's."),
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the budget, as name=value: papers=1000, steps=100.")
+        list[str] | None, option("A setting of the budget, as name=value: papers=1000, steps=100.", "--set")
     ] = None,
-    variants: Annotated[str | None, typer.Option(help="Only these, comma-separated; names as in the table.")] = None,
+    variants: Annotated[str | None, option("Only these, comma-separated; names as in the table.")] = None,
     source: Annotated[
-        str,
-        typer.Option(
-            help="embedded (invented papers), open (real ones under open terms), real (the published collections)."
-        ),
+        str, option("embedded (invented papers), open (real ones under open terms), real (the published collections).")
     ] = "embedded",
-    base: Annotated[
-        str | None, typer.Option(help="What every training starts from: minilm, specter2_base, a folder ...")
-    ] = None,
-    bases: Annotated[str | None, typer.Option(help="Instead of the study's: embedded, minilm, specter ...")] = None,
-    widths: Annotated[str | None, typer.Option(help="Of the embedded base, instead of the study's: 32,64.")] = None,
-    tasks: Annotated[str | None, typer.Option(help="A suite, or tasks, instead of the study's.")] = None,
-    only: Annotated[str, typer.Option(help="train (no scoring), score, or all.")] = "all",
-    protocol: Annotated[str, typer.Option(help="paper or sound.")] = "paper",
-    workers: Annotated[int, typer.Option(help="Processes, a seed each at a time.", min=1)] = 1,
-    keep_vectors: Annotated[
-        bool, typer.Option("--keep-vectors", help="Of trained models, once they are scored.")
-    ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Make anew what is recorded already.")] = False,
+    base: Annotated[str | None, option("What every training starts from: minilm, specter2_base, a folder ...")] = None,
+    bases: Annotated[str | None, option("Instead of the study's: embedded, minilm, specter ...")] = None,
+    widths: Annotated[str | None, option("Of the embedded base, instead of the study's: 32,64.")] = None,
+    tasks: Annotated[str | None, option("A suite, or tasks, instead of the study's.")] = None,
+    only: Annotated[str, option("train (no scoring), score, or all.")] = "all",
+    protocol: Annotated[str, option("paper or sound.")] = "paper",
+    workers: Annotated[int, option("Processes, a seed each at a time.", min=1)] = 1,
+    keep_vectors: Annotated[bool, option("Of trained models, once they are scored.", "--keep-vectors")] = False,
+    again: Annotated[bool, option("Make anew what is recorded already.", "--again")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="File of the rows; default the study's of this source below results/, joined with what it holds."
-        ),
+        option("File of the rows; default the study's of this source below results/, joined with what it holds."),
     ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Train and score nothing: print what is recorded.")] = False,
+    show: Annotated[bool, option("Train and score nothing: print what is recorded.", "--show")] = False,
     as_json: Json = False,
 ) -> None:
     """Train every variant of a table with several seeds, score it on every task, record the rows.
@@ -80,9 +67,8 @@ def study(
     if name == "list":
         _list(as_json)
         return
-    for option, value, valid in (("only", only, STAGES), ("protocol", protocol, PROTOCOLS)):
-        if value not in valid:
-            raise ConfigError(f"--{option} {value!r}: {nearest(value, valid)}")
+    one_of("only", only, STAGES)
+    one_of("protocol", protocol, PROTOCOLS)
     of = tables.on_source(tables.study(name), source)
     chosen = range(seeds) if seed is None else (seed,)
     changes = _changes(variants, bases or base, widths, tasks)
@@ -131,15 +117,13 @@ def _changes(variants: str | None, bases: str | None, widths: str | None, tasks:
     from scirep_core.bench.suites import SUITES
     from scirep_core.training.variants import VARIANTS
 
-    found: dict[str, Any] = {}
-    if variants is not None:
-        found["variants"] = _names(variants, VARIANTS)
-    if bases is not None:
-        found["bases"] = tuple(one.strip() for one in bases.split(",") if one.strip())
-    if widths is not None:
-        found["widths"] = tuple(_whole("--widths", one) for one in widths.split(",") if one.strip())
-    if tasks is not None:
-        found["tasks"] = tasks if tasks in SUITES else tuple(one.strip() for one in tasks.split(",") if one.strip())
+    found: dict[str, Any] = {
+        "variants": variants and _names(variants, VARIANTS),
+        "bases": bases and words_of(bases),
+        "widths": widths and tuple(_whole("--widths", one) for one in words_of(widths)),
+        "tasks": tasks if tasks in SUITES else tasks and words_of(tasks),
+    }
+    found = {key: value for key, value in found.items() if value is not None}
     for key, value in found.items():
         if not value:
             raise ConfigError(f"--{key} names nothing")
@@ -148,8 +132,7 @@ def _changes(variants: str | None, bases: str | None, widths: str | None, tasks:
 
 def _shown(row: Result, changes: dict[str, Any]) -> bool:
     """Return whether a recorded row is of the variants, bases, widths and tasks asked for; a suite is all of it."""
-    keys = {"variants": "variant", "bases": "base", "widths": "width"}
-    for change, key in keys.items():
+    for change, key in (("variants", "variant"), ("bases", "base"), ("widths", "width")):
         if change in changes and row.parameters.get(key) not in changes[change]:
             return False
     return isinstance(changes.get("tasks", ""), str) or row.task in changes["tasks"]
@@ -238,14 +221,10 @@ def _judge(name: str, source: str, rows: Sequence[Result], curves: Sequence[Resu
 
 
 def _table(title: str, lines: Sequence[Any], columns: Sequence[str], tied: dict[str, set[str]]) -> None:
-    body = []
-    for line in lines:
-        cells = []
-        for column in columns:
-            if column not in line.values:
-                cells.append("")
-                continue
-            spread = f" ({line.sd(column):.2f})" if line.sd(column) is not None else ""
-            cells.append(f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}")
-        body.append([line.label, *cells])
-    table(title, ["variant", *columns], body)
+    def cell(line: Any, column: str) -> str:
+        if column not in line.values:
+            return ""
+        spread = f" ({line.sd(column):.2f})" if line.sd(column) is not None else ""
+        return f"{line.mean(column):.2f}{spread}{'*' if line.label in tied.get(column, ()) else ''}"
+
+    table(title, ["variant", *columns], [[line.label, *(cell(line, column) for column in columns)] for line in lines])

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.terminal import Json, print_json, warn
 
@@ -20,11 +19,9 @@ MOST = 40
 
 
 def submit(
-    file: Annotated[
-        Path, typer.Argument(help="What `scirep score --json` printed, JSON lines of rows, or a folder to check.")
-    ],
-    name: Annotated[str | None, typer.Option(help="What the submission is called; else the file's name.")] = None,
-    check_only: Annotated[bool, typer.Option("--check-only", help="Check, and add nothing.")] = False,
+    file: Annotated[Path, argument("What `scirep score --json` printed, JSON lines of rows, or a folder to check.")],
+    name: Annotated[str | None, option("What the submission is called; else the file's name.")] = None,
+    check_only: Annotated[bool, option("Check, and add nothing.", "--check-only")] = False,
     as_json: Json = False,
 ) -> None:
     """Check result rows, and add them to results/submitted, where the leaderboard of the next book shows them.
@@ -36,9 +33,8 @@ def submit(
 
     if file.is_dir():
         if not check_only or name is not None:
-            raise ConfigError(
-                f"{file}: is a folder. Check the submissions in it with --check-only, or give one file to add"
-            )
+            remedy = "Check the submissions in it with --check-only, or give one file to add"
+            raise ConfigError(f"{file}: is a folder. {remedy}")
         found = {path: submissions.check_kept(path) for path in sorted(file.glob("*.jsonl"))}
         _report(found, "", as_json)
         return
@@ -64,15 +60,8 @@ def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
     added = target if target and not faults else ""
     if as_json:
         entries = [{"file": f.path, "line": f.line, "reason": f.reason, "remedy": f.remedy} for f in faults]
-        print_json(
-            {
-                "files": [str(path) for path in found],
-                "rows": rows,
-                "faults": entries,
-                "unchecked": unchecked,
-                "added": added,
-            }
-        )
+        print_json({"files": [str(path) for path in found], "rows": rows, "faults": entries, "unchecked": unchecked,
+                    "added": added})  # fmt: skip
     else:
         for fault in faults[:MOST]:
             print(fault)
@@ -84,8 +73,5 @@ def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
         raise ConfigError(f"{_several(len(faults), 'fault')}{'; nothing was added' if target else ''}")
     if not as_json:
         files = f" of {len(found)} submissions" if len(found) != 1 else ""
-        print(
-            f"added {_several(rows, 'row')}: {added}. Before you commit: scirep edition --write"
-            if added
-            else f"{_several(rows, 'row')}{files} without a fault"
-        )
+        commit = f"added {_several(rows, 'row')}: {added}. Before you commit: scirep edition --write"
+        print(commit if added else f"{_several(rows, 'row')}{files} without a fault")

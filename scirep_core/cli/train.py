@@ -10,9 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from scirep_core.cli.progress import showing
+from scirep_core.cli.shared import option, showing
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.terminal import Json, print_json, say
 
@@ -31,13 +29,11 @@ EXAMPLES = (
 
 
 def train(
-    config: Annotated[Path | None, typer.Option(help="Settings: .toml, .yaml or .json.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the model, instead of the file's `out`.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the file otherwise: train.steps=100.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
-    example: Annotated[bool, typer.Option("--example", help="Print a file of settings, and train nothing.")] = False,
+    config: Annotated[Path | None, option("Settings: .toml, .yaml or .json.")] = None,
+    out: Annotated[Path | None, option("Folder of the model, instead of the file's `out`.")] = None,
+    set_: Annotated[list[str] | None, option("A setting of the file otherwise: train.steps=100.", "--set")] = None,
+    device: Annotated[str | None, option("cpu, cuda, cuda:N; default: a GPU where there is one.")] = None,
+    example: Annotated[bool, option("Print a file of settings, and train nothing.", "--example")] = False,
     as_json: Json = False,
 ) -> None:
     """Train an encoder as a file says: base, conditioning, tasks, settings. The folder is one that every command takes.
@@ -97,16 +93,14 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
     settings["data"]["tasks"] = list(asked.data.tasks)
     source = asked.data.source
     if source not in variants.DATA_SOURCES and not Path(source).expanduser().is_dir():
-        raise ConfigError(
-            f"data.source = {source!r}: {nearest(source, variants.DATA_SOURCES)}, or a folder of training collections"
-        )
+        known = nearest(source, variants.DATA_SOURCES)
+        raise ConfigError(f"data.source = {source!r}: {known}, or a folder of training collections")
     rank, world = processes()
     if finished(folder):
         made = describe(folder).made
         if differing := _differing(made.get("settings", {}), settings):
-            raise ConfigError(
-                f"{folder}: holds a model trained with {differing}. Give these with --set, another --out, or delete the folder"
-            )
+            remedy = "Give these with --set, another --out, or delete the folder"
+            raise ConfigError(f"{folder}: holds a model trained with {differing}. {remedy}")
         if rank == 0:
             say(f"{folder}: is trained already")
         return {**made["training"], "out": str(folder)} if rank == 0 else None
@@ -128,9 +122,8 @@ def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any]
         sizes = {task.name: len(task) for task in tasks}
         if rank == 0:
             rows = ", ".join(f"{name.split('/')[-1]} {size:,}" for name, size in sizes.items())
-            say(
-                f"training {asked.model.conditioning} on {base.name}: {asked.train.total(sizes):,} steps; examples: {rows}"
-            )
+            steps = asked.train.total(sizes)
+            say(f"training {asked.model.conditioning} on {base.name}: {steps:,} steps; examples: {rows}")
             wait(world)
         model = model.to(local_device() if world > 1 and device is None else pick_device(device))
         recipe = {"settings": settings, "base": asked.model.base, "base_fingerprint": base.fingerprint, "rows": sizes}
