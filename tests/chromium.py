@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -25,33 +25,27 @@ from scirep_core.kit.errors import ConfigError
 ARGS = [*pdf.ARGS, "--no-sandbox", "--disable-quic"]
 
 
-def find() -> str | None:
-    """Return the path of an installed Chromium, as `scirep pdf` finds it, or None."""
-    try:
-        return pdf.find_chromium()
-    except ConfigError:
-        return None
+def _lacking(message: str) -> NoReturn:
+    required = os.environ.get("SCIREP_REQUIRE_BROWSER") == "1"
+    pytest.fail(message) if required else pytest.skip(message)
 
 
 def needed() -> str:
-    """Return the path of an installed Chromium; skip the test where there is none, or fail if SCIREP_REQUIRE_BROWSER=1 says so."""
-    path = find()
-    if path is None:
-        message = "no Chromium on this machine: install one or set SCIREP_CHROMIUM to check the page in a browser"
-        pytest.fail(message) if os.environ.get("SCIREP_REQUIRE_BROWSER") == "1" else pytest.skip(message)
-    return path
+    """Return the path of an installed Chromium, as `scirep pdf` finds it; skip or fail the test where there is none."""
+    try:
+        return pdf.find_chromium()
+    except ConfigError:
+        _lacking("no Chromium on this machine: install one or set SCIREP_CHROMIUM to check the page in a browser")
 
 
 @contextmanager
 def browser() -> Iterator[Any]:
     """Start headless Chromium through Playwright; skip or fail where that is impossible."""
     path = needed()
-    required = os.environ.get("SCIREP_REQUIRE_BROWSER") == "1"
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        message = "Python package playwright is missing: the page is not checked in a browser"
-        pytest.fail(message) if required else pytest.skip(message)
+        _lacking("Python package playwright is missing: the page is not checked in a browser")
     with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=path, args=ARGS)
         try:

@@ -1,8 +1,9 @@
-"""The book on paper: one page made of all, and the PDF that Chromium prints of it; on the small demonstration site."""
+"""The book on paper: one page made of all, and the PDF that Chromium prints of it; on two small sites."""
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import chromium
 import pdf_text
 import pytest
-from test_site import demonstration
+import small_book
 
 from scirep_core.book import pdf
 from scirep_core.book.printing import contents, print_page
@@ -51,15 +52,12 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_contents_are_the_sites_own(small):
+def test_articles_stand_in_the_sites_order_and_ids_and_links_follow(small):
     title, entries, _, opening = contents(small)
     assert (title, opening.name) == ("A small book", "intro.html")
     assert [tuple(entry) for entry in entries] == [
         ("intro.html", "About this book", ""), ("one/a.html", "First & foremost", "Part one"), ("one/b.html", "Second", "Part one"),
     ]  # fmt: skip
-
-
-def test_articles_stand_in_order_and_ids_and_links_follow(small):
     page = print_page(small).html
     assert re.findall(r"<h1[^>]*>(.*?)</h1>", page) == [
         "A small book", "Contents", "Intro", "A &lt;tag&gt; — caf\u00e9", "B"
@@ -77,6 +75,10 @@ def test_articles_stand_in_order_and_ids_and_links_follow(small):
     assert "url('#p2-c')" in page
     assert """<a class="scirep-number" title='a "quote"'>43.19</a>""" in page  # its origin is left out
     assert "<a>rows</a>" in page
+    # what only a screen can use is left out
+    for gone in ("press", "deep code", "kept away", "no();", ">#</a>", "no footer", "widget-view", "caption-text"):
+        assert gone not in page, gone
+    assert '<details class="scirep-params" open="">' in page and "an explorer stands here" in page
 
 
 def test_the_reference_of_functions_is_printed_when_asked_for(small):
@@ -89,14 +91,6 @@ def test_the_reference_of_functions_is_printed_when_asked_for(small):
     entries = print_page(small, api=True).entries
     assert [entry.page for entry in entries][2] == "reference/api-data.html"
     assert {entry.part for entry in entries[1:]} == {"Part one"}  # a span in a link is no heading
-
-
-def test_what_only_a_screen_can_use_is_left_out(small):
-    page = print_page(small).html
-    for gone in ("press", "deep code", "kept away", "no();", ">#</a>", "no footer", "widget-view", "caption-text"):
-        assert gone not in page, gone
-    assert '<details class="scirep-params" open="">' in page
-    assert "an explorer stands here" in page
 
 
 def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
@@ -113,36 +107,33 @@ def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
         print_page(small)
 
 
-def test_without_a_chromium_one_line_says_what_to_install(scirep, monkeypatch, small, tmp_path):
-    monkeypatch.delenv("SCIREP_CHROMIUM", raising=False)
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    code, out, err = scirep("pdf", "--site", small, "--out", tmp_path / "book.pdf")
-    assert (code, out) == (2, "")
-    assert "no Chromium on this machine to print with. Install one (Debian: apt-get install chromium)" in err
-    assert len(err.strip().splitlines()) == 1
-    monkeypatch.setenv("SCIREP_CHROMIUM", "/no/such/program")
-    assert "SCIREP_CHROMIUM=/no/such/program is no program here" in scirep("pdf", "--site", small)[2]
-    assert not (tmp_path / "book.pdf").exists()
-
-
-def test_bad_words_and_missing_books_end_with_one_line(scirep, tmp_path):
-    chromium.needed()
-    for words, message in (
-        (("pdf", "--site", tmp_path), "no built book here"),
-        (("pdf", "--out", tmp_path), "is a folder"),
-        (("check", tmp_path), "no built book here"),
-    ):
-        code, out, err = scirep(*words)
-        assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
-        assert message in err
+@pytest.mark.parametrize(
+    ("words", "browser", "message"),
+    [
+        ("pdf --site one", sys.executable, "no built book here"),
+        ("pdf --out one", sys.executable, "one: is a folder"),
+        ("check one", "", "no built book here"),
+        (
+            "pdf --site . --out new.pdf",
+            "",
+            "no Chromium on this machine to print with. Install one (Debian: apt-get install",
+        ),
+        ("pdf --site . --out new.pdf", "/no/such/program", "SCIREP_CHROMIUM=/no/such/program is no program here"),
+    ],
+)
+def test_what_lacks_ends_with_one_line(scirep, monkeypatch, small, words, browser, message):
+    monkeypatch.chdir(small)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("SCIREP_CHROMIUM", browser)
+    code, out, err = scirep(*words.split())
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
+    assert message in err and not (small / "new.pdf").exists()
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if chromium.find() is None:
-        with chromium.browser():  # skips, or fails where one is asked for
-            pass
-    return demonstration(tmp_path_factory.mktemp("printed"))
+    chromium.needed()
+    return small_book.shared(tmp_path_factory)[1]
 
 
 @pytest.fixture(scope="module")
@@ -189,27 +180,21 @@ def test_the_contents_name_the_page_of_each_chapter_and_lead_there(site, printed
         name = "".join(entry.title.split())
         listed = re.search(rf"{re.escape(name)}(\d+?)(?=\D|$)", pages[1])
         assert listed, f"{name} in {pages[1]}"
-    where = pdf.places(data)
-    assert re.search(rf"Demonstration{where['p6']}\D", pages[1])
-    assert "NDCG%20ofterm-levelsystems" in "".join(pages[where["p6"] - 1 :])
-    assert (
-        pages[where["p6"] - 1].removeprefix(str(where["p6"])).startswith("Demonstration")
-    )  # each on a page of its own
+    (number,) = [n for n, entry in enumerate(print_page(site).entries, 1) if entry.page == small_book.DEMONSTRATION]
+    at = pdf.places(data)[f"p{number}"]
+    assert re.search(rf"Demonstration{at}\D", pages[1])
+    assert "NDCG%20ofterm-levelsystems" in "".join(pages[at - 1 :])
+    assert pages[at - 1].removeprefix(str(at)).startswith("Demonstration")  # each on a page of its own
 
 
 @pytest.mark.site
-def test_the_outline_lists_every_heading_once(site, printed):
-    found = pdf_text.outline(printed[0])
+def test_the_outline_lists_every_heading_once_and_what_is_wide_is_made_to_fit(printed):
+    data, made, _ = printed
+    found = pdf_text.outline(data)
     assert {"The SciRep book", "Contents", "Demonstration", "Explore", "How to cite"} <= set(found)
     assert not [title for title in found if len(title) > 3 and title[: len(title) // 2] * 2 == title]
-
-
-@pytest.mark.site
-def test_formulas_are_typeset_and_wide_tables_made_to_fit(printed):
-    _, made, _ = printed
     assert made.formulas == 2
-    assert made.smaller >= 1  # thirteen columns
-    assert made.smallest > 0.4
+    assert made.smaller >= 1 and made.smallest > 0.4  # thirteen columns
 
 
 @pytest.mark.site
@@ -226,19 +211,11 @@ def test_a_page_that_wants_something_from_outside_is_not_printed(small, tmp_path
     assert not (tmp_path / "bad.pdf").exists()
 
 
-@pytest.mark.site
-def test_check_tells_faults_with_exit_code_1(scirep, site):
-    code, out, err = scirep("check", site)
-    assert (code, out) == (0, "")
-    assert "no faults" in err
-    page = site / "cite.html"
-    before = page.read_text(encoding="utf-8")
-    try:
-        page.write_text(
-            before.replace("</article>", '<img src="gone.png" alt="a gone one"></article>'), encoding="utf-8"
-        )
-        code, out, err = scirep("check", site)
-        assert code == 1
-        assert "gone.png, which is not in the site" in out
-    finally:
-        page.write_text(before, encoding="utf-8")
+def test_check_tells_faults_with_exit_code_1(scirep, tmp_path):
+    page = tmp_path / "index.html"
+    page.write_text('<html lang="en"><h1>A</h1></html>')
+    code, out, err = scirep("check", tmp_path)
+    assert (code, out) == (0, "") and "no faults" in err
+    page.write_text('<html lang="en"><h1>A</h1><img src="gone.png" alt="a gone one"></html>')
+    code, out, err = scirep("check", tmp_path)
+    assert code == 1 and "gone.png, which is not in the site" in out and "1 fault in" in err

@@ -6,8 +6,6 @@ import ast
 import dataclasses
 import doctest
 import importlib
-import inspect
-import io
 import json
 import pkgutil
 import re
@@ -21,6 +19,7 @@ import numpy as np
 import pytest
 import small_tasks
 import yaml
+from pybtex.database import parse_file, parse_string
 
 import scirep_core
 from scirep_core.bench.suites import SUITES
@@ -39,9 +38,20 @@ from scirep_core.training.config import DataConfig, ModelConfig, TrainConfig, Tr
 Scirep = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
 BOOK, PACKAGE = ROOT / "book", ROOT / "scirep_core"
-NOTEBOOKS = [
-    p for p in sorted((ROOT / "notebooks").glob("*/*.ipynb")) if "scirep" in json.loads(p.read_text())["metadata"]
-]
+READ = {path: json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "notebooks").glob("*/*.ipynb"))}
+CHAPTERS = {
+    f"{path.parent.name}/{path.stem}": one["cells"] for path, one in READ.items() if "scirep" in one["metadata"]
+}
+"""Name -> cells."""
+
+
+def sources() -> dict[str, str]:
+    """Every hand-written page and the Markdown of every chapter, by path."""
+    paths = [path for path in BOOK.rglob("*.md") if "_run" not in path.parts]
+    pages = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    for name, cells in CHAPTERS.items():
+        pages[name] = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return pages
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +61,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(BOOK, folder, ignore=shutil.ignore_patterns("_*"))
     reference.write(folder)
     return folder
-
-
-def test_no_page_names_a_folder_of_this_machine(written: Path) -> None:
-    for path in written.rglob("*.md"):
-        assert str(ROOT) not in path.read_text(encoding="utf-8"), path.name
 
 
 def page(written: Path, name: str) -> str:
@@ -73,52 +78,12 @@ def test_what_pages_name_and_chapters_import_is_described() -> None:
     assert len(named) > 30
     for name in named:
         pkgutil.resolve_name(name)
-    code = [c for path in NOTEBOOKS for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
-    nodes = [node for cell in code for node in ast.walk(ast.parse("".join(cell["source"])))]
-    called = {
-        f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
+    code = ["".join(c["source"]) for cells in CHAPTERS.values() for c in cells if c["cell_type"] == "code"]
+    nodes = [node for cell in code for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.ImportFrom)]
+    called = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
     called = {name for name in called if re.match(r"scirep_core\.\w+\.", name)}
     assert len(called) > 20
     assert {name for name in named | called if name not in MODULES and name.rpartition(".")[0] not in MODULES} == set()
-
-
-def test_the_librarys_pages_build_without_a_warning(tmp_path: Path) -> None:
-    """As the book does, without its chapters: autodoc reads every docstring, and each name of a page has its anchor."""
-    from sphinx.application import Sphinx
-
-    source, out = tmp_path / "source", tmp_path / "out"
-    (source / "reference").mkdir(parents=True)
-    pages = {"index": "# I\n\n" + "\n\n".join(re.findall(r"\{py:obj}`[^`]+`", "".join(sources().values())))}
-    pages |= {f"reference/{slug}": f"---\norphan: true\n---\n\n{api.page(room)}" for slug, room in api.ROOMS.items()}
-    for name, text in pages.items():
-        (source / f"{name}.md").write_text(text)
-    config = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
-    held = {
-        name: value
-        for name, value in config.items()
-        if name.startswith(("autodoc", "napoleon", "nitpick", "python_", "add_module"))
-    }
-    held |= {"nitpicky": True, "suppress_warnings": config["suppress_warnings"], "html_theme": "basic"}
-    held["extensions"] = ["myst_parser", *(name for name in config["extensions"] if "autodoc" in name or "napoleon" in name),
-                          "scirep_core.book.reference.prose"]  # fmt: skip
-    said = io.StringIO()
-    Sphinx(source, None, out, tmp_path / "trees", "html", held, status=None, warning=said).build()
-    assert said.getvalue() == ""
-    texts = {slug: (out / "reference" / f"{slug}.html").read_text(encoding="utf-8") for slug in api.ROOMS}
-    assert (
-        'href="reference/api-training.html#scirep_core.training.losses.contrastive"' in (out / "index.html").read_text()
-    )
-    seen = 0
-    for name, slug in MODULES.items():
-        assert f'id="module-{name}"' in texts[slug]
-        for attribute, value in vars(importlib.import_module(name)).items():
-            if getattr(value, "__module__", "") == name and inspect.isroutine(value) | inspect.isclass(value):
-                assert attribute.startswith("_") or f'id="{name}.{attribute}"' in texts[slug]
-                seen += 1
-    assert seen > 300
-    assert str(ROOT) not in "".join(texts.values())
-    assert '<span class="pre">~' not in "".join(texts.values())  # a signature that Sphinx could not read
 
 
 def test_markup_of_docstrings_stays_text() -> None:
@@ -134,30 +99,28 @@ def test_markup_of_docstrings_stays_text() -> None:
 
 
 def test_examples_in_docstrings_give_what_they_say() -> None:
-    files = [
-        path for path in sorted(PACKAGE.rglob("*.py")) if re.search(r"^ +>>> ", path.read_text("utf-8"), re.MULTILINE)
-    ]
-    parts = [path.relative_to(ROOT).with_suffix("").parts for path in files]
-    names = [".".join(part[:-1] if part[-1] == "__init__" else part) for part in parts]
-    found = [doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in names]
-    assert sum(one.attempted for one in found) > 60
-    assert [name for name, one in zip(names, found, strict=True) if one.failed] == []
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        if re.search(r"^ +>>> ", path.read_text("utf-8"), re.MULTILINE):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert sum(one.attempted for one in found.values()) > 60
+    assert [name for name, one in found.items() if one.failed] == []
 
 
 def test_stable_names_have_a_page_and_its_examples_run(
     written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert not [path for path in written.rglob("*.md") if str(ROOT) in path.read_text(encoding="utf-8")]
     text = page(written, "reference/python")
     for name in scirep_core.__all__:
         assert name == "__version__" or f"`scirep_core.{name} <" in text
-    for name in ("encoder.hidden", "losses"):
-        assert f"## {name}" in text
+    assert "## encoder.hidden" in text and "## losses" in text
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
     space: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for block in blocks:
-        code = compile(block, "book/reference/python.md", "exec")
-        exec(code, space)
+        exec(compile(block, "book/reference/python.md", "exec"), space)
     assert len(blocks) >= 8
 
 
@@ -171,12 +134,10 @@ def test_a_part_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_an_edit_of_what_is_described_is_an_edit_of_the_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = api.sources()
     assert set(before) >= {"data/__init__.py", "training/losses.py"} and len(before) == len(MODULES)
-    for file in before:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PACKAGE / file, tmp_path / file)
-    monkeypatch.setattr(api, "PACKAGE", tmp_path)
+    shutil.copytree(PACKAGE, tmp_path / "copy")
+    monkeypatch.setattr(api, "PACKAGE", tmp_path / "copy")
     assert api.sources() == before
-    (tmp_path / "training" / "losses.py").write_text("edited")
+    (tmp_path / "copy" / "training" / "losses.py").write_text("edited")
     assert {file for file, hashed in api.sources().items() if hashed != before[file]} == {"training/losses.py"}
 
 
@@ -186,25 +147,22 @@ def test_an_edit_of_what_is_described_is_an_edit_of_the_book(tmp_path: Path, mon
 def test_every_command_has_its_help_on_the_page(written: Path, scirep: Scirep) -> None:
     text = page(written, "reference/command-line")
     sections = dict(re.findall(r"^## scirep (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    code, told, _ = scirep("--help")
-    names = re.findall(r"^  (\w+)  ", told.partition("Commands:")[2], re.MULTILINE)
-    inner = re.findall(r"^  (\w+)  ", scirep("data", "--help")[1].partition("Commands:")[2], re.MULTILINE)
-    assert code == 0
-    assert set(sections) == {*names, *(f"data {name}" for name in inner)} - {"data"}
-    shown: set[str] = set()
+
+    def listed(*words: str) -> list[str]:
+        return re.findall(r"^  (\w+)  ", scirep(*words, "--help")[1].partition("Commands:")[2], re.MULTILINE)
+
+    assert set(sections) == {*listed(), *(f"data {name}" for name in listed("data"))} - {"data"}
     for words, section in sections.items():
         section = section.replace("\\", "")
         told = " ".join(scirep(*words.split(), "--help")[1].split())
-        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", told.partition("Options:")[2].partition("Example")[0]):
-            assert option == "--help" or option in section, (words, option)
-        assert "```bash" in section, f"scirep {words} has no example"
-        for example in re.search(r"```bash\n(.*?)\n```", section, re.DOTALL)[1].splitlines():  # type: ignore[index]
-            parts = shlex.split(example.replace("<", " ").replace(">", " "))
-            if parts[1 : 1 + len(words.split())] == words.split():
-                shown.add(words)
-                given = [part.partition("=")[0] for part in parts if part.startswith("--")]
-                assert all(option in section for option in given), example
-    assert shown == set(sections)
+        options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", told.partition("Options:")[2].partition("Example")[0])
+        assert {option for option in options if option not in section} <= {"--help"}, words
+        (examples,) = re.findall(r"```bash\n(.*?)\n```", section, re.DOTALL)
+        given = [shlex.split(line.replace("<", " ").replace(">", " ")) for line in examples.splitlines()]
+        own = [line for line in given if line[1 : 1 + len(words.split())] == words.split()]
+        assert own, f"scirep {words} has no example"
+        used = {part.partition("=")[0] for line in own for part in line if part.startswith("--")}
+        assert {option for option in used if option not in section} == set(), words
     assert set(commands.JSON) == {words for words, section in sections.items() if "| `--json` |" in section}
 
 
@@ -213,20 +171,20 @@ def test_json_is_what_the_page_says(scirep: Scirep, tmp_path: Path) -> None:
     write_folder(small_tasks.all_tasks()["proximity"], folder)
     ids = np.array(list(small_tasks.vectors()))
     np.savez(tmp_path / "v.npz", ids=ids, vectors=np.array(list(small_tasks.vectors().values())))
-    papers = tmp_path / "papers.jsonl"
-    papers.write_text('{"paper_id": "1", "title": "On stacks", "abstract": "We push."}\n')
-    train = tmp_path / "train.jsonl"
-    train.write_text('{"query": "p0", "positive": "p1", "negative": "p2"}\n')
-    row = tmp_path / "rows.jsonl"
-    row.write_text(json.dumps(Result("t", "test", "map", "paper", 1.0, 2).to_json()) + "\n")
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "index.html").write_text("<html><h1>A</h1></html>")
+    texts = {
+        "papers.jsonl": '{"paper_id": "1", "title": "On stacks", "abstract": "We push."}\n',
+        "train.jsonl": '{"query": "p0", "positive": "p1", "negative": "p2"}\n',
+        "rows.jsonl": json.dumps(Result("t", "test", "map", "paper", 1.0, 2).to_json()) + "\n",
+        "index.html": "<html><h1>A</h1></html>",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    papers, train, row, site = (tmp_path / name for name in texts)
     calls = {
         "data list": (), "list": ("conditionings",), "data verify": (str(folder),), "data overlap": (str(train), str(folder)),
         "score": (str(folder), "--vectors", str(tmp_path / "v.npz")), "perturb": ("--list",), "study": ("list",),
         "encode": ("--encoder", "minilm", "--format", "PRX", "--papers", str(papers), "--out", str(tmp_path / "o.npz")),
-        "diff": (str(row), str(row)), "check": (str(site),), "edition": (), "submit": (str(row), "--check-only"),
+        "diff": (str(row), str(row)), "check": (str(site.parent),), "edition": (), "submit": (str(row), "--check-only"),
         "explain": ("recorded:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper",),
     }  # fmt: skip
     for words, given in calls.items():
@@ -268,35 +226,33 @@ def test_keys_of_a_task_folder_are_needed_where_the_page_says_so(name: str, tmp_
     files = {file.removesuffix("?"): (columns, file.endswith("?")) for file, columns in schema.FILES[kind].items()}
     files.setdefault("papers.jsonl", (schema._TEXTS, True))
     assert {path.name for path in tmp_path.iterdir()} <= {"README.md", "task.json", "queries.jsonl", *files}
-    load_task(tmp_path)
+
+    def loads(needed: bool, says: str) -> None:
+        if needed:
+            with pytest.raises(DataError, match=says):
+                load_task(tmp_path)
+        else:
+            load_task(tmp_path)
+
     for file, (columns, may_be_missing) in files.items():
         path = tmp_path / file
         if not path.is_file():
             continue
         kept = path.read_text()
         rows = [json.loads(line) for line in kept.split("\n") if line]
-        listed = {column.name for column in columns} | {
-            column.name for column in schema._TEXTS if file == "papers.jsonl"
-        }
+        listed = {column.name for column in (*columns, *(schema._TEXTS if file == "papers.jsonl" else ()))}
         assert {key for row in rows for key in row} <= listed, file
         path.unlink()
-        if may_be_missing:
-            load_task(tmp_path)
-        else:
-            with pytest.raises(DataError, match=re.escape(file)):
-                load_task(tmp_path)
+        loads(not may_be_missing, re.escape(file))
         for column in columns:
-            if not any(column.name in row for row in rows):
-                continue
-            less = [{key: value for key, value in row.items() if key != column.name} for row in rows]
-            path.write_text("".join(json.dumps(row) + "\n" for row in less))
-            needed = not column.optional or (column.name == "query" and name == "search")
-            if needed and not (kind == "alternative_self" and column.name in ("title", "paper_id")):
-                with pytest.raises(DataError, match=rf"{re.escape(file)}:1: field '{column.name}' is missing"):
-                    load_task(tmp_path)
-            elif not needed:
-                load_task(tmp_path)
+            free = kind == "alternative_self" and column.name in ("title", "paper_id")  # what is tried is another fault
+            if any(column.name in row for row in rows) and not free:
+                less = ({key: value for key, value in row.items() if key != column.name} for row in rows)
+                path.write_text("".join(json.dumps(row) + "\n" for row in less))
+                needed = not column.optional or (column.name == "query" and name == "search")
+                loads(needed, rf"{re.escape(file)}:1: field '{column.name}' is missing")
         path.write_text(kept)
+    load_task(tmp_path)
 
 
 def test_every_metric_task_and_suite_is_listed(written: Path) -> None:
@@ -374,35 +330,18 @@ def test_every_key_of_a_training_has_a_meaning(written: Path) -> None:
 
 def test_every_parameter_of_every_chapter_is_listed(written: Path) -> None:
     text = page(written, "reference/parameters")
-    assert len(NOTEBOOKS) > 20
-    for path in NOTEBOOKS:
-        section = text.partition(f"## {path.parent.name}/{path.stem}\n")[2].partition("\n## ")[0]
-        cells = [
-            cell for cell in json.loads(path.read_text())["cells"] if "parameters" in cell["metadata"].get("tags", [])
-        ]
-        for line in ast.parse("".join(cells[0]["source"])).body if cells else ():
+    assert len(CHAPTERS) > 20
+    for chapter, cells in CHAPTERS.items():
+        section = text.partition(f"## {chapter}\n")[2].partition("\n## ")[0]
+        tagged = ["".join(one["source"]) for one in cells if "parameters" in one["metadata"].get("tags", [])]
+        for line in ast.parse("\n".join(tagged)).body:
             assert isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-            assert f"| `{line.target.id}` | `{ast.unparse(line.annotation)}` |" in section, (path, line.target.id)
+            assert f"| `{line.target.id}` | `{ast.unparse(line.annotation)}` |" in section, (chapter, line.target.id)
             assert line.target.id in parameters.PARAMETERS
-        assert f"</{path.parent.name}/{path.stem}>`" in section
+        assert f"</{chapter}>`" in section
 
 
 # ---- glossary and bibliography --------------------------------------------------------------------------------------
-
-
-def sources() -> dict[str, str]:
-    """Every hand-written page and the Markdown of every chapter, by path."""
-    pages = {
-        p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8")
-        for p in BOOK.rglob("*.md")
-        if "_run" not in p.parts
-    }
-    for path in NOTEBOOKS:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        pages[path.relative_to(ROOT).as_posix()] = "\n".join(
-            "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
-        )
-    return pages
 
 
 def test_terms_are_in_order_said_once_and_lead_on() -> None:
@@ -459,8 +398,6 @@ def test_the_bibliography_holds_what_is_named_and_nothing_else() -> None:
 
 
 def test_whoever_is_named_with_a_year_is_in_the_bibliography() -> None:
-    from pybtex.database import parse_file
-
     fold = str.maketrans("áäćčéëšžŠ’", "aacceeszS'")
     there = {
         (re.sub(r"[{}]|\\[^a-z]|\\[cvuL] ?", "", " ".join(person.last_names)).translate(fold), entry.fields["year"])
@@ -475,10 +412,7 @@ def test_whoever_is_named_with_a_year_is_in_the_bibliography() -> None:
 
 
 def test_entries_are_whole() -> None:
-    from pybtex.database import parse_string
-
-    text = (BOOK / "references.bib").read_text(encoding="utf-8")
-    parsed = parse_string(text, "bibtex").entries
+    parsed = parse_file(str(BOOK / "references.bib"), "bibtex").entries
     assert set(parsed) == set(cite.bib_entries(BOOK / "references.bib"))
     for key, entry in parsed.items():
         assert {"title", "year"} <= set(entry.fields) and entry.persons["author"], key
@@ -492,29 +426,20 @@ def test_entries_are_whole() -> None:
 
 
 def test_a_page_is_cited_with_the_papers_it_reproduces() -> None:
-    from pybtex.database import parse_string
-
-    cell = cite.cell("scirepeval/own_test", "Costs & 100 % of_it", "5, B.1", ["scirepeval-v1", "scirepeval-v2"], ROOT)
-    assert cell == cite.cell(
-        "scirepeval/own_test", "Costs & 100 % of_it", "5, B.1", ["scirepeval-v1", "scirepeval-v2"], ROOT
-    )
+    given = ("scirepeval/own_test", "Costs & 100 % of_it", "5, B.1", ["scirepeval-v1", "scirepeval-v2"], ROOT)
+    cell = cite.cell(*given)
+    assert cell == cite.cell(*given)
     assert cell["cell_type"] == "markdown" and cell["source"].startswith('<details class="scirep-made scirep-cite">')
-    written = re.search(r"```bibtex\n(.*)\n```", cell["source"], re.DOTALL)
-    assert written
-    entries = parse_string(written[1], "bibtex").entries
+    (written,) = re.findall(r"```bibtex\n(.*)\n```", cell["source"], re.DOTALL)
+    entries = parse_string(written, "bibtex").entries
     assert list(entries) == ["scirepbook-scirepeval-own-test", "scirepeval2022", "scirepeval2023"]
     own = entries["scirepbook-scirepeval-own-test"].fields
     assert own["title"] == r"{Costs \& 100 \% of\_it}" and "year" not in own
-    assert own["note"].endswith(
-        r"page scirepeval/own\_test.html, reproducing sections 5, B.1 of scirepeval2022, scirepeval2023"
-    )
-    assert (
-        parse_string((BOOK / "references.bib").read_text(), "bibtex").entries["scirepeval2023"]
-        == entries["scirepeval2023"]
-    )
-
-
-def test_a_chapter_without_exhibits_cites_its_parts_paper_and_one_beyond_none() -> None:
+    reproduces = r"page scirepeval/own\_test.html, reproducing sections 5, B.1 of scirepeval2022, scirepeval2023"
+    assert own["note"].endswith(reproduces)
+    printed = parse_file(str(BOOK / "references.bib"), "bibtex").entries
+    assert printed["scirepeval2023"] == entries["scirepeval2023"]
+    # without an exhibit: the paper of its part, or none
     assert "@inproceedings{scimult2023" in cite.cell("scimult/x", "X", "", [], ROOT)["source"]
     assert cite.cell("beyond/x", "X", "", [], ROOT)["source"].count("\n@") == 1
 

@@ -1,7 +1,7 @@
 """The published page in a browser that can reach nothing else, from a folder and from a server.
 
-Two sites are tested: the book itself (brought up to date first; or the one SCIREP_SITE names), and a small demonstration
-made here, an executed notebook with mathematics, a table, a drawing and widgets: also things that no chapter has yet.
+Two sites are tested: the book itself (brought up to date first; or the one SCIREP_SITE names), and of a small one
+(small_book.py) the demonstration, a chapter with mathematics, a table, a drawing and widgets: also things that no chapter has.
 
 Each page must load without a single error or failed request, fit a phone, and be legible in both modes.
 """
@@ -9,6 +9,8 @@ Each page must load without a single error or failed request, fit a phone, and b
 from __future__ import annotations
 
 import html
+import importlib
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,88 +18,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import chromium
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from small_book import few_names
+import small_book
 
 from scirep_core import book
+from scirep_core.book.reference import api
 from scirep_core.results import read_results, stored
 from scirep_core.results.published import everything
 
 pytestmark = pytest.mark.site
 
-TABLE = '''
-from IPython.display import HTML, display
-cells = """<td class="published"><a class="scirep-number" href="#o-1">43.19</a></td>
-<td class="recorded best">44.02 <span class="ci">38.1–50.2</span></td>
-<td class="live">31.40 <span class="ci">27.0–36.2</span></td>"""
-head = '<th scope="col">published</th><th scope="col">recorded</th><th scope="col">live</th>'
-display(HTML(f"""<div class="scirep-note"><p>Live numbers of this page are simulated.</p></div>
-<div class="scirep-params"><table class="scirep-table"><caption>Parameters</caption><tbody><tr><th scope="row">data</th>
-<td>embedded</td></tr></tbody></table></div>
-<div class="scirep-scroll"><table class="scirep-table"><caption>NDCG%20 of term-level systems, n = 50 queries</caption>
-<thead><tr><th scope="col">system</th>{head * 4}</tr></thead><tbody>
-<tr><th scope="row">fabs_tfidf</th>{cells * 4}</tr><tr><th scope="row">fabs_bm25</th>{cells * 4}</tr></tbody></table></div>"""))
-'''
-FIGURE = '''
-marks = """<circle cx="300" cy="40" r="6" fill="var(--scirep-paper)" stroke="var(--scirep-published)" stroke-width="2"/>
-<circle cx="340" cy="40" r="6" fill="var(--scirep-recorded)"/>
-<rect x="214" y="34" width="11" height="11" fill="var(--scirep-live)"/>
-<line x1="180" x2="180" y1="10" y2="90" stroke="var(--scirep-floor)" stroke-dasharray="4 3"/>"""
-display(HTML(f"""<figure class="scirep-figure"><svg viewBox="0 0 640 100" role="img" aria-labelledby="alt">
-<title id="alt">Recorded lies above published, live far below</title>
-<text x="20" y="45" font-size="13" fill="var(--scirep-ink)">fabs_tfidf</text>{marks}</svg>
-<figcaption>NDCG%20, n = 50 queries</figcaption>
-<details class="scirep-made"><summary>How it was made</summary><p>By hand.</p></details></figure>"""))
-'''
-PANEL = '''
-import anywidget, ipywidgets, traitlets
-class Panel(anywidget.AnyWidget):
-    _esm = """export default { render({ model, el }) {
-      const rows = model.get("rows");
-      el.className = "demo-panel";
-      el.innerHTML = `<label>Query <select></select></label> <button type="button">Next</button> <output></output>`;
-      const [select, out] = [el.querySelector("select"), el.querySelector("output")];
-      rows.forEach(([name], i) => select.add(new Option(name, i)));
-      const show = () => { out.textContent = rows[select.value].join(": "); };
-      select.onchange = show;
-      el.querySelector("button").onclick = () => { select.value = (Number(select.value) + 1) % rows.length; show(); };
-      show();
-    } };"""
-    rows = traitlets.List().tag(sync=True)
-display(Panel(rows=[["query 1", 0.395], ["query 2", 1.564]]))
-ipywidgets.VBox([ipywidgets.Label("A plain label"), ipywidgets.Checkbox(description="tick"), ipywidgets.Button(icon="check")])
-'''
-ORIGINS = '''
-display(HTML("""<details class="scirep-origins"><summary>Origins</summary><table class="scirep-table"><tbody>
-<tr><th scope="row" id="o-1"><code>published:csfcube:CS-T3:fabs_tfidf:all</code></th><td>43.19</td></tr>
-</tbody></table></details>"""))
-'''
-
-
-def demonstration(folder: Path) -> Path:
-    """Execute the demonstration chapter and build it; returns the site."""
-    from nbclient import NotebookClient
-    from traitlets.config import Config
-
-    maths = "# Demonstration\n\nWith $n_f = \\lfloor 0.2\\,n \\rfloor$:\n\n$$\\sum_{i=1}^{n_f} \\frac{r_i}{\\max(1, \\log_2 i)}$$"
-    cells = [new_markdown_cell(maths), new_code_cell(TABLE), new_code_cell(FIGURE), new_markdown_cell("## Explore")]
-    cells += [new_code_cell(PANEL), new_code_cell(ORIGINS)]
-    about = {"paper": "csfcube", "section": "5", "title": "Demonstration", "order": 1, "exhibits": ["CS-T3"]}
-    notebook = new_notebook(cells=cells, metadata={"scirep": about, "language_info": {"name": "python"}})
-    quiet = Config({"KernelManager": {"transport": "ipc"}})
-    NotebookClient(notebook, kernel_name="python3", timeout=60, config=quiet).execute()
-    path = folder / "executed" / "csfcube" / "demonstration.ipynb"
-    path.parent.mkdir(parents=True)
-    nbformat.write(notebook, path)
-    with few_names():
-        return book.build(folder / "executed", folder / "html", progress=lambda line: None).parent
-
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return demonstration(tmp_path_factory.mktemp("demonstration"))
+    return small_book.shared(tmp_path_factory)[1]
 
 
 @pytest.fixture(scope="module", params=["built_book", "shown"], ids=["book", "demonstration"])
@@ -126,12 +60,17 @@ def origin(request: pytest.FixtureRequest, site: Path, folder_origin: str) -> It
             yield address
 
 
+def pages(site: Path) -> list[str]:
+    """Pages that are looked at: of the small site the demonstration, since the others are the book's."""
+    return [small_book.DEMONSTRATION] if (site / small_book.DEMONSTRATION).is_file() else chromium.pages(site)
+
+
 OPEN_ALL = "document.querySelectorAll('details').forEach((box) => { box.open = true; })"
 
 
 def articles(site: Path) -> list[str]:
     """Pages with an article of ours: all but redirects, the index and the search form."""
-    return [p for p in chromium.pages(site) if p not in ("index.html", "genindex.html", "search.html")]
+    return [path for path in pages(site) if path not in ("index.html", "genindex.html", "search.html")]
 
 
 def asked(site: Path) -> list[str]:
@@ -144,11 +83,12 @@ class Seen(NamedTuple):
 
     problems: list[str]
     widgets: Sequence[bool] = ()
-    bare: Sequence[str] = ()
     led: bool | None = None
+    bare: Sequence[str] = ()
     unreached: Sequence[str] = ()
     cut: int = 0
-    faint: Mapping[str, Mapping[str, str]] = {}
+    faint: Mapping[str, str] = {}
+    faint_in_the_dark: Mapping[str, str] = {}
     wide: int = 0
 
 
@@ -163,34 +103,33 @@ def in_folder(started: Any, site: Path, folder_origin: str) -> dict[str, Seen]:
         return LOOKED[site]
     own, found = articles(site), {}
     with chromium.tab(started, folder_origin, color_scheme="light") as tab:
-        for path in chromium.pages(site):
+        for path in pages(site):
             tab.page.set_viewport_size({"width": 1280, "height": 720})
             tab.open(path)
             problems = list(tab.problems)
             if path not in own:
                 found[path] = Seen(problems)
                 continue
-            widgets, bare = (tab.page.evaluate(one) for one in (WIDGETS, BARE))
-            led = leads(tab.page)
+            widgets, bare, led = tab.page.evaluate(WIDGETS), tab.page.evaluate(BARE), leads(tab.page)
             tab.page.evaluate(OPEN_ALL)
-            unreached, cut = (tab.page.evaluate(one) for one in (UNREACHED, CUT))
-            faint = {mode: tab.page.evaluate(CONTRAST, mode) for mode in ("light", "dark")}
+            unreached, cut = tab.page.evaluate(UNREACHED), tab.page.evaluate(CUT)
+            faint = [tab.page.evaluate(CONTRAST, mode) for mode in ("light", "dark")]
             tab.page.set_viewport_size({"width": 390, "height": 844})
-            found[path] = Seen(problems, widgets, bare, led, unreached, cut, faint, tab.page.evaluate(WIDTH))
+            found[path] = Seen(problems, widgets, led, bare, unreached, cut, *faint, tab.page.evaluate(WIDTH))
     LOOKED[site] = found
     return found
 
 
 @pytest.fixture(scope="module", params=["file", "http"])
 def seen(request: pytest.FixtureRequest, started: Any, site: Path, in_folder: dict[str, Seen]) -> dict[str, Seen]:
-    """Every page, from the folder and from a server."""
+    """Pages from the folder, all of them; and from a server what it may serve otherwise: widgets, and a page of each folder."""
     if request.param == "file":
         return in_folder
+    first = {Path(path).parent: path for path in reversed(pages(site))}
     with chromium.served(site) as address, chromium.tab(started, address) as tab:
-        own = articles(site)
         return {
-            path: Seen(tab.open(path), tab.page.evaluate(WIDGETS) if path in own else ())
-            for path in chromium.pages(site)
+            path: Seen(tab.open(path), tab.page.evaluate(WIDGETS))
+            for path in dict.fromkeys([*asked(site), *first.values()])
         }
 
 
@@ -213,12 +152,11 @@ def test_widgets_are_drawn_without_a_kernel(site: Path, seen: dict[str, Seen]) -
     assert [path for path in asked(site) if not (seen[path].widgets and all(seen[path].widgets))] == []
 
 
-def test_a_widget_answers_without_a_kernel(started: Any, site: Path, origin: str) -> None:
-    path = "csfcube/demonstration.html"
-    if not (site / path).is_file():
-        pytest.skip("the book's own explorers have tests of their own")
-    with chromium.tab(started, origin) as tab:
-        tab.open(path)
+@pytest.mark.parametrize("served", [False, True], ids=["file", "http"])
+def test_a_widget_answers_without_a_kernel(started: Any, shown: Path, served: bool) -> None:
+    folder = shown.resolve().as_uri() + "/"
+    with chromium.served(shown) as address, chromium.tab(started, address if served else folder) as tab:
+        tab.open(small_book.DEMONSTRATION)
         tab.page.click(".demo-panel button")
         assert tab.page.text_content(".demo-panel output") == "query 2: 1.564"
         assert tab.page.locator(".widget-checkbox input").is_visible()
@@ -268,21 +206,35 @@ def test_a_number_leads_to_its_origin(in_folder: dict[str, Seen]) -> None:
 ORIGIN = re.compile(r'<th scope="row" id="o-[^"]*"><code>([^<]*)</code></th>')
 
 
-def test_every_number_shown_is_one_that_explain_knows(site: Path, request: pytest.FixtureRequest) -> None:
-    if request.node.callspec.params["site"] == "shown":
-        pytest.skip("its numbers are made up")
+def test_every_number_shown_is_one_that_explain_knows(built_book: Path) -> None:
     known = {number.id for number in everything()} | {row.id for row, _ in stored() if row.kind == "recorded"}
-    known |= {replace(row, kind="live").id for rows in site.rglob("rows.jsonl") for row in read_results(rows)}
-    ids = {
-        path: [html.unescape(i) for i in ORIGIN.findall((site / path).read_text(encoding="utf-8"))]
-        for path in articles(site)
-    }
+    known |= {replace(row, kind="live").id for rows in built_book.rglob("rows.jsonl") for row in read_results(rows)}
+    texts = {path: (built_book / path).read_text(encoding="utf-8") for path in articles(built_book)}
+    ids = {path: [html.unescape(one) for one in ORIGIN.findall(text)] for path, text in texts.items()}
     assert sum(map(len, ids.values())) > 1000
     assert {path: lost for path, shown in ids.items() if (lost := [i for i in shown if i not in known])} == {}
 
 
-def test_every_number_in_a_table_of_scores_leads_to_its_origin(in_folder: dict[str, Seen]) -> None:
-    assert {path: one.bare for path, one in in_folder.items() if one.bare} == {}
+def test_every_name_of_the_library_has_its_place(built_book: Path) -> None:
+    """The book builds without a warning, so each name that a page uses has its anchor; here: each public name has one."""
+    texts = {slug: (built_book / "reference" / f"{slug}.html").read_text(encoding="utf-8") for slug in api.ROOMS}
+    seen = 0
+    for slug, room in api.ROOMS.items():
+        for name in (f"scirep_core.{module}" for module in room.modules):
+            assert f'id="module-{name}"' in texts[slug]
+            for attribute, value in vars(importlib.import_module(name)).items():
+                if getattr(value, "__module__", "") == name and inspect.isroutine(value) | inspect.isclass(value):
+                    assert attribute.startswith("_") or f'id="{name}.{attribute}"' in texts[slug]
+                    seen += 1
+    assert seen > 300
+    assert str(book.ROOT) not in "".join(texts.values())
+    assert '<span class="pre">~' not in "".join(texts.values())  # a signature that Sphinx could not read
+
+
+@pytest.mark.parametrize("fault", Seen._fields[3:])
+def test_no_page_has_a_fault_that_can_be_seen(fault: str, in_folder: dict[str, Seen]) -> None:
+    """A number without an origin, a control that the keyboard cannot reach, code cut off, faint text, a page wider than a phone."""
+    assert {path: found for path, one in in_folder.items() if (found := getattr(one, fault))} == {}
 
 
 # Cells that claim to be published, recorded or live, hold a number and nothing else, and have no link to its origin.
@@ -311,10 +263,6 @@ UNREACHED = """() => {
 }"""
 
 
-def test_the_keyboard_reaches_every_control(in_folder: dict[str, Seen]) -> None:
-    assert {path: one.unreached[:5] for path, one in in_folder.items() if one.unreached} == {}
-
-
 # The width of the page where it is wider than the window, or can be scrolled sideways; else 0.
 WIDTH = """() => {
   const width = document.documentElement.scrollWidth;
@@ -323,30 +271,9 @@ WIDTH = """() => {
 }"""
 
 
-def test_pages_fit_a_phone(in_folder: dict[str, Seen]) -> None:
-    assert {path: one.wide for path, one in in_folder.items() if one.wide} == {}
-
-
+# Lines of code that go on out of sight.
 CUT = """() => [...document.querySelectorAll('article pre')]
   .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"""
-
-
-def test_no_line_of_code_is_out_of_sight(in_folder: dict[str, Seen]) -> None:
-    assert {path: one.cut for path, one in in_folder.items() if one.cut} == {}
-
-
-def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:
-    with chromium.tab(started, folder_origin, color_scheme="light") as tab:
-        tab.open(articles(site)[-1])
-        seen = {}
-        for _ in range(3):
-            tab.page.click(".theme-switch-button:visible")
-            mode = tab.page.evaluate("document.documentElement.dataset.theme")
-            seen[mode] = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert set(seen) == {"light", "dark"} and seen["light"] != seen["dark"]
-        tab.page.emulate_media(media="print")
-        ink = "getComputedStyle(document.documentElement).getPropertyValue('--scirep-ink')"
-        assert tab.page.evaluate(ink).strip() == "#1f2430"
 
 
 # Contrast in a mode of every visible piece of text in the article, against the first opaque background behind it.
@@ -355,12 +282,13 @@ CONTRAST = """(mode) => {
   const parse = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return [v[0], v[1], v[2], v[3] ?? 1]; };
   const linear = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const grounds = new Map([[null, [255, 255, 255, 1]]]);
   const behind = (e) => {
-    for (; e; e = e.parentElement) {
+    if (!grounds.has(e)) {
       const c = parse(getComputedStyle(e).backgroundColor);
-      if (c[3] > 0.5) return c;
+      grounds.set(e, c[3] > 0.5 ? c : behind(e.parentElement));
     }
-    return [255, 255, 255, 1];
+    return grounds.get(e);
   };
   const skip = 'mjx-container, script, style, .onlyprint, .headerlink';
   const found = {};
@@ -378,9 +306,18 @@ CONTRAST = """(mode) => {
 }"""
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_text_is_legible(mode: str, in_folder: dict[str, Seen]) -> None:
-    assert {path: one.faint[mode] for path, one in in_folder.items() if one.faint.get(mode)} == {}
+def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:
+    with chromium.tab(started, folder_origin, color_scheme="light") as tab:
+        tab.open(articles(site)[-1])
+        seen = {}
+        for _ in range(3):
+            tab.page.click(".theme-switch-button:visible")
+            mode = tab.page.evaluate("document.documentElement.dataset.theme")
+            seen[mode] = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert set(seen) == {"light", "dark"} and seen["light"] != seen["dark"]
+        tab.page.emulate_media(media="print")
+        ink = "getComputedStyle(document.documentElement).getPropertyValue('--scirep-ink')"
+        assert tab.page.evaluate(ink).strip() == "#1f2430"
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
