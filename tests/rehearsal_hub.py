@@ -67,6 +67,7 @@ def write(folder: Path, papers: int, seed: int = 0) -> dict[str, Path]:
 
 def _reshard(folder: Path, listed: list[str]) -> None:
     """Cut splits that were written as one file into as many shards as are listed."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     for split in {Path(path).parent for path in listed if path.endswith(".parquet")}:
@@ -74,8 +75,6 @@ def _reshard(folder: Path, listed: list[str]) -> None:
         written = sorted((folder / split).glob("*.parquet"))
         if len(shards) == len(written) or not written:
             continue
-        import pyarrow as pa
-
         rows = pa.concat_tables([pq.read_table(path) for path in written])
         shutil.rmtree(folder / split)
         (folder / split).mkdir()
@@ -93,17 +92,10 @@ def _models(folder: Path) -> dict[str, Path]:
         made[repository] = tiny_models.bert(folder / repository, seed, safe=repository not in PICKLED)
     mpnet = ENCODERS["mpnet"].model
     made[mpnet] = tiny_models.pipeline(tiny_models.mpnet(folder / mpnet), length=384)
-    for seed, (format, repository) in enumerate(ENCODERS["specter2"].adapters.items()):
-        base = made["allenai/specter2_base"]
-        safe = (
-            tiny_models.bert(folder / "safe", names.index("specter2_base"))
-            if not (folder / "safe").exists()
-            else folder / "safe"
-        )
-        made[repository] = tiny_models.adapter(
-            safe, folder / repository, repository.partition("/")[2], seed, safe=False
-        )
-        assert base.is_dir(), format
+    safe = tiny_models.bert(folder / "safe", names.index("specter2_base"))
+    for seed, repository in enumerate(ENCODERS["specter2"].adapters.values()):
+        name = repository.partition("/")[2]
+        made[repository] = tiny_models.adapter(safe, folder / repository, name, seed, safe=False)
     return made
 
 

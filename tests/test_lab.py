@@ -68,13 +68,10 @@ def test_a_change_of_an_input_computes_again_and_keeps_what_was_chosen(panel):
     panel.inputs["n"].value = 2  # has no 3: the colour stays, the place does not
     assert panel.explorer.selection == {"at": 0, "colour": "blue"}
     assert "computed in" in panel.said
-
-
-def test_an_input_that_says_what_to_look_at_is_followed():
-    panel = lab.Panel(toy, ("n",), n=ipywidgets.IntText(value=5))
-    panel.explorer.selection = {"at": 3}
-    panel.inputs["n"].value = 9
-    assert panel.explorer.selection["at"] == 0
+    opening = lab.Panel(toy, ("n",), n=ipywidgets.IntText(value=5))  # an input that says what to look at is followed
+    opening.explorer.selection = {"at": 3}
+    opening.inputs["n"].value = 9
+    assert opening.explorer.selection["at"] == 0
 
 
 def test_what_goes_wrong_is_said_and_the_explorer_stays(panel):
@@ -89,15 +86,12 @@ def test_what_goes_wrong_is_said_and_the_explorer_stays(panel):
     assert panel.explorer.n == 6
 
 
-def test_progress_is_told_in_the_panel_and_not_below_it(capsys, panel):
+def test_progress_is_told_in_the_panel_and_not_below_it_and_compute_again_is_a_button(capsys, panel):
     told: list[str] = []
     panel._line.observe(lambda change: told.append(change["new"]), "value")
     panel.inputs["n"].value = 7
     assert any("computing: counting: 7 of 7" in line for line in told)
     assert capsys.readouterr().err == ""
-
-
-def test_compute_again_is_a_button(panel):
     before = panel.explorer
     (button,) = [one for one in panel.box.children[0].children if isinstance(one, ipywidgets.Button)]
     button.click()
@@ -112,9 +106,9 @@ def test_every_explorer_of_the_book_has_a_panel():
     for one in pkgutil.iter_modules(explore.__path__):
         module = importlib.import_module(f"{explore.__name__}.{one.name}")
         kinds = [
-            kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__
+            kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, anywidget.AnyWidget)
         ]
-        found |= {one.name for kind in kinds if issubclass(kind, anywidget.AnyWidget) and "_esm" in vars(kind)}
+        found |= {one.name for kind in kinds if kind.__module__ == module.__name__ and "_esm" in vars(kind)}
     assert found == set(lab.PANELS)
 
 
@@ -129,12 +123,10 @@ def test_every_explorer_of_the_book_has_a_panel():
 )
 def test_an_input_of_an_explorer_changes_its_data(name, given, value, kind):
     made = lab.PANELS[name]()
-    before = made.explorer
-    assert type(before).__name__ == kind
-    data = before.data
+    before, data = made.explorer, made.explorer.data
     made.inputs[given].value = value
     assert made.explorer is not before, made.said
-    assert type(made.explorer).__name__ == kind
+    assert type(before).__name__ == type(made.explorer).__name__ == kind
     assert made.explorer.data != data
 
 
@@ -147,12 +139,7 @@ def test_formats_and_perturbations_answer_live():
     formats.inputs["encoder"].value = "minilm"
     assert "has one vector for all formats" in formats.said
     altered = lab.perturbations().explorer
-    altered.asked = {
-        "n": 1,
-        "by": "me",
-        "title": "Parsing with stacks",
-        "abstract": "We parse. It works well. It is fast.",
-    }
+    altered.asked = {"n": 1, "by": "me", "title": "Parsing with stacks", "abstract": "We parse. It works. It is fast."}
     said = json.loads(altered.answer)
     assert (said["n"], said["paper"]["title"]) == (1, "Parsing with stacks")
     assert len(said["paper"]["codes"]) == 32
@@ -207,17 +194,13 @@ def test_the_start_notebook_runs_and_shows_every_explorer():
     quiet = Config({"KernelManager": {"transport": "ipc"}})
     NotebookClient(notebook, kernel_name="python3", timeout=240, config=quiet).execute()
     view = "application/vnd.jupyter.widget-view+json"
-    shown = [
-        cell["id"] for cell in notebook.cells if any(view in out.get("data", {}) for out in cell.get("outputs", []))
-    ]
-    panels = [cell["id"] for cell in notebook.cells if cell["cell_type"] == "code" and "lab." in cell["source"]]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    shown = [cell["id"] for cell in code if any(view in out.get("data", {}) for out in cell.outputs)]
+    panels = [cell["id"] for cell in code if "lab." in cell.source]
     assert shown == panels
-    called = set(re.findall(r"lab\.(\w+)\(", "\n".join(cell["source"] for cell in notebook.cells)))
-    assert called == set(lab.PANELS)
-    errors = [
-        out for cell in notebook.cells for out in cell.get("outputs", []) if out["output_type"] in ("error", "stream")
-    ]
-    assert errors == []  # progress goes to the panels
+    assert set(re.findall(r"lab\.(\w+)\(", "\n".join(cell.source for cell in notebook.cells))) == set(lab.PANELS)
+    # progress goes to the panels
+    assert [out for cell in code for out in cell.outputs if out.output_type in ("error", "stream")] == []
     state = notebook.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
     said = [model["state"]["value"] for model in state.values() if model["model_name"] == "HTMLModel"]
     assert len(said) == len(panels) and all("computed in" in line for line in said)
@@ -239,12 +222,10 @@ def test_binder_installs_the_lock_as_it_is(install):
     assert (BINDER / "runtime.txt").read_text().strip() == f"python-{version}"
     build = BINDER / "postBuild"
     assert build.stat().st_mode & 0o111
-    assert build.read_text().startswith("#!/bin/bash\n")
-    assert build.read_text().splitlines()[-1] == "python .binder/install.py"
+    lines = build.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("#!/bin/bash", "python .binder/install.py")
     assert install.pins(False) == LOCK
-    assert not [
-        path.name for path in BINDER.iterdir() if path.name in ("requirements.txt", "environment.yml")
-    ]  # the lock alone
+    assert not {"requirements.txt", "environment.yml"} & {path.name for path in BINDER.iterdir()}  # the lock alone
 
 
 def test_colab_keeps_its_kernel_and_takes_the_rest_of_the_lock(install):
@@ -261,9 +242,7 @@ def test_colab_keeps_its_kernel_and_takes_the_rest_of_the_lock(install):
 
 def test_what_is_installed_comes_by_no_address_and_with_no_dependency(install, tmp_path, capsys):
     lines = install.commands(tmp_path / "lock.txt")
-    assert not any(
-        "://" in word or word.startswith("--index") or "extra-index" in word for line in lines for word in line
-    )
+    assert not [word for line in lines for word in line if re.search("://|^--index|extra-index", word)]
     assert all("--no-deps" in line for line in lines[1:])
     assert lines[1][-4:] == ["--torch-backend", "cpu", "-r", str(tmp_path / "lock.txt")]
     install.main(["--dry-run"])

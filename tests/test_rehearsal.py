@@ -80,11 +80,8 @@ def test_a_published_encoder_with_its_adapters_scores_a_published_task(tmp_path,
 
 def test_a_page_is_made_from_an_empty_home(tmp_path, hub):
     chapter = "scirepeval/citation_recommendation"
-    whole(
-        f"run {chapter} --get {TABLES[chapter]} --out {tmp_path}/a.ipynb --rows {tmp_path}/a.jsonl",
-        tmp_path / "home",
-        hub,
-    )
+    files = f"--out {tmp_path}/a.ipynb --rows {tmp_path}/a.jsonl"
+    whole(f"run {chapter} --get {TABLES[chapter]} {files}", tmp_path / "home", hub)
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     scored = {row.get("encoder") for row in rows if row["source"] == "real"}
     assert {"specter2", "scincl"} <= scored

@@ -61,7 +61,10 @@ def steps(text: str) -> Iterator[Step]:
     end = 0
     for fence in FENCE.finditer(text):
         said, end = text[end : fence.start()], fence.end()
-        body = dedented(fence["body"], len(fence["indent"]))
+        lines = fence["body"].splitlines(
+            keepends=True
+        )  # without the indent of a list item; a row of a dict keeps its own
+        body = "".join(line[len(fence["indent"]) :] if line.strip() else "\n" for line in lines)
         if fence["kind"] in ("bash", "text"):
             yield Step(fence["kind"], "", "", body)
         elif found := EDIT.search(said):
@@ -70,11 +73,6 @@ def steps(text: str) -> Iterator[Step]:
             yield Step("make", found[1], "", body)
         else:
             raise ValueError(f"what is to be done with this? {body[:80]!r}")
-
-
-def dedented(body: str, indent: int) -> str:
-    """Return a fence's text without the indent of its list item; a row of a dict keeps its own."""
-    return "".join(line[indent:] if line.strip() else "\n" for line in body.splitlines(keepends=True))
 
 
 WALKS = walks()
@@ -146,9 +144,7 @@ def take(step: Step, tree: Path, home: Path, printed: str) -> str:
         places = [at for at, line in enumerate(lines) if line.strip() == step.line]
         assert len(places) == 1, f"{step.file}: {len(places)} lines read {step.line!r}"
         at = places[0] + (step.what == "after")
-        apart = step.what == "before" and re.match(
-            r"(class|def|@)", lines[at]
-        )  # two lines, as anybody leaves before those
+        apart = step.what == "before" and re.match(r"(class|def|@)", lines[at])  # two lines, as anybody leaves there
         added = step.body.rstrip("\n") + "\n\n\n" if apart else step.body
         path.write_text("".join([*lines[:at], added, *lines[at:]]), encoding="utf-8")
     elif step.what == "bash":
@@ -182,11 +178,11 @@ def test_a_walk_does_what_it_says_and_the_shared_tests_guard_what_it_adds(
     for step in WALKS[name]:
         printed = take(step, tree, home, printed)
 
-    for path in {tree / step.file for step in edited if step.file.endswith(".py")}:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, path
-        for words in (["check"], ["format", "--check"]):
-            done = shell(f"'{sys.executable}' -m ruff {' '.join(words)} {path.relative_to(tree)}", tree, home)
-            assert done.returncode == 0, done.stdout
+    files = sorted({step.file for step in edited if step.file.endswith(".py")})
+    assert all(len((tree / file).read_text(encoding="utf-8").splitlines()) <= 450 for file in files)
+    for words in ("check", "format --check") if files else ():
+        styled = shell(f"'{sys.executable}' -m ruff {words} {' '.join(files)}", tree, home)
+        assert styled.returncode == 0, styled.stdout
 
     (tested,) = [step for step in WALKS[name] if step.what == "bash" and "pytest" in step.body]
     for file, stood, stands in BREAKS[name]:
@@ -236,12 +232,9 @@ def test_the_rooms_are_those_of_the_import_contract() -> None:
 def test_the_page_names_what_is_there() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"`make ([a-z]+)`", PAGE)) <= set(targets)
-    before = PAGE.partition("\n## Walks\n")[0]
-    named = re.findall(r"`(?:tests/)?(test_\w+\.py)`", before)
+    named = re.findall(r"`(?:tests/)?(test_\w+\.py)`", PAGE.partition("\n## Walks\n")[0])
     assert named and all((ROOT / "tests" / name).is_file() for name in named), named
-    for anchor in re.findall(r"\]\(#([\w-]+)\)", PAGE):
+    readme = re.findall(r"CONTRIBUTING\.md#([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert "a-metric" in readme
+    for anchor in [*readme, *re.findall(r"\]\(#([\w-]+)\)", PAGE)]:
         assert re.search(rf"^#+ {anchor.replace('-', ' ')}$", PAGE, re.MULTILINE | re.IGNORECASE), anchor
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for anchor in re.findall(r"CONTRIBUTING\.md#([\w-]+)", readme):
-        assert re.search(rf"^#+ {anchor.replace('-', ' ')}$", PAGE, re.MULTILINE | re.IGNORECASE), anchor
-    assert "CONTRIBUTING.md#a-metric" in readme

