@@ -7,7 +7,6 @@ found = panel.contrast(page, "stx")                     stx: the class that begi
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +54,8 @@ CONTRAST = """(name) => {
   }
   return {low, seen, back: back(root).join()};
 }"""
+HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
+"""A title that would be markup."""
 BACKS = {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
 
 
@@ -72,13 +73,12 @@ def page(
     def inline(value: Any) -> str:
         return json.dumps(value).replace("</", "<\\/")
 
-    module: Any = sys.modules[type(widget).__module__]
     html = PAGE.replace("THEME", f'data-theme="{theme}"' if theme else "").replace("WIDTH", str(width))
-    html = html.replace("CSS", module.CSS, 1)
+    html = html.replace("CSS", widget._css, 1)
     html = html.replace("FALLBACK", widget.static_fallback() if fallback is None else fallback, 1)
     html = html.replace("TRAITS", inline({"data": widget.data, "selection": widget.selection, **traits}), 1)
     path = folder / "page.html"
-    path.write_text(html.replace("[ESM]", f"[{inline(module.ESM)}]", 1), encoding="utf-8")
+    path.write_text(html.replace("[ESM]", f"[{inline(widget._esm)}]", 1), encoding="utf-8")
     return path.as_uri()
 
 
@@ -108,28 +108,44 @@ class Browser:
             route.abort()
 
 
+def opener(browser: Browser, folder: Path, made: Any, **traits: Any) -> Any:
+    """Return what opens an explorer that `made` makes of a selection: at an address, with a width of its page and of the window."""
+
+    def opened(anchor: str = "", page_width: int = 1000, width: int = 1100, **chosen: Any) -> Any:
+        return browser.open(page(folder, made(**chosen), width=page_width, **traits) + anchor, width=width)
+
+    return opened
+
+
+def press(page: Any, keys: str) -> None:
+    """Press keys, named with spaces between them, one after the other."""
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
 def selection(page: Any) -> dict[str, Any]:
     """Return what the widget has told Python, after the pause that it waits for."""
-    page.evaluate(
-        "() => new Promise((done) => setTimeout(done, 260))"
-    )  # by the page's clock, behind its own timer of 200
-    found: dict[str, Any] = page.evaluate("fake.get('selection')")
-    return found
+    # by the page's clock, behind its own timer of 200
+    page.evaluate("() => new Promise((done) => setTimeout(done, 260))")
+    return page.evaluate("fake.get('selection')")
+
+
+def choose(page: Any, **changes: Any) -> None:
+    """Change parts of the selection, as Python does."""
+    page.evaluate("s => fake.set('selection', { ...fake.get('selection'), ...s })", changes)
 
 
 def contrast(page: Any, name: str) -> dict[str, Any]:
     """Return the texts of low contrast, how many were looked at, and the background, of the widget with that class."""
-    found: dict[str, Any] = page.evaluate(CONTRAST, name)
-    return found
+    return page.evaluate(CONTRAST, name)
 
 
 def modes(page: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (mode, what `contrast` finds) in light, dark, and as a dark system has it; checks backgrounds and print."""
     for mode, theme, scheme in (("light", "light", "dark"), ("dark", "dark", "light"), ("system", None, "dark")):
         page.emulate_media(media="screen", color_scheme=scheme)
-        page.evaluate(
-            "t => t ? document.documentElement.dataset.theme = t : delete document.documentElement.dataset.theme", theme
-        )
+        root = "document.documentElement.dataset"
+        page.evaluate(f"t => t ? {root}.theme = t : delete {root}.theme", theme)
         found = contrast(page, name)
         assert found["back"] == BACKS[mode], mode
         yield mode, found

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from scirep_core import results
-from scirep_core.kit.errors import ConfigError, NumericError
+from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.results import Result, anchor, provenance, read_results
@@ -25,7 +25,7 @@ from scirep_core.results.published import lookup
 @pytest.fixture
 def shown(monkeypatch):
     """Collect what chapters display."""
-    parts: list[str] = []
+    parts = []
     monkeypatch.setattr(Chapter, "show", lambda self, *html: parts.append("\n".join(html)))
     return parts
 
@@ -65,13 +65,13 @@ class Wellformed(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_start_refuses_wrong_parameters_inside_the_kernel(shown):
-    with pytest.raises(ConfigError, match="ndcg_percent = 0"):
-        start("csfcube/baselines", ndcg_percent=0)
-    with pytest.raises(ConfigError, match=r"unknown parameter 'sed'.*did you mean 'seed'"):
-        start("csfcube/baselines", sed=0)
-    with pytest.raises(ConfigError, match="no such folder"):
-        start("csfcube/baselines", data="reel")
+@pytest.mark.parametrize(("given", "says"), [
+    ({"ndcg_percent": 0}, "ndcg_percent = 0"), ({"sed": 0}, r"unknown parameter 'sed'.*did you mean 'seed'"),
+    ({"data": "reel"}, "no such folder"),
+])  # fmt: skip
+def test_start_refuses_wrong_parameters_inside_the_kernel(given, says):
+    with pytest.raises(ConfigError, match=says):
+        start("csfcube/baselines", **given)
 
 
 def test_embedded_runs_say_that_they_are_a_simulation(chapter, shown):
@@ -83,65 +83,50 @@ def test_embedded_runs_say_that_they_are_a_simulation(chapter, shown):
     assert "generative model" not in shown[2] and "Parameters of this run" in shown[2]
 
 
-def test_recorded_rows_carry_chapter_and_parameters_and_come_back(chapter):
+def test_recorded_rows_carry_chapter_and_parameters_come_back_and_are_stored_once(chapter):
     (kept,) = chapter.record([row()])
     assert kept.chapter == "csfcube/baselines"
     assert kept.id == "live:csfcube/baselines:csfcube/all:fabs_bm25:ndcg%20:test:paper"
-    assert read_results(chapter.folder / "rows.jsonl") == [kept]
     for bad in ({"value": float("nan")}, {"value": float("inf")}, {"low": float("nan")}, {"high": float("-inf")}):
         with pytest.raises(NumericError, match=r"ndcg%20:test:paper: .* is not finite"):
             chapter.record([row(), row(**bad)])
     assert read_results(chapter.folder / "rows.jsonl") == [kept]
+    again = [*chapter.record([row(), row()]), *chapter.record([row(), row(1.0)])]
+    assert [one.value for one in again] == [12.345, 12.345, 12.345, 1.0]
+    assert read_results(chapter.folder / "rows.jsonl") == [kept, again[3]], "another value stands beside it"
 
 
-def test_a_number_is_stored_once_and_another_value_beside_it(chapter):
-    kept = [*chapter.record([row(), row()]), *chapter.record([row(), row(1.0)])]
-    assert [one.value for one in kept] == [12.345, 12.345, 12.345, 1.0]
-    assert read_results(chapter.folder / "rows.jsonl") == [kept[0], kept[3]]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown_as"),
-    [(0.001, "&lt;0.01"), (-0.001, "&gt;-0.01"), (0.0, "0.00"), (-0.006, "-0.01"), (2.345, "2.35"), (99.999, "100.00")],
-)
+@pytest.mark.parametrize(("value", "shown_as"), [
+    (0.001, "&lt;0.01"), (-0.001, "&gt;-0.01"), (0.0, "0.00"), (-0.006, "-0.01"), (2.345, "2.35"), (99.999, "100.00"),
+])  # fmt: skip
 def test_a_number_that_rounds_to_nothing_keeps_its_side(chapter, value, shown_as):
     assert f">{shown_as}</a>" in chapter.number(row(value))
 
 
 def test_every_number_shown_has_an_origin_on_the_page(chapter, shown):
     (kept,) = chapter.record([row()])
-    printed = lookup("CS-T4")["fabs_bm25", "all/ndcg%20"]
-    chapter.say(chapter.number(kept), chapter.number(printed))
+    chapter.say(chapter.number(kept), chapter.number(lookup("CS-T4")["fabs_bm25", "all/ndcg%20"]))
     chapter.finish()
     links = re.findall(r'href="#(o-[^"]+)"', shown[1])
-    assert len(links) == 2
-    for link in links:
-        assert f'id="{link}"' in shown[-1]
-    assert anchor(kept.id) in links
-    assert "46.06" in shown[-1]
-    for part in shown:
-        Wellformed(part)
+    assert len(links) == 2 and anchor(kept.id) in links and all(f'id="{link}"' in shown[-1] for link in links)
+    assert "46.06" in shown[-1] and all(map(Wellformed, shown))
 
 
 @report.styled
-def test_figures_carry_alt_text_data_command_and_sidecars(chapter, shown):
+def test_figures_carry_alt_text_data_command_and_sidecars(chapter):
     figure, axes = report.subplots(figsize=(3, 2))
     axes.plot([1, 2], ["a", "b"], **report.MARKS["live"])
     frame = pd.DataFrame({"system": ["a", "<b>"], "value": [1.5, 2.0]})
-    chapter.show(chapter.drawn("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"'))
-    html = shown[-1]
-    assert 'role="img"' in html
-    assert "Two systems &amp; &quot;quotes&quot;" in html
-    assert "var(--scirep-live, #0969da)" in html
+    html = chapter.drawn("one", figure, frame, caption="A caption.", alt='Two systems & "quotes"')
+    for part in ('role="img"', "Two systems &amp; &quot;quotes&quot;", "var(--scirep-live, #0969da)", "&lt;b&gt;",
+                 "papermill notebooks/csfcube/baselines.ipynb"):  # fmt: skip
+        assert part in html
     assert "#131415" not in html  # no drawn colour is left that no page defines
-    assert "papermill notebooks/csfcube/baselines.ipynb" in html
-    assert "&lt;b&gt;" in html
-    csv = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode()
-    assert csv == (chapter.folder / "figures" / "one.csv").read_text() == "system,value\na,1.5\n<b>,2\n"
-    sidecar = json.loads((chapter.folder / "figures" / "one.json").read_text())
+    csv, figures = base64.b64decode(re.search(r"base64,([^\"]+)", html)[1]).decode(), chapter.folder / "figures"
+    assert csv == (figures / "one.csv").read_text() == "system,value\na,1.5\n<b>,2\n"
+    sidecar = json.loads((figures / "one.json").read_text())
     assert {"parameters", "data_sha256", "code_version", "versions", "seconds_since_start", "alt"} <= set(sidecar)
-    assert (chapter.folder / "figures" / "one.svg").is_file()
-    Wellformed(html)
+    assert (figures / "one.svg").is_file() and Wellformed(html)
 
 
 def test_figures_are_byte_identical_and_share_no_ids():
@@ -179,26 +164,23 @@ def test_drawing_leaves_the_process_as_it_was():
 
 
 def test_provenance_names_the_gpu_that_torch_sees_and_none_without_torch(monkeypatch):
-    cuda = SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "Imagined H1")
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert provenance()["device"].endswith(f"{os.cpu_count()} cores; Imagined H1")
-    cuda.is_available = lambda: False
-    assert provenance()["device"].endswith(f"{os.cpu_count()} cores")
+    cores = f"{os.cpu_count()} cores"
+    for there, ends in ((True, f"{cores}; Imagined H1"), (False, cores)):
+        cuda = SimpleNamespace(is_available=lambda there=there: there, get_device_name=lambda: "Imagined H1")
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+        assert provenance()["device"].endswith(ends)
     monkeypatch.delitem(sys.modules, "torch")
-    assert provenance()["device"].endswith(f"{os.cpu_count()} cores")
-    assert "torch" not in sys.modules, "to ask for the device loads nothing"
+    assert provenance()["device"].endswith(cores) and "torch" not in sys.modules, "to ask for the device loads nothing"
 
 
-def test_a_bad_result_row_names_file_and_line(tmp_path):
-    from scirep_core.kit.errors import DataError
-
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"task": "t", "valeu": 1}\n')
-    with pytest.raises(DataError, match=r"rows.jsonl:1: unknown field 'valeu'.*did you mean 'value'"):
-        read_results(path)
-    path.write_text('{"task": "t"}\n')
-    with pytest.raises(DataError, match=r"rows.jsonl:1: not a result row"):
-        read_results(path)
+@pytest.mark.parametrize(("text", "says"), [
+    ('{"task": "t", "valeu": 1}\n', r"rows.jsonl:1: unknown field 'valeu'.*did you mean 'value'"),
+    ('{"task": "t"}\n', r"rows.jsonl:1: not a result row"),
+])  # fmt: skip
+def test_a_bad_result_row_names_file_and_line(tmp_path, text, says):
+    (tmp_path / "rows.jsonl").write_text(text)
+    with pytest.raises(DataError, match=says):
+        read_results(tmp_path / "rows.jsonl")
 
 
 def test_numbers_of_a_mean_and_of_a_concatenation_have_places_of_their_own():
@@ -208,20 +190,14 @@ def test_numbers_of_a_mean_and_of_a_concatenation_have_places_of_their_own():
 def test_a_chapters_runs_are_its_file_and_those_of_its_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "ROOT", tmp_path)
     assert results.recorded("paper/chapter") == []
-    files = {
-        "real/paper/chapter": "a",
-        "real/paper/chapter/more": "b",
-        "embedded/paper/chapter": "c",
-        "real/paper/other": "d",
-    }
-    for name, task in files.items():
+    files = {"a": "real/paper/chapter", "b": "real/paper/chapter/more", "c": "embedded/paper/chapter",
+             "d": "real/paper/other"}  # fmt: skip
+    for task, name in files.items():
         path = tmp_path / "results" / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [
-            Result(task, "test", "map", "paper", 1.0, 2),
-            Result(task, "all", "sum", "paper", 1.0, 2, source="print"),
-        ]
+        sides = (("test", "map", ""), ("all", "sum", "print"))
+        rows = [Result(task, split, metric, "paper", 1.0, 2, source=source) for split, metric, source in sides]
         path.write_text("".join(json.dumps(row.to_json()) + "\n" for row in rows))
     assert [(row.task, row.kind) for row in results.recorded("paper/chapter")] == [("a", "recorded"), ("b", "recorded")]
     assert [row.task for row in results.recorded("paper/chapter", "embedded")] == ["c"]
-    assert {row.task for row, _ in results.stored() if row.kind == "recorded"} == {"a", "b", "c", "d"}
+    assert {row.task for row, _ in results.stored() if row.kind == "recorded"} == {*files}

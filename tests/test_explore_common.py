@@ -8,7 +8,6 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import panel
@@ -19,7 +18,7 @@ import test_explore_scores
 import test_explore_tasks
 import test_format_explorer
 import traitlets
-from panel import Browser
+from panel import HOSTILE, choose, selection
 
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import own_paper
@@ -29,11 +28,12 @@ from scirep_core.page.widgets.formats import FormatExplorer
 from scirep_core.page.widgets.scores import ScoreExplorer, score_data
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
 
-MODULES = {
-    one.name: importlib.import_module(f"{explore.__name__}.{one.name}")
-    for one in pkgutil.iter_modules(explore.__path__)
-}
-EXPLORERS = {name: module for name, module in MODULES.items() if hasattr(module, "ESM")}
+MODULES = [importlib.import_module(f"{explore.__name__}.{one.name}") for one in pkgutil.iter_modules(explore.__path__)]
+EXPLORERS: dict[str, Any] = {
+    module.__name__.rpartition(".")[2]: one
+    for module in MODULES for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, Explorer) and one.__module__ == module.__name__ and one is not Explorer
+}  # fmt: skip
 
 
 class Toy(Explorer):
@@ -44,11 +44,6 @@ class Toy(Explorer):
     def _resolve(self, before: Any, wanted: Any) -> dict[str, Any]:
         explore.common.complete({"at": 0}, before, wanted)
         return {"at": 0, **before, **wanted}
-
-
-def called(module: Any) -> str:
-    """Return the class that begins an explorer's class names."""
-    return re.match(r'const NAME = "(\w+)";\n', module.ESM)[1]  # type: ignore[index]
 
 
 # ---- one battery over every explorer --------------------------------------------------------------------------------
@@ -76,10 +71,6 @@ def tasks(**chosen: Any) -> TaskExplorer:
     return TaskExplorer(task_data(test_explore_tasks.demo(), also=test_explore_tasks.TASKS), **chosen)
 
 
-def formats(**chosen: Any) -> FormatExplorer:
-    return FormatExplorer(test_format_explorer.made(), **chosen)
-
-
 def scores(**chosen: Any) -> ScoreExplorer:
     return ScoreExplorer(score_data(test_explore_scores.runs(), test_explore_scores.LABELS), **chosen)
 
@@ -89,7 +80,6 @@ def own_papers() -> Explorer:
     return own_paper.explorer(shown, own_paper.read(shown, 0))
 
 
-HOSTILE = test_explore_tasks.HOSTILE
 SAMPLES = {
     "facets": Sample(
         test_explore_facets.tiny_explorer,
@@ -102,7 +92,7 @@ SAMPLES = {
         ["explorer", "explorer=%E0%A4%A,b", "explorer=nobody,bm25,specter,5", "somewher=p2_method,bm25,specter,5"],
     ),
     "formats": Sample(
-        formats,
+        lambda: FormatExplorer(test_format_explorer.made()),
         [{"paper": f"p{at}", "colour": colour, "model": model} for at, colour, model in (
             (5, "field", "MIXED"), (8, "year", "MIXED"), (0, "citations", "MIXED"), (41, "field", "TWO & more"))],
         [({"colour": "yaer"}, "did you mean 'year'"), ({"model": "MIXD"}, "did you mean 'MIXED'"),
@@ -163,13 +153,14 @@ def test_every_explorer_is_in_the_battery() -> None:
 @each
 def test_data_are_plain_and_neither_they_nor_the_twin_hold_markup(name: str) -> None:
     widget = sample(name)
-    assert "<" not in widget.data and encode(json.loads(widget.data)) == widget.data
+    view = json.loads(widget.data)
+    assert "<" not in widget.data and encode(view) == widget.data
     twins = ""
     for state in SAMPLES[name].states:
         widget.selection = state
         twins += widget.static_fallback()
     assert not re.search("<img|<b>bold|<i>", twins) and ("&lt;img" in twins) == SAMPLES[name].twins
-    assert f'class="{called(EXPLORERS[name])}-fallback" data-key="{json.loads(widget.data)["key"]}"' in twins
+    assert f'class="{EXPLORERS[name].prefix}-fallback" data-key="{view["key"]}"' in twins
 
 
 @each
@@ -187,20 +178,17 @@ def test_a_selection_is_kept_in_part_and_a_wrong_one_refused_with_the_nearest(na
         assert widget.selection == kept
 
 
-def choose(page: Any, state: dict[str, Any]) -> None:
-    page.evaluate("s => fake.set('selection', { ...fake.get('selection'), ...s })", state)
+CONTROLS = {"combobox", "button", "listbox", "option", "slider", "spinbutton", "checkbox", "searchbox", "textbox",
+            "application", "image", "region", "table"}  # fmt: skip
 
 
 @each
 @pytest.mark.parametrize("width", [390, 700, 1200])
-def test_every_state_draws_text_no_width_scrolls_and_every_control_has_a_name(
-    browser: Browser, tmp_path: Path, name: str, width: int
-) -> None:
-    page = browser.open(panel.page(tmp_path, sample(name), width=1200), width=width)
-    own = called(EXPLORERS[name])
+def test_every_state_draws_text_no_width_scrolls_and_every_control_has_a_name(browser, tmp_path, name, width) -> None:
+    page, own = browser.open(panel.page(tmp_path, sample(name), width=1200), width=width), EXPLORERS[name].prefix
     assert page.locator(f"details.{own}-fallback").get_attribute("open") is None, "the static twin folds away"
     for state in SAMPLES[name].states:
-        choose(page, state)
+        choose(page, **state)
         SAMPLES[name].touch(page)
         whole = page.locator(f".{own}").inner_text()
         assert len(whole) > 100 and not re.search(r"undefined|\[object|NaN|\bnull\b", whole), state
@@ -210,51 +198,46 @@ def test_every_state_draws_text_no_width_scrolls_and_every_control_has_a_name(
     assert not {'bold & "quoted"', "first", "Biology"} & {*marked}, "markup of the data"
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     named = [(node.get("role", {}).get("value"), node.get("name", {}).get("value", "")) for node in tree]
-    controls = {"combobox", "button", "listbox", "option", "slider", "spinbutton", "checkbox", "searchbox", "textbox",
-                "application", "image", "region", "table"}  # fmt: skip
-    assert [role for role, words in named if role in controls and not words.strip()] == []
-    assert sum(role in controls for role, _ in named) > 5
+    controls = [(role, words.strip()) for role, words in named if role in CONTROLS]
+    assert len(controls) > 5 and all(words for _, words in controls)
 
 
 @each
-def test_every_mode_differs_and_text_keeps_its_contrast(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_every_mode_differs_and_text_keeps_its_contrast(browser, tmp_path, name) -> None:
     page = browser.open(panel.page(tmp_path, sample(name)))
     for state in SAMPLES[name].states:
         page.emulate_media(media="screen")
-        choose(page, state)
+        choose(page, **state)
         SAMPLES[name].touch(page)
-        for mode, found in panel.modes(page, called(EXPLORERS[name])):
+        for mode, found in panel.modes(page, EXPLORERS[name].prefix):
             assert found["low"] == [] and found["seen"] > 25, (mode, state)
 
 
 @each
-def test_an_address_restores_a_view_and_other_anchors_are_left_alone(
-    browser: Browser, tmp_path: Path, name: str
-) -> None:
-    one, own = SAMPLES[name], called(EXPLORERS[name])
+def test_an_address_restores_a_view_and_other_anchors_are_left_alone(browser, tmp_path, name) -> None:
+    one, own = SAMPLES[name], EXPLORERS[name].prefix
     address, text = panel.page(tmp_path, sample(name)), f"document.querySelector('.{own}').innerText"
 
     def goes(anchor: str) -> dict[str, Any]:
         page.evaluate("hash => { location.hash = hash; }", anchor)
-        return panel.selection(page)
+        return selection(page)
 
     (first, wanted), *others = one.addresses
     page = browser.open(f"{address}#{first}")
-    now = panel.selection(page)
+    now = selection(page)
     assert wanted.items() <= now.items()
     assert goes("next") == now and page.evaluate("location.hash") == "#next"
     for anchor, wanted in others:
         now = goes(anchor)
         assert wanted.items() <= now.items(), anchor
-    for anchor in one.strange:
-        assert goes(anchor) == now, anchor
+    assert all(goes(anchor) == now for anchor in one.strange)
     drawn = page.evaluate(text)
     page.evaluate("cleanup()")
-    choose(page, one.states[-1])
+    choose(page, **one.states[-1])
     goes(first)
     assert page.evaluate(text) == drawn, "a removed view is silent"
     page = browser.open(f"{address}#next")
-    assert panel.selection(page) == sample(name).selection and page.evaluate("location.hash") == "#next"
+    assert selection(page) == sample(name).selection and page.evaluate("location.hash") == "#next"
 
 
 # ---- the texts -------------------------------------------------------------------------------------------------------
@@ -262,22 +245,22 @@ def test_an_address_restores_a_view_and_other_anchors_are_left_alone(
 
 def test_names_and_addresses_are_each_explorers_own() -> None:
     assert len(EXPLORERS) == 7
-    prefixes = [re.search(r'prefix: "(#[\w-]+[=?])"|PREFIX = "(#[\w-]+[=?])"', m.ESM) for m in EXPLORERS.values()]
+    prefixes = [re.search(r'prefix: "(#[\w-]+[=?])"|PREFIX = "(#[\w-]+[=?])"', one._esm) for one in EXPLORERS.values()]
     found = [one[1] or one[2] for one in prefixes if one]
     assert len(set(found)) == 7 and not any(a != b and a.startswith(b[:-1]) for a in found for b in found)
-    assert len({called(module) for module in EXPLORERS.values()}) == 7
+    assert len({one.prefix for one in EXPLORERS.values()}) == 7
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_a_module_asks_for_nothing(name: str) -> None:
-    text = EXPLORERS[name].ESM.replace("http://www.w3.org/2000/svg", "")
+    text = EXPLORERS[name]._esm.replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"^\s*import\b|\bimport\(|\bfetch\b|https?:|innerHTML", text, re.MULTILINE)
     assert text.count("export default") == 1
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_every_rule_of_a_style_is_under_the_explorers_own_class(name: str) -> None:
-    own, text = called(EXPLORERS[name]), re.sub(r"/\*.*?\*/", "", EXPLORERS[name].CSS, flags=re.DOTALL)
+    own, text = EXPLORERS[name].prefix, re.sub(r"/\*.*?\*/", "", EXPLORERS[name]._css, flags=re.DOTALL)
     selectors = [part.strip() for part in re.findall(r"([^{};]+)\{", text) if not part.strip().startswith("@")]
     assert len(selectors) > 30
     for selector in selectors:
@@ -326,9 +309,8 @@ def test_the_cap_counts_the_data_as_they_stand_in_the_page() -> None:
     whole = within(10_000, view, "toy explorer", "show less")
     stands = len(json.dumps(encode(whole)))
     assert within(stands, view, "toy explorer", "show less") == whole and "<" not in encode(whole)
-    with pytest.raises(
-        ConfigError, match=rf"toy explorer's data are {stands:,} bytes, over the cap of {stands - 1:,} .*: show less"
-    ):
+    said = rf"toy explorer's data are {stands:,} bytes, over the cap of {stands - 1:,} .*: show less"
+    with pytest.raises(ConfigError, match=said):
         within(stands - 1, view, "toy explorer", "show less")
 
 
@@ -357,20 +339,20 @@ STYLES = """() => [...document.querySelectorAll("#widget *")].map((node) => {
 })"""
 
 
-def test_two_explorers_on_one_page_neither_restyle_nor_move_each_other(browser: Browser, tmp_path: Path) -> None:
+def test_two_explorers_on_one_page_neither_restyle_nor_move_each_other(browser, tmp_path) -> None:
     scores = SAMPLES["scores"].widget()
     page = browser.open(panel.page(tmp_path, scores, "dark"))
     before = page.evaluate(STYLES)
     other = TaskExplorer(task_data([], also=["csfcube", "scirepeval/fos"]))
     tasks = EXPLORERS["tasks"]
-    page.evaluate(SECOND, [tasks.ESM, tasks.CSS, {"data": other.data, "selection": other.selection}])
+    page.evaluate(SECOND, [tasks._esm, tasks._css, {"data": other.data, "selection": other.selection}])
     assert page.locator(".stx-title").is_visible() and page.locator(".sco tbody tr").count() == 4
     assert page.evaluate(STYLES) == before
     assert panel.contrast(page, "stx")["low"] == [] and panel.contrast(page, "stx")["back"] == panel.BACKS["dark"]
     page.locator(".stx-option").last.click()
-    chosen = panel.selection(page)
+    chosen = selection(page)
     assert page.evaluate("location.hash") == "#task=csfcube,1" and chosen == scores.selection
     page.locator(".sco select").nth(1).select_option("random")
-    assert panel.selection(page)["second"] == "random" and page.evaluate("other.get('selection').task") == "csfcube"
+    assert selection(page)["second"] == "random" and page.evaluate("other.get('selection').task") == "csfcube"
     page.evaluate("location.hash = '#scores=minilm,tfidf,recorded,paper,task'")
-    assert panel.selection(page)["first"] == "minilm" and page.evaluate("other.get('selection').task") == "csfcube"
+    assert selection(page)["first"] == "minilm" and page.evaluate("other.get('selection').task") == "csfcube"

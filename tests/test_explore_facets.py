@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
-from pathlib import Path
 from typing import Any
 
 import panel
 import pytest
-from panel import Browser
+from panel import HOSTILE, press, selection
 
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.evaluators.facets import System
@@ -19,8 +19,6 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Judgement, Paper, Query
 from scirep_core.page.widgets import facets
 from scirep_core.page.widgets.facets import METRICS, FacetExplorer, explore, metrics, parse_cutoff
-
-HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 
 TEXT = {
     "background": "Readers of {a} work often compare papers by {b}, yet few collections record why two of them belong together.",
@@ -85,6 +83,7 @@ def demo() -> dict[str, Any]:
     systems = {"fabs_bm25": 0.9, "specter": 0.6, "minilm_sentences": 0.75}
     orders: dict[str, dict[Query, list[str]]] = {name: {} for name in systems}
     why: dict[tuple[Query, str], Reason] = {}
+    words = " ".join(WORDS).split()
     for i in range(12):
         query = Query(ids[-1 - i // 2], ("background", "method", "result")[i % 3])
         pool = draw.sample(ids[:300], 107)
@@ -94,9 +93,7 @@ def demo() -> dict[str, Any]:
             orders[system][query] = sorted(pool, key=key.__getitem__)
         for c in pool:
             pairs = tuple((draw.randrange(5), j, draw.uniform(0.3, 0.95)) for j in draw.sample(range(5), 2))
-            why[query, c] = Reason(
-                pairs, tuple((w, draw.uniform(0.5, 6)) for w in draw.sample(" ".join(WORDS).split(), 5))
-            )
+            why[query, c] = Reason(pairs, tuple((word, draw.uniform(0.5, 6)) for word in draw.sample(words, 5)))
     return {"collection": collected(papers, rated), "ranked": {name: ranking(of, why) for name, of in orders.items()},
             "parameters": {"data": "real"}}  # fmt: skip
 
@@ -104,37 +101,32 @@ def demo() -> dict[str, Any]:
 # ---- state and selection --------------------------------------------------------------------------------------------
 
 
-def test_state_is_compact_and_whole() -> None:
+def test_state_is_compact_and_whole():
     given = demo()
     widget = explore(**given, shown=10)
     view = json.loads(widget.data)
-    texts = sum(len(paper) > 1 for paper in view["papers"])
+    papers = view["papers"]
+    texts = [paper[0] for paper in papers if len(paper) > 1]
+    assert len(texts) == len({*texts}) < len(papers), "of those one can open, once"
     assert len(json.dumps(widget.data)) < 400_000
-    assert texts == len({paper[0] for paper in view["papers"] if len(paper) > 1}), "a text is stored twice"
-    assert texts < len(view["papers"]), "every paper carries text, also those nobody can open"
     for row, query in zip(view["queries"], given["collection"].queries, strict=True):
-        pool = [view["papers"][i][0] for i in row["pool"]]
+        pool = [papers[i][0] for i in row["pool"]]
+        able = {at for at, i in enumerate(row["pool"]) if len(papers[i]) > 1}
         for (system, _), ranks in zip(view["systems"], row["ranks"], strict=True):
-            assert [pool[i] for i in ranks] == given["ranked"][system].system.rankings[query]
-            assert all(len(view["papers"][row["pool"][i]]) > 1 for i in ranks[:10])
+            assert [pool[i] for i in ranks] == given["ranked"][system].system.rankings[query] and {*ranks[:10]} <= able
         rated = tuple(Judgement(c, int(r)) for c, r in zip(pool, row["rated"], strict=True))
         assert row["id"] == query.query_id and rated == given["collection"].judgements[query]
-        assert all(len(view["papers"][i]) > 1 for i, r in zip(row["pool"], row["rated"], strict=True) if r in "23")
+        assert {at for at, one in enumerate(rated) if one.rating > 1} <= able
 
 
-def test_state_over_the_cap_says_size_and_knobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_over_the_cap_says_size_and_knobs(monkeypatch):
     monkeypatch.setattr(facets, "CAP", 50_000)
     knobs = r"[\d,]+ bytes.*cap of 50,000.*fewer queries \(now 12\), fewer systems \(now 3\).*`shown` \(now 10\)"
     with pytest.raises(ConfigError, match=knobs):
         explore(**demo())
 
 
-def test_facet_sentences_are_found_and_objective_counts_as_background() -> None:
-    method, background, _ = json.loads(tiny_explorer().data)["queries"]
-    assert (method["lit"], background["lit"]) == ([2, 3], [0, 1])
-
-
-def test_metrics_worked_out_by_hand() -> None:
+def test_metrics_worked_out_by_hand():
     # ratings 2 0 3 1 0 0 2 0 0 0; k = 4: 2 of 4, 2 of 3; DCG 2 + 3/log2(3) + 1/2 over ideal 3 + 2 + 2/log2(3) + 1/2
     # the three relevant end at rank 7; two of them stand in the first three
     ratings = [2, 0, 3, 1, 0, 0, 2, 0, 0, 0]
@@ -144,101 +136,96 @@ def test_metrics_worked_out_by_hand() -> None:
     assert metrics(ratings, "5%")[:3] == [None, None, None]
 
 
-def test_selection_follows_python() -> None:
-    widget = tiny_explorer()
-    assert widget.selection == {
-        "query": "p1_method", "facet": "method", "systems": ["bm25", "specter"], "cutoff": "20%", "candidate": None,
-    }  # fmt: skip
-    seen: list[dict[str, Any]] = []
-    widget.observe(lambda change: seen.append(change["new"]), "selection")
-    widget.selection = {"candidate": "c2", "cutoff": 5}
-    widget.selection = {"facet": "background"}
-    assert widget.selection["query"] == "p1_background" and widget.selection["candidate"] is None
-    widget.selection = {**widget.selection, "query": "p2_method"}
-    assert widget.selection["facet"] == "method" and widget.selection["cutoff"] == 5
-    assert len(seen) == 3
-    assert (parse_cutoff("07%"), parse_cutoff("12")) == ("7%", 12)
-
-
-def test_bad_input_is_named() -> None:
-    asked = Query("p1", "method")
-    with pytest.raises(ConfigError, match="two or more"):
-        tiny_explorer(ranked={"bm25": ranking({})})
-    with pytest.raises(ConfigError, match="none given"):
-        tiny_explorer(collection=collected([], {}))
-    scored = {
-        "a": ranking({asked: ["c0"]}, {(asked, "c0"): Reason(terms=(("x", math.nan),))}),
-        "b": ranking({asked: ["c0"]}),
+def test_selection_follows_python():
+    widget, seen = tiny_explorer(), []
+    method, background, _ = json.loads(widget.data)["queries"]
+    assert (method["lit"], background["lit"]) == ([2, 3], [0, 1]), "objective counts as background"
+    start = {
+        "query": "p1_method",
+        "facet": "method",
+        "cutoff": "20%",
+        "candidate": None,
+        "systems": ["bm25", "specter"],
     }
-    with pytest.raises(ConfigError, match="'p1_method', candidate 'c0': a score is not a finite number"):
-        tiny_explorer(
-            collection=collected([written(x, x, 1999, 0) for x in ("c0", "p1")], {asked: {"c0": 1}}), ranked=scored
-        )
+    assert widget.selection == start
+    widget.observe(lambda change: seen.append(change["new"]), "selection")
+    for change, found in (
+        ({"candidate": "c2", "cutoff": 5}, {"candidate": "c2", "cutoff": 5}),
+        ({"facet": "background"}, {"query": "p1_background", "facet": "background", "cutoff": 5}),
+        ({"query": "p2_method"}, {"query": "p2_method", "cutoff": 5}),
+    ):
+        widget.selection = change
+        assert widget.selection == start | found == seen[-1]
+    assert len(seen) == 3 and (parse_cutoff("07%"), parse_cutoff("12")) == ("7%", 12)
 
 
-def as_system(collection: Any, turned: bool = False) -> Ranked:
-    """Return the gold order of candidates, or its reverse, as a system that explains every one."""
-    order = {q: list(collection.candidates(q))[:: -1 if turned else 1] for q in collection.queries}
-    return Ranked(System("s", order), lambda query, candidate: Reason(terms=(("word", 1.0),)))
+def test_bad_input_is_named():
+    asked = Query("p1", "method")
+    nan = {(asked, "c0"): Reason(terms=(("x", math.nan),))}
+    scored = {"a": ranking({asked: ["c0"]}, nan), "b": ranking({asked: ["c0"]})}
+    pair = collected([written(x, x, 1999, 0) for x in ("c0", "p1")], {asked: {"c0": 1}})
+    for changes, said in (
+        ({"ranked": {"bm25": ranking({})}}, "two or more"), ({"collection": collected([], {})}, "none given"),
+        ({"collection": pair, "ranked": scored}, "'p1_method', candidate 'c0': a score is not a finite number"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=said):
+            tiny_explorer(**changes)
 
 
-def test_every_paper_that_a_reader_can_open_is_explained_by_every_system(tiny: Any) -> None:
+def test_every_paper_that_a_reader_can_open_is_explained_by_every_system_and_queries_are_those_wanted(tiny):
     """Rank 1 of one system is rank 3 of another: that one too says why it put it there."""
-    view = json.loads(explore(tiny, {name: as_system(tiny, name == "b") for name in "ab"}, shown=1).data)
-    opened = 0
-    for query in view["queries"]:
-        for item, paper in enumerate(query["pool"]):
-            if len(view["papers"][paper]) > 1:  # has its text, so that it can be opened
-                opened += 1
-                assert [str(item) in why for why in query["why"]] == [True, True], (query["id"], item)
-    assert opened > len(view["queries"])
+    gold = {q: list(tiny.candidates(q)) for q in tiny.queries}
+    orders = {"a": gold, "b": {q: of[::-1] for q, of in gold.items()}}
+    told = {(q, candidate): Reason(terms=(("word", 1.0),)) for q, of in gold.items() for candidate in of}
+    systems = {name: ranking(of, told) for name, of in orders.items()}
+    view = json.loads(explore(tiny, systems, shown=1).data)
+    able = [(q, str(i)) for q in view["queries"] for i, paper in enumerate(q["pool"]) if len(view["papers"][paper]) > 1]
+    assert all(item in why for query, item in able for why in query["why"]) and len(able) > len(view["queries"])
 
-
-def test_the_explorer_offers_as_many_queries_as_are_wanted_the_named_one_first(tiny: Any) -> None:
-    systems = {name: as_system(tiny, name == "b") for name in "ab"}
-
-    def offered(**given: Any) -> list[str]:
+    def offered(**given):
         return [query["id"] for query in json.loads(explore(tiny, systems, **given).data)["queries"]]
 
     assert offered(queries=99) == [query.query_id for query in tiny.queries]  # one, two and one of a facet
     assert {name.partition("_")[2] for name in offered(queries=3)} == {"background", "method", "result"}
-    assert offered(query="3_result", queries=2)[0] == "3_result" and len(offered(query="3_result", queries=2)) == 2
+    named = offered(query="3_result", queries=2)
+    assert named[0] == "3_result" and len(named) == 2
 
 
-def test_fallback_reads_without_script() -> None:
+def test_fallback_reads_without_script():
     widget = tiny_explorer()
     widget.selection = {"cutoff": 4}
     html = widget.static_fallback()
-    assert HOSTILE not in html and "<img" not in html
     assert "&lt;/SCRIPT&gt;&lt;img src=x onerror=&quot;window.pwned=1&quot;&gt;&lt;b&gt;bold &amp; &quot;" in html
     assert "&amp;amp;" not in html and "&amp;lt;" not in html
-    assert '<tr><th scope="row">P@k</th><td>50.00</td><td>75.00</td></tr>' in html
-    assert '<tr><th scope="row">NDCG@k</th><td>64.96</td><td>100.00</td></tr>' in html
-    assert '<tr><th scope="row">R-Precision (published)</th><td>42.86</td><td>100.00</td></tr>' in html
+    for name, first, second in (("P@k", 50, 75), ("NDCG@k", 64.96, 100), ("R-Precision (published)", 42.86, 100)):
+        assert f'<tr><th scope="row">{name}</th><td>{first:.2f}</td><td>{second:.2f}</td></tr>' in html
     assert ">3 near identical</span></td><td>Candidate number 2 (2002)</td>" in html
-    assert html.count("<li><strong>[method]") == 2
-    assert html.count('<tr><th scope="row">') == len(METRICS) + 10
+    assert html.count("<li><strong>[method]") == 2 and html.count('<tr><th scope="row">') == len(METRICS) + 10
 
 
 # ---- in the browser -------------------------------------------------------------------------------------------------
 
 
-def harness(folder: Path) -> str:
-    return panel.page(folder, tiny_explorer())
+@pytest.fixture
+def opened(browser, tmp_path):
+    return panel.opener(browser, tmp_path, tiny_explorer)
 
 
-def numbers(page: Any) -> list[list[str]]:
-    return page.evaluate(
-        "[...document.querySelectorAll('.scx-metrics tbody tr')].map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
-    )
+def numbers(page):
+    rows = "rows => rows.map(r => [...r.querySelectorAll('td')].map(c => c.textContent))"
+    return page.locator(".scx-metrics tbody tr").evaluate_all(rows)
 
 
-def titles(page: Any, side: int = 0) -> list[str]:
+def titles(page, side=0):
     return page.locator(f".scx-side-{side} .scx-row .scx-name").all_text_contents()
 
 
-def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
+def said(page):
+    return page.locator("[aria-live=polite]").inner_text()
+
+
+def test_choosing_changes_rows_metrics_and_address(opened):
+    page = opened()
     assert titles(page)[:2] == ["Candidate number 0", HOSTILE]
     # k = 2: one of two, one of three; DCG 2 over 5; against a perfect order
     assert numbers(page) == [
@@ -248,7 +235,7 @@ def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: P
     page.get_by_label("Cut-off as").select_option("k")
     page.get_by_label("Papers", exact=True).fill("4")
     assert [row[:2] for row in numbers(page)[:3]] == [["50.00", "75.00"], ["66.67", "100.00"], ["64.96", "100.00"]]
-    assert "BM25 at k 4: P@k 50.00" in (panel.selection(page) and page.locator("[aria-live=polite]").inner_text())
+    assert "BM25 at k 4: P@k 50.00" in (selection(page) and said(page))
     page.get_by_label("Facet", exact=True).select_option("p1_background")
     assert "by its background sentences (objective counts as background)" in page.locator(".scx-query").inner_text()
     assert ["(part of the query)" in text for text in page.locator(".scx-lit").all_text_contents()] == [True, True]
@@ -256,75 +243,52 @@ def test_choosing_changes_rows_metrics_and_address(browser: Browser, tmp_path: P
     page.get_by_label("Query paper").select_option("p2")
     assert page.locator(".scx-row .scx-badge").first.inner_text() == "unrelated"
     page.get_by_label("Ranking A").select_option("specter")
-    now = panel.selection(page)
-    assert (now["query"], now["facet"], now["cutoff"]) == ("p2_method", "method", 4)
+    assert {"query": "p2_method", "facet": "method", "cutoff": 4}.items() <= selection(page).items()
     assert page.evaluate("location.hash") == "#explorer=p2_method,specter,bm25,4"
     assert titles(page)[0] == "Candidate number 2" and page.evaluate("saved") >= 1
-    assert page.locator(".scx-command code").inner_text() == (
-        "papermill notebooks/csfcube/errors.ipynb out.ipynb -p data real -p query p2_method -p encoders specter,bm25"
-    )
+    command = "notebooks/csfcube/errors.ipynb out.ipynb -p data real -p query p2_method -p encoders specter,bm25"
+    assert page.locator(".scx-command code").inner_text() == f"papermill {command}"
     page.get_by_label("Only relevant").check()
     assert len(titles(page)) == 3
     page.get_by_label("Show papers with").fill("NUMBER 9")
     assert titles(page) == ["Candidate number 9"]
 
 
-def test_keyboard_opens_and_explains(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
+def test_keyboard_opens_and_explains(opened):
+    page = opened()
     page.locator(".scx-side-0 [role=listbox]").focus()
     current = "document.querySelector('[role=option][aria-selected=true] .scx-name').textContent"
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("j")
-    assert page.evaluate(current) == "Candidate number 2"
-    page.keyboard.press("k")
-    assert page.evaluate(current) == HOSTILE
-    page.keyboard.press("Enter")
-    opened = page.locator(".scx-detail")
-    assert HOSTILE in opened.inner_text() and page.evaluate("window.pwned") is None
-    assert "put it at rank 2" in opened.inner_text() and "put it at rank 5" in opened.inner_text()
-    assert opened.locator(".scx-matched").count() == 2 and "A: query 3, 0.813" in opened.inner_text()
-    assert opened.locator("mark").all_inner_texts().count("sparse") == 2
-    assert opened.locator(".scx-terms li").all_inner_texts() == ["sparse 3.25", "parsing 1.5"]
-    assert panel.selection(page)["candidate"] == "c1" and "Opened" in page.locator("[aria-live=polite]").inner_text()
-    page.keyboard.press("ArrowRight")
+    for pressed, name in (("ArrowDown j", "Candidate number 2"), ("k", HOSTILE)):
+        press(page, pressed)
+        assert page.evaluate(current) == name
+    press(page, "Enter")
+    opened_ = page.locator(".scx-detail")
+    for text in (HOSTILE, "put it at rank 2", "put it at rank 5", "A: query 3, 0.813"):
+        assert text in opened_.inner_text()
+    assert page.evaluate("window.pwned") is None and opened_.locator(".scx-matched").count() == 2
+    assert opened_.locator("mark").all_inner_texts().count("sparse") == 2
+    assert opened_.locator(".scx-terms li").all_inner_texts() == ["sparse 3.25", "parsing 1.5"]
+    assert selection(page)["candidate"] == "c1" and "Opened" in said(page)
+    press(page, "ArrowRight")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Papers ranked by B, SPECTER"
     assert page.evaluate(current) == HOSTILE
-    page.keyboard.press("ArrowDown")
-    assert panel.selection(page)["candidate"] == "c4", "an open panel follows the cursor"
-    page.keyboard.press("Escape")
-    assert panel.selection(page)["candidate"] is None
-    page.keyboard.press("]")
-    page.keyboard.press("]")
-    page.keyboard.press("]")
-    page.keyboard.press("[")
-    assert panel.selection(page)["query"] == "p2_method"
+    press(page, "ArrowDown")
+    assert selection(page)["candidate"] == "c4", "an open panel follows the cursor"
+    press(page, "Escape")
+    assert selection(page)["candidate"] is None
+    press(page, "] ] ] [")
+    assert selection(page)["query"] == "p2_method"
     page.get_by_label("Percent", exact=True).fill("30")
     page.locator(".scx-side-1 .scx-row").nth(3).click()  # leaving the box must not swallow the click
-    assert panel.selection(page)["candidate"] == "c3"
+    assert selection(page)["candidate"] == "c3"
 
 
-def test_python_moves_the_view(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
-    page.evaluate("fake.set('selection', {...fake.get('selection'), query: 'p2_method', cutoff: 3, candidate: 'c9'})")
+def test_python_moves_the_view_and_page_and_library_agree_on_the_metrics(opened):
+    page = opened()
+    panel.choose(page, query="p2_method", cutoff=3, candidate="c9")
     assert "Candidate number 9" in page.locator(".scx-detail").inner_text()
     assert page.get_by_label("Query paper").input_value() == "p2"
     assert page.evaluate("location.hash") == "#explorer=p2_method,bm25,specter,3" and page.evaluate("saved") == 0
-
-
-def test_the_command_can_be_copied(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(f"{harness(tmp_path)}#explorer=p2_method,mini%2C%20lm,bm25,30%25")
-    assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
-    assert page.locator(".scx-command code").inner_text().endswith("-p encoders 'mini, lm,bm25'")
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    page.evaluate("document.execCommand = (what) => { window.took = [what, document.activeElement.value]; return 1; }")
-    page.get_by_role("button", name="Copy as papermill command").click()
-    page.wait_for_function("window.took")
-    assert page.evaluate("took") == ["copy", page.locator(".scx-command code").inner_text()]
-    assert page.get_by_text("Copied").count() >= 1
-
-
-def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path))
     draw = random.Random(3)
     lists = [[draw.choice([0, 0, 0, 1, 2, 3]) for _ in range(draw.randint(1, 250))] for _ in range(60)]
     cases = [(ratings, k) for ratings in lists for k in (1, 2, 7, 20, 300)] + [([0, 1, 0], 2)]
@@ -333,9 +297,20 @@ def test_page_and_library_agree_on_the_metrics(browser: Browser, tmp_path: Path)
         assert values == pytest.approx(metrics(ratings, k), abs=1e-9)
 
 
-def test_a_narrow_page_opens_a_paper_between_the_rankings(browser: Browser, tmp_path: Path) -> None:
-    page = browser.open(harness(tmp_path), width=390)
+def test_the_command_can_be_copied(opened):
+    page = opened("#explorer=p2_method,mini%2C%20lm,bm25,30%25")
+    assert "9 papers ranked, 9 listed; 1 of the pool left out" in page.locator(".scx-side-0").inner_text()
+    command = page.locator(".scx-command code").inner_text()
+    assert command.endswith("-p encoders 'mini, lm,bm25'")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.evaluate("document.execCommand = (what) => { window.took = [what, document.activeElement.value]; return 1; }")
+    page.get_by_role("button", name="Copy as papermill command").click()
+    page.wait_for_function("window.took")
+    assert page.evaluate("took") == ["copy", command] and page.get_by_text("Copied").count() >= 1
+
+
+def test_a_narrow_page_opens_a_paper_between_the_rankings(opened):
+    page = opened(width=390)
     page.locator(".scx-row").nth(1).click()
-    first, second = (page.locator(f".scx-side-{i}").bounding_box() for i in (0, 1))
-    opened = page.locator(".scx-detail").bounding_box()
-    assert first["y"] + first["height"] <= opened["y"] and opened["y"] + opened["height"] <= second["y"]
+    boxes = [page.locator(place).bounding_box() for place in (".scx-side-0", ".scx-detail", ".scx-side-1")]
+    assert all(above["y"] + above["height"] <= below["y"] for above, below in itertools.pairwise(boxes))

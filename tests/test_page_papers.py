@@ -39,14 +39,14 @@ def rows() -> list[Result]:
     return small.made("main", small.scattered(CENTRES), variants=LINES)
 
 
-def by_line(gaps: list[Result], column: str) -> dict[str, Result]:
+def by_line(gaps, column="all"):
     return {row.encoder: row for row in gaps if row.split == column}
 
 
 def test_differences_are_those_of_means_with_family_wise_intervals(rows):
     from scipy.stats import tukey_hsd
 
-    found = by_line(study.gaps(rows, study.average, "MTL CLS"), "all")
+    found = by_line(study.gaps(rows, study.average, "MTL CLS"))
     assert list(found) == ["Base", "MTL CTRL", "Adapters", "PALs"]
     values = {name: [r.value for r in rows if line(r) == name and r.split == "all" and "trainings" not in r.parameters]
               for name in LINES[1:]}  # fmt: skip
@@ -55,33 +55,31 @@ def test_differences_are_those_of_means_with_family_wise_intervals(rows):
     for at, name in enumerate(LINES[2:], start=1):
         row = found[name]
         assert row.value == pytest.approx(np.mean(values[name]) - np.mean(values["MTL CLS"]))
-        assert (row.low, row.high) == pytest.approx((bounds.low[at, 0], bounds.high[at, 0]), abs=1e-3)
-        assert row.parameters["p"] == pytest.approx(oracle.pvalue[at, 0], abs=1e-3)
+        theirs = (bounds.low[at, 0], bounds.high[at, 0], oracle.pvalue[at, 0])
+        assert (row.low, row.high, row.parameters["p"]) == pytest.approx(theirs, abs=1e-3)
         assert (row.against, row.metric) == ("MTL CLS", "difference")
     assert (way(found["MTL CTRL"]), way(found["PALs"])) == (1, -1)
-    against = by_line(study.gaps(rows, study.average, "MTL CTRL", ("MTL CLS", "Adapters")), "all")
-    assert [way(row) for row in against.values()] == [-1, 0] and list(against) == ["MTL CLS", "Adapters"]
+    against = by_line(study.gaps(rows, study.average, "MTL CTRL", ("MTL CLS", "Adapters")))
+    assert {name: way(row) for name, row in against.items()} == {"MTL CLS": -1, "Adapters": 0}
 
 
 def test_a_line_of_one_training_has_its_difference_and_no_interval(rows):
-    found = by_line(study.gaps(rows, study.average, "MTL CLS"), "all")["Base"]
+    found = by_line(study.gaps(rows, study.average, "MTL CLS"))["Base"]
     assert found.low is None and "p" not in found.parameters and found.value < 0
     once = small.made("main", small.scattered(CENTRES), range(1), variants=LINES)
     assert {row.low for row in study.gaps(once, study.average, "MTL CLS")} == {None}
     assert study.gaps(rows, study.average, "nobody") == []
 
 
-def test_the_printed_differences_point_where_the_paper_underlines_and_follow_the_printed_numbers():
-    """Table 2 of SciRepEval v2: adapters and codes lie above one vector on average, by 1.9 and 1.8 points or so."""
-    numbers = lookup("V2-T2")
-    columns = dict.fromkeys(number.column for number in numbers.values())
-    base = "SPECTER2 MTL CLS"
-    for column in columns:
-        for name, row in by_line(study.printed_gaps("V2-T2", base), column).items():
-            assert row.value == pytest.approx(numbers[name, column].number - numbers[base, column].number, abs=1e-9)
-            assert row.source == PRINT and (row.low is None) == (row.high is None)
-    tested = by_line(study.printed_gaps("V2-T2", base), "Average")
-    assert any(row.low is not None for row in tested.values())
+def test_the_printed_differences_follow_the_printed_numbers_and_the_average_is_tested():
+    numbers, base = lookup("V2-T2"), "SPECTER2 MTL CLS"
+    gaps = study.printed_gaps("V2-T2", base)
+    assert {row.split for row in gaps} == {number.column for number in numbers.values()}
+    for row in gaps:
+        printed = numbers[row.encoder, row.split].number - numbers[base, row.split].number
+        assert row.value == pytest.approx(printed, abs=1e-9)
+        assert row.source == PRINT and (row.low is None) == (row.high is None)
+    assert any(row.low is not None for row in by_line(gaps, "Average").values())
 
 
 def test_steps_are_those_of_trainings_and_not_the_chapters_parameter(rows, chapter):
@@ -89,8 +87,7 @@ def test_steps_are_those_of_trainings_and_not_the_chapters_parameter(rows, chapt
     assert steps and 2 not in steps  # the chapter's is 2
 
 
-def test_an_exhibit_has_a_studys_recorded_lines_by_what_papers_they_are_of(tmp_path: Path):
-    chapter = Shown("scirepeval/multi_format", {"papers": 500}, tmp_path)
+def test_an_exhibit_has_a_studys_recorded_lines_by_what_papers_they_are_of(chapter):
     shown = chapter.exhibit("V2-T2", [], studies=("main",), column="split", metric="average")
     assert next(iter(shown.open)) == PRINTED and any(name.startswith(INVENTED) for name in shown.folded)
     assert all("seed" not in name for name, _ in shown.folded[next(iter(shown.folded))])
@@ -149,29 +146,21 @@ def test_an_average_is_there_for_each_training_where_all_columns_are():
     assert scimult.facts(rows) == "3 training runs, 3,000 papers, 300 to 600 steps"
 
 
-def opened(rows):
-    """Return a study's rows as if they were of the open literature: Search's tasks stand for its tasks there."""
-    names = dict(zip(scimult.TABLES["SM-T8"], scimult.OPEN["SM-T8"], strict=False))
-    return [
-        replace(row, task=names[row.task, row.metric][0], source="open")
-        for row in rows
-        if (row.task, row.metric) in names
-    ]
-
-
 def test_runs_are_told_apart_by_what_papers_they_are_of(monkeypatch):
+    """Search's tasks on the open literature stand for its own here."""
     rows = made("scimult", lambda line, column, seed: 50.0 + seed)
-    monkeypatch.setattr(
-        study, "recorded", lambda name, source="": {"open": opened(rows), "embedded": rows}.get(source, [])
-    )
+    names = dict(zip(scimult.TABLES["SM-T8"], scimult.OPEN["SM-T8"], strict=False))
+    real = [replace(row, task=names[key][0], source="open") for row in rows if (key := (row.task, row.metric)) in names]
+    recorded = {"open": real, "embedded": rows}
+    monkeypatch.setattr(study, "recorded", lambda name, source="": recorded.get(source, []))
     kinds = [scimult.studies(Page(), name, rows) for name in ("scimult", "scimult-choices")]
     assert all(list(kind) == [REAL + RECORDED, INVENTED + RECORDED, INVENTED] for kind in kinds)
-    own = [row for kind in kinds for of in kind.values() for row in of if row.metric.startswith("average (")]
-    assert len({row.id for row in own}) == len(own) > 0
+    own = [row.id for kind in kinds for of in kind.values() for row in of if row.metric.startswith("average (")]
+    assert len({*own}) == len(own) > 0
     found = scimult.changes(Page(), kinds[0], {"MHA": ("SciMult MHAExpert", "SciMult Vanilla")})
     assert list(found) == [REAL + RECORDED, INVENTED + RECORDED]
     assert list(found[REAL + RECORDED]) == [("Search", "MHA")] and len(found[INVENTED + RECORDED]) == 5
-    monkeypatch.setattr(study, "recorded", lambda name, source="": [])
+    recorded.clear()
     assert scimult.studies(Page(), "scimult") == {}
 
 
@@ -195,20 +184,18 @@ def test_a_change_is_paired_by_seed_and_has_the_interval_of_its_trainings():
     def value(line, column, seed):
         return 50.0 + 10 * seed + {"SciMult MHAExpert": 2.0 + 0.5 * seed}.get(line, 0.0)
 
+    def change(rows, line="SciMult MHAExpert", **how):
+        averaged = [*rows, *scimult.averages(rows, "SM-T8")]
+        return scimult.change(averaged, "SM-T8", line, "SciMult Vanilla", "recorded", **how)
+
     rows = made("scimult", value)
-    rows += scimult.averages(rows, "SM-T8")
-    found = scimult.change(rows, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded")
+    found, percent = change(rows), change(rows, relative=True)
     assert (found.value, found.n, found.parameters["sd"]) == (pytest.approx(2.5), 3, pytest.approx(0.5))
     assert found.high - found.value == pytest.approx(4.302653 * 0.5 / 3**0.5)  # t of two degrees of freedom, by table
-    percent = scimult.change(rows, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded", relative=True)
-    assert percent.value == pytest.approx(100 * (2 / 50 + 2.5 / 60 + 3 / 70) / 3)
-    assert percent.metric != found.metric
-    assert scimult.change(rows, "SM-T8", "SciMult MHAExpert", "no such line", "recorded") is None
+    assert percent.value == pytest.approx(100 * (2 / 50 + 2.5 / 60 + 3 / 70) / 3) and percent.metric != found.metric
+    assert change(rows, "no such line") is None and change(made("scimult", value, range(1))).low is None
     zero = [replace(row, value=0.0) if "Vanilla" in row.encoder else row for row in rows]
-    assert scimult.change(zero, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded", relative=True) is None
-    once = made("scimult", value, range(1))
-    once += scimult.averages(once, "SM-T8")
-    assert scimult.change(once, "SM-T8", "SciMult MHAExpert", "SciMult Vanilla", "recorded").low is None
+    assert change(zero, relative=True) is None
 
 
 def test_who_carries_a_gain_is_read_off_the_table():
@@ -233,35 +220,28 @@ TASK, SAMPLE = "scirepeval/same_author", "sample/same_author"
 AUTHORS = "scirepeval/s2and"
 
 
-def gap(
-    task: str, source: str, low: float, high: float, protocol: str = "paper", systems: str = "minilm - tfidf"
-) -> Result:
+def gap(task, source, low, high, protocol="paper", systems="minilm - tfidf"):
     return Result(task, "test", "difference of map", protocol, (low + high) / 2, 40, encoder=systems, source=source, low=low,
                   high=high, against=systems.rpartition(" ")[2])  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("real", "invented", "side"),
-    [((1, 3), (2, 9), 1), ((-3, -1), (-9, -2), 1), ((1, 3), (-9, -2), -1), ((-1, 3), (2, 9), 0), ((1, 3), (-2, 9), 0)],
-)  # fmt: skip
+@pytest.mark.parametrize(("real", "invented", "side"), [
+    ((1, 3), (2, 9), 1), ((-3, -1), (-9, -2), 1), ((1, 3), (-9, -2), -1), ((-1, 3), (2, 9), 0), ((1, 3), (-2, 9), 0),
+])  # fmt: skip
 def test_a_comparison_lies_on_the_side_of_its_intervals(real, invented, side):
     (one,) = literature.comparisons([gap(SAMPLE, "real", *real), gap(TASK, "embedded", *invented)])
-    assert (one.question, one.side) == (TASK, side)
-    assert (one.real.source, one.invented.source) == ("real", "embedded")
+    assert (one.question, one.side, one.real.source, one.invented.source) == (TASK, side, "real", "embedded")
 
 
-def test_what_is_of_one_kind_of_papers_or_without_width_is_no_comparison():
+def test_what_is_of_one_kind_of_papers_or_without_width_is_no_comparison_and_the_papers_protocol_wins():
     real, invented = gap(SAMPLE, "real", 1, 3), gap(TASK, "embedded", 2, 9)
-    assert literature.comparisons([real]) == literature.comparisons([invented]) == []
-    assert literature.comparisons([replace(real, low=2.0, high=2.0), invented]) == []
-    assert literature.comparisons([gap(SAMPLE, "real", 1, 3, systems="bm25 - tfidf"), invented]) == []
-    assert literature.comparisons([replace(real, encoder="minilm", against=""), invented]) == []
-
-
-def test_the_papers_own_protocol_is_taken_where_there_are_two():
-    rows = [gap(task, source, low, low + 1, protocol) for task, source in ((SAMPLE, "real"), (TASK, "embedded"))
+    for rows in ([real], [invented], [replace(real, low=2.0, high=2.0), invented],
+                 [gap(SAMPLE, "real", 1, 3, systems="bm25 - tfidf"), invented],
+                 [replace(real, encoder="minilm", against=""), invented]):  # fmt: skip
+        assert literature.comparisons(rows) == []
+    both = [gap(task, source, low, low + 1, protocol) for task, source in ((SAMPLE, "real"), (TASK, "embedded"))
             for protocol, low in (("sound", 1.0), ("paper", 5.0))]  # fmt: skip
-    (one,) = literature.comparisons(rows)
+    (one,) = literature.comparisons(both)
     assert (one.real.protocol, one.invented.protocol, one.real.low) == ("paper", "paper", 5.0)
 
 
@@ -275,10 +255,10 @@ def test_trainings_are_compared_where_both_papers_have_them():
     assert literature.trained(real, [], "MTL CLS") == []
 
 
-def test_a_part_that_some_draws_leave_out_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_some_draws_leave_out_is_no_error(tmp_path, monkeypatch):
     """At 300 papers a part of S2AND has no block to score under one seed, and one under the next."""
 
-    def scored(task: object, vectors: object, *given: str, name: str, split: str, seed: int) -> list[Result]:
+    def scored(task, vectors, *given, name, split, seed):
         parts = ["test", "test/zbmath"] if seed % 2 else ["test"]
         return [Result(AUTHORS, part, "b3_f1", "paper", 90.0 + seed, 300, encoder=name) for part in parts]
 
@@ -286,12 +266,11 @@ def test_a_part_that_some_draws_leave_out_is_no_error(tmp_path: Path, monkeypatc
     monkeypatch.setattr(literature.inputs, "prepare", lambda *given, **how: {})
     chapter = Shown(literature.CHAPTER, {"papers": 300, "seed": 0, "paper": 1}, tmp_path)
     rows = literature.measure(chapter, 300, 0, [AUTHORS])
-    assert [(row.encoder, row.split, row.value) for row in rows] == [
-        ("random", "test", 92.0), ("tfidf", "test", 90.0), ("minilm", "test", 90.0), ("oracle", "test", 90.0)
-    ]  # fmt: skip
+    assert {row.encoder: row.value for row in rows} == {"random": 92.0, "tfidf": 90.0, "minilm": 90.0, "oracle": 90.0}
+    assert [row.split for row in rows] == ["test"] * 4
 
 
-def test_what_is_exact_says_on_which_metric() -> None:
+def test_what_is_exact_says_on_which_metric():
     assert literature._errs(AUTHORS).startswith("no: the oracle reaches 100, or nearly, on b3_f1_vectors")
     assert literature._errs(TASK) == "no: the oracle reaches 100"
     assert literature._errs("scirepeval/relish") == PLANTED["scirepeval/relish"].errs

@@ -15,10 +15,9 @@ from scirep_core.evaluators.user_study import Reading
 
 def scored(scores: list[float], grades: dict[str, int]) -> tuple[Task, dict[str, np.ndarray]]:
     pool = tuple(f"p{i}" for i in range(len(scores)))
-    task = Task(
-        "small", "retrieval", "QRY", ("ndcg@10",), Pooled({"q": grades}, pool), "embedded", "0", similarity="dot"
-    )
-    return task, {"q": np.array([1.0])} | {key: np.array([score]) for key, score in zip(pool, scores, strict=True)}
+    pooled = Pooled({"q": grades}, pool)
+    task = Task("small", "retrieval", "QRY", ("ndcg@10",), pooled, "embedded", "0", similarity="dot")
+    return task, {key: np.array([score]) for key, score in (("q", 1.0), *zip(pool, scores, strict=True))}
 
 
 def test_without_ties_and_unjudged_papers_readings_are_those_of_trec_eval():
@@ -39,15 +38,12 @@ def test_a_judged_paper_outside_the_pool_counts_as_not_found_in_every_reading():
         assert row.value == pytest.approx(plain.value)
 
 
-@pytest.mark.parametrize(
-    ("reading", "value"),
-    [
-        ("gain 2^g - 1", (1 / np.log2(3) + 3 / np.log2(5)) / (3 + 1 / np.log2(3))),
-        ("judged only", (1 + 2 / np.log2(4)) / (2 + 1 / np.log2(3))),
-        ("ties for", (1 + 2 / np.log2(5)) / (2 + 1 / np.log2(3))),
-        ("ties against", (1 / np.log2(3) + 2 / np.log2(5)) / (2 + 1 / np.log2(3))),
-    ],
-)
+@pytest.mark.parametrize(("reading", "value"), [
+    ("gain 2^g - 1", (1 / np.log2(3) + 3 / np.log2(5)) / (3 + 1 / np.log2(3))),
+    ("judged only", (1 + 2 / np.log2(4)) / (2 + 1 / np.log2(3))),
+    ("ties for", (1 + 2 / np.log2(5)) / (2 + 1 / np.log2(3))),
+    ("ties against", (1 / np.log2(3) + 2 / np.log2(5)) / (2 + 1 / np.log2(3))),
+])  # fmt: skip
 def test_each_reading_is_its_definition(reading, value):
     # p0 is not judged and ties with p1 (grade 1); p2 has grade 0; p3 has grade 2
     task, vectors = scored([3.0, 3.0, 2.0, 1.0], {"p1": 1, "p2": 0, "p3": 2})
@@ -76,37 +72,27 @@ def study(tmp_path):
 
 
 def test_readings_differ_in_what_they_say(study):
-    queries = user_study.rated(study)
+    queries, log = user_study.rated(study), np.log2(3)
     assert {key: len(rows) for key, rows in queries.items()} == {"1": 4, "2": 2, "3": 1}
-    first = user_study.values(queries, Reading())
-    assert set(first) == {"1", "2"}  # 3 has no similarity, 4 no rating
-    # ties go to the higher id: b (2.5 -> 3) before a (5)
-    assert first["1"][2] == pytest.approx((3 + 5 / np.log2(3)) / (5 + 3 / np.log2(3)))
-    in_file = user_study.values(queries, Reading(ties="file"))
-    assert in_file["1"][2] == pytest.approx(1)
-    down = user_study.values(queries, Reading(halves="down"))
-    assert down["1"][2] == pytest.approx((2 + 5 / np.log2(3)) / (5 + 2 / np.log2(3)))
-    second = user_study.values(queries, Reading(twice="last"))
-    assert second["1"][2] == pytest.approx((3 + 4 / np.log2(3)) / (4 + 3 / np.log2(3)))
-    steep = user_study.values(queries, Reading(gain="exponential"))
-    assert steep["1"][2] == pytest.approx((7 + 31 / np.log2(3)) / (31 + 7 / np.log2(3)))
+    for reading, value in (
+        ({}, (3 + 5 / log) / (5 + 3 / log)),  # ties go to the higher id: b (2.5 -> 3) before a (5)
+        ({"ties": "file"}, 1), ({"halves": "down"}, (2 + 5 / log) / (5 + 2 / log)),
+        ({"twice": "last"}, (3 + 4 / log) / (4 + 3 / log)), ({"gain": "exponential"}, (7 + 31 / log) / (31 + 7 / log)),
+    ):  # fmt: skip
+        found = user_study.values(queries, Reading(**reading))
+        assert set(found) == {"1", "2"} and found["1"][2] == pytest.approx(value)  # 3 has no similarity, 4 no rating
     assert set(user_study.values(queries, Reading(missing="last", every=True))) == {"1", "2", "3"}
 
 
 def test_the_first_reading_is_that_of_trec_eval():
-    rng = np.random.default_rng(0)
-    queries = {
-        f"q{i}": [
-            StudyRow(f"q{i}", f"{j:03}", "", float(rng.integers(1, 6)), float(round(rng.random(), 1)))
-            for j in range(14)
-        ]
-        for i in range(20)
-    }
-    found = user_study.values(queries, Reading())
-    qrels = {q: {r.cand_id: int(r.score or 0) for r in rows} for q, rows in queries.items()}
-    run = {q: {r.cand_id: float(r.similarity or 0) for r in rows} for q, rows in queries.items()}
+    rng, queries = np.random.default_rng(0), {}
+    for q in (f"q{i}" for i in range(20)):
+        drawn = [(float(rng.integers(1, 6)), float(round(rng.random(), 1))) for _ in range(14)]
+        queries[q] = [StudyRow(q, f"{j:03}", "", score, near) for j, (score, near) in enumerate(drawn)]
+    qrels, run = ({q: {r.cand_id: of(r) for r in rows} for q, rows in queries.items()}
+                  for of in (lambda r: int(r.score or 0), lambda r: float(r.similarity or 0)))  # fmt: skip
     known = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.5,10", "ndcg"}).evaluate(run)
-    for query, scores in found.items():
+    for query, scores in user_study.values(queries, Reading()).items():
         assert scores == pytest.approx([known[query][m] for m in ("ndcg_cut_5", "ndcg_cut_10", "ndcg")])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -24,15 +25,26 @@ from scirep_core.kit.store import stable_hash
 
 HERE = Path(__file__).parent
 View = dict[str, Any]
+FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
 
 
 class Explorer(anywidget.AnyWidget):
-    """A widget with its data inside. An explorer adds `_esm`, `_css`, `_resolve`, and `static_fallback`, its plain twin."""
+    """A widget with its data inside. An explorer has a `prefix`, `scripts`, `_resolve`, and `static_fallback`, its plain twin."""
 
+    prefix = ""
+    _esm: str
+    _css: str
     data = traitlets.Unicode().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
     badge = traitlets.Unicode().tag(sync=True)
     """What its papers are, where a reader has to know before the first click: invented."""
+
+    def __init_subclass__(cls, prefix: str = "", scripts: Sequence[str] = (), **more: Any) -> None:
+        """Make module and style: `prefix` begins all class names, the style is called as the last script."""
+        if prefix:
+            cls.prefix, cls._css = prefix, style(prefix, f"{Path(scripts[-1]).stem}.css")
+            cls._esm = module(prefix, *scripts)
+        super().__init_subclass__(**more)
 
     def __init__(self, view: View, **given: Any) -> None:
         """Take the data. Keywords that are no traits are keys of the selection and choose what is shown; None chooses nothing."""
@@ -49,6 +61,10 @@ class Explorer(anywidget.AnyWidget):
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError."""
         raise NotImplementedError
 
+    def folded(self, summary: str, parts: Iterable[str]) -> str:
+        """Return HTML parts as the plain twin of these data."""
+        return folded(self.prefix, self._view["key"], summary, parts)
+
     @traitlets.validate("selection")
     def _check_selection(self, proposal: Any) -> dict[str, Any]:
         return self._resolve(self.selection, proposal["value"])
@@ -60,9 +76,7 @@ def module(name: str, *files: str) -> str:
     Lines of comment stay behind: every page carries the module of each of its explorers.
     """
     texts = ((HERE / file).read_text(encoding="utf-8") for file in ("common.js", *files))
-    return "".join(
-        [f'const NAME = "{name}";\n', *(re.sub(r"^ *//.*\n", "", text, flags=re.MULTILINE) for text in texts)]
-    )
+    return f'const NAME = "{name}";\n' + re.sub(r"^ *//.*\n", "", "".join(texts), flags=re.MULTILINE)
 
 
 def style(name: str, file: str) -> str:
@@ -98,9 +112,8 @@ def within(cap: int, view: View, what: str, remedy: str) -> View:
     view = keyed(view)
     found = size(view)
     if found > cap:
-        raise ConfigError(
-            f"the {what}'s data are {found:,} bytes, over the cap of {cap:,} bytes for one page: {remedy}"
-        )
+        over = f"{found:,} bytes, over the cap of {cap:,} bytes for one page"
+        raise ConfigError(f"the {what}'s data are {over}: {remedy}")
     return view
 
 
@@ -119,11 +132,18 @@ def check_names(what: str, names: Collection[str]) -> None:
 
 def check_distinct(what: str, names: Iterable[str]) -> None:
     """Raise ConfigError for a name that is given twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ConfigError(f"{what}: {name!r} is given twice; keep one")
-        seen.add(name)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{what}: {twice!r} is given twice; keep one")
+
+
+class Places(dict[Any, int]):
+    """The place of each thing, in the order in which things were first asked for: in a view every thing stands once."""
+
+    def __missing__(self, thing: Any) -> int:
+        """Return the place of a thing that was not asked for before."""
+        self[thing] = len(self)
+        return self[thing]
 
 
 def clip(text: str, most: int) -> str:
@@ -153,20 +173,24 @@ def check_choice(key: str, value: Any, valid: Collection[str]) -> None:
         raise ConfigError(f"selection: {key} {value!r}; {nearest(str(value), valid)}")
 
 
+def check_choices(selection: Mapping[str, Any], known: Mapping[str, Collection[str]]) -> None:
+    """Raise ConfigError for the first key whose value is not there to choose."""
+    for key, valid in known.items():
+        check_choice(key, selection[key], valid)
+
+
 # ---- the plain twin -------------------------------------------------------------------------------------------------
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return an HTML table; cells are HTML, the first of a row its head, caption and heads plain text."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
-    )
+    body = ""
+    for first, *cells in rows:
+        body += f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
     # the class keeps the book's dark mode from putting a light plate behind the table
-    return (
-        f'<table class="dataframe"><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
-    )
+    begins = f'<table class="dataframe"><caption>{escape(caption)}</caption>'
+    return f"{begins}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def folded(name: str, key: str, summary: str, parts: Iterable[str]) -> str:

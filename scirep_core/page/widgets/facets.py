@@ -18,28 +18,16 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.evaluators.facets.facet_systems import Ranked, Reason
+from scirep_core.evaluators.facets.facet_systems import Ranked
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS
 from scirep_core.kit.records import Paper, Query
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_names,
-    complete,
-    folded,
-    module,
-    style,
-    table,
-    within,
-)
+from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, check_names, complete, table, within
 from scirep_core.results.metrics import RELEVANT, score
 
-ESM, CSS = module("scx", "command.js", "facets.js"), style("scx", "facets.css")
 CAP = 1_450_000
 """Bytes of the data in the page."""
 
@@ -50,14 +38,11 @@ PAIRS, TERMS = 3, 8
 """How many sentence pairs and terms of one reason the page keeps: the strongest ones."""
 
 
-class FacetExplorer(Explorer):
+class FacetExplorer(Explorer, prefix="scx", scripts=("command.js", "facets.js")):
     """The widget. `selection` = {query, facet, systems, cutoff, candidate}: observe it, or set all or part of it.
 
     `cutoff` is an int (the first k) or a text such as "20%" (of the ranking); `candidate` is a paper id or None.
     """
-
-    _esm = ESM
-    _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
@@ -68,13 +53,8 @@ class FacetExplorer(Explorer):
         queries = {row["id"]: row for row in view["queries"]}
         systems = [name for name, _ in view["systems"]]
         first = view["queries"][0]
-        start = {
-            "query": first["id"],
-            "facet": first["facet"],
-            "systems": systems[:2],
-            "cutoff": "20%",
-            "candidate": None,
-        }
+        begun = {"query": first["id"], "facet": first["facet"]}
+        start = {**begun, "systems": systems[:2], "cutoff": "20%", "candidate": None}
         old, new = {**start, **before}, complete(start, before, wanted)
         if new["query"] == old["query"] and new["facet"] != old["facet"] and old["query"] in queries:
             new["query"] = f"{view['papers'][queries[old['query']]['paper']][0]}_{new['facet']}"
@@ -91,10 +71,9 @@ class FacetExplorer(Explorer):
         if new["query"] != old["query"] and new["candidate"] == old["candidate"]:
             new["candidate"] = None
         open_to = {view["papers"][i][0] for i in row["pool"] if len(view["papers"][i]) > 1}
-        if new["candidate"] is not None and new["candidate"] not in open_to:
-            raise ConfigError(
-                f"selection: candidate {new['candidate']!r} is not among those shown for {new['query']!r}"
-            )
+        if new["candidate"] not in (None, *open_to):
+            name = new["candidate"]
+            raise ConfigError(f"selection: candidate {name!r} is not among those shown for {new['query']!r}")
         return new
 
     def static_fallback(self) -> str:
@@ -110,22 +89,19 @@ class FacetExplorer(Explorer):
             if position >= len(ranking):
                 return ["", ""]
             rating, paper = int(row["rated"][ranking[position]]), view["papers"][row["pool"][ranking[position]]]
-            text = (
-                f"{escape(paper[1])} ({paper[2] or 'year unknown'})" if len(paper) > 1 else f"paper {escape(paper[0])}"
-            )
+            known = len(paper) > 1
+            text = f"{escape(paper[1])} ({paper[2] or 'year unknown'})" if known else f"paper {escape(paper[0])}"
             return [f'<span style="white-space: nowrap">{rating} {view["ratings"][rating]}</span>', text]
 
         _, title, year, sentences, labels = view["papers"][row["paper"]]
-        items = [
-            f"[{escape(view['labels'][label])}] {escape(text)}" for text, label in zip(sentences, labels, strict=True)
-        ]
+        kinds = [escape(view["labels"][label]) for label in labels]
+        items = [f"[{kind}] {escape(text)}" for text, kind in zip(sentences, kinds, strict=True)]
         lit = [f"<li><strong>{x}</strong></li>" if i in row["lit"] else f"<li>{x}</li>" for i, x in enumerate(items)]
-        values = [
-            metrics([int(row["rated"][position]) for position in ranking], selection["cutoff"]) for ranking in rankings
-        ]
+        rated = [[int(row["rated"][position]) for position in ranking] for ranking in rankings]
+        values = [metrics(ratings, selection["cutoff"]) for ratings in rated]
         numbers = [["\u2013" if value is None else f"{value:.2f}" for value in column] for column in values]
         ks = [f"k = {cut(selection['cutoff'], len(ranking))} of {len(ranking)}" for ranking in rankings]
-        return folded("scx", view["key"], f"Two rankings for one query, as plain tables: {' and '.join(heads)}", [
+        return self.folded(f"Two rankings for one query, as plain tables: {' and '.join(heads)}", [
             f"<p><strong>Query: {escape(title)}</strong> ({year or 'year unknown'}), facet {escape(row['facet'])}: "
             "its sentences are in bold.</p>",
             f"<ol>{''.join(lit)}</ol>",
@@ -158,27 +134,27 @@ def explore(
     if query:
         first = collection.find(query)
         chosen = [first, *(q for q in chosen if q != first)][: max(queries, 1)]
-    texts = _Texts()
+    texts = _Texts(Places(), Places(), Places())
     rows = [_query_row(one, collection, ranked, shown, texts) for one in chosen]
     check_names("queries", [row["id"] for row in rows])
     check_names("systems", list(ranked))
     check_names("papers", list(dict.fromkeys(paper[0] for paper in texts.papers)))
+    given = {**(parameters or {}), "query": "{query}", "encoders": "{systems}"}
     view = {
         "systems": [[name, (labels or {}).get(name, name)] for name in ranked],
         "ratings": RATINGS,
         "relevant": RELEVANT,
         "labels": list(texts.labels),
         "terms": list(texts.terms),
-        "papers": texts.papers,
+        "papers": [list(paper) for paper in texts.papers],
         "queries": rows,
         "notebook": "notebooks/csfcube/errors.ipynb",
-        "parameters": {key: str(value) for key, value in (parameters or {}).items()}
-        | {"query": "{query}", "encoders": "{systems}"},
+        "parameters": {key: str(value) for key, value in given.items()},
     }
     why = sum(len(json.dumps(row["why"])) for row in rows)
     remedy = (
         f"offer fewer queries (now {len(rows)}), fewer systems (now {len(ranked)}) or a smaller `shown` (now {shown}); "
-        f"texts take {len(json.dumps(texts.papers)):,} bytes, reasons {why:,}"
+        f"texts take {len(json.dumps(view['papers'])):,} bytes, reasons {why:,}"
     )
     return FacetExplorer(within(CAP, view, "facet explorer", remedy))
 
@@ -191,26 +167,19 @@ def _spread(queries: Sequence[Query], count: int) -> list[Query]:
     return [q for q in queries if q in picked]
 
 
-class _Texts:
-    """Every paper once: [id, title, year, sentences, label numbers], or [id] where only the position is needed."""
+class _Texts(NamedTuple):
+    """Every paper once: (id, title, year, sentences, places of labels), or (id,) where only the position is needed."""
 
-    def __init__(self) -> None:
-        self.papers: list[list[Any]] = []
-        self.labels: dict[str, int] = {}
-        self.terms: dict[str, int] = {}
-        self._index: dict[str, int] = {}
+    papers: Places
+    labels: Places
+    terms: Places
 
-    def add(self, paper_id: str, paper: Paper | None = None) -> int:
-        """Return the index of a paper; equal content shares one entry."""
-        row: list[Any] = [paper_id]
-        if paper is not None:
-            kinds = [self.labels.setdefault(_word(label), len(self.labels)) for label in paper.labels]
-            row += [paper.title, paper.year, list(paper.sentences), kinds]
-        key = json.dumps(row)
-        if key not in self._index:
-            self._index[key] = len(self.papers)
-            self.papers.append(row)
-        return self._index[key]
+    def place(self, paper_id: str, paper: Paper | None = None) -> int:
+        """Return the place of a paper."""
+        if paper is None:
+            return self.papers[paper_id,]
+        kinds = tuple(self.labels[_word(label)] for label in paper.labels)
+        return self.papers[paper_id, paper.title, paper.year, tuple(paper.sentences), kinds]
 
 
 def _word(label: str) -> str:
@@ -229,35 +198,29 @@ def _query_row(
     return {
         "id": query.query_id,
         "facet": query.facet,
-        "paper": texts.add(query.paper_id, paper),
+        "paper": texts.place(query.paper_id, paper),
         "lit": [i for i, label in enumerate(paper.labels) if FACET_OF_LABEL.get(label) == query.facet],
         "match": [_word(label) for label, facet in FACET_OF_LABEL.items() if facet == query.facet],
-        "pool": [texts.add(candidate, papers[candidate] if candidate in opened else None) for candidate in pool],
+        "pool": [texts.place(candidate, papers[candidate] if candidate in opened else None) for candidate in pool],
         "rated": "".join(map(str, rated.values())),
         "ranks": [[pool[candidate] for candidate in ranking] for ranking in rankings.values()],
         "why": [
-            {
-                str(pool[candidate]): _why(
-                    one.explain(query, candidate),
-                    f"{name!r}, query {query.query_id!r}, candidate {candidate!r}",
-                    texts.terms,
-                )
-                for candidate in rankings[name]
-                if candidate in opened
-            }
+            {str(pool[candidate]): _why(one, query, candidate, name, texts.terms)
+             for candidate in rankings[name] if candidate in opened}
             for name, one in ranked.items()
         ],
-    }
+    }  # fmt: skip
 
 
-def _why(reason: Reason, where: str, known: dict[str, int]) -> list[Any]:
-    """Return [pairs, terms], strongest first, numbers to three digits; terms by their number in `known`."""
-    numbers = [pair[2] for pair in reason.pairs] + [weight for _, weight in reason.terms]
-    if not all(math.isfinite(number) for number in numbers):
+def _why(one: Ranked, query: Query, candidate: str, system: str, known: Places) -> list[Any]:
+    """Return [pairs, terms] of a system's reason, strongest first, numbers to three digits; terms by their place in `known`."""
+    reason = one.explain(query, candidate)
+    if not all(math.isfinite(number) for number in (*(s for _, _, s in reason.pairs), *(w for _, w in reason.terms))):
+        where = f"{system!r}, query {query.query_id!r}, candidate {candidate!r}"
         raise ConfigError(f"reasons: {where}: a score is not a finite number")
     pairs = sorted(reason.pairs, key=lambda pair: -pair[2])[:PAIRS]
     terms = sorted(reason.terms, key=lambda term: -term[1])[:TERMS]
-    numbered = [[known.setdefault(term, len(known)), float(f"{weight:.3g}")] for term, weight in terms]
+    numbered = [[known[term], float(f"{weight:.3g}")] for term, weight in terms]
     return [[[i, j, float(f"{s:.3g}")] for i, j, s in pairs], numbered]
 
 

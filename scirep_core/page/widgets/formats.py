@@ -23,21 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_names,
-    clip,
-    complete,
-    folded,
-    module,
-    style,
-    table,
-    within,
-)
-
-ESM, CSS = module("sfx", "command.js", "formats.js"), style("sfx", "formats.css")
+from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
 
 CAP = 900_000
 TEXT, HEADING = 340, 200
@@ -52,12 +38,8 @@ NAMES = {
     "PRX": ("Proximity", "trained so that papers that belong together are near"),
     "QRY": ("Ad-hoc search", "trained so that a typed query is near what it asks for"),
 }
-FACTS = {
-    "field": "in the same field",
-    "linked": "linked by a citation",
-    "years": "years apart",
-    "citations": "citations apart, as a factor",
-}
+FACTS = {"field": "in the same field", "linked": "linked by a citation", "years": "years apart",
+         "citations": "citations apart, as a factor"}  # fmt: skip
 ASKED = {"field": "CLF", "years": "RGN", "citations": "RGN", "linked": "PRX"}
 """The format whose training tasks ask for a fact: fields of study; year and citations; citation triplets."""
 COLOURS = ("field", "year", "citations")
@@ -99,11 +81,8 @@ class Model(NamedTuple):
     spaces: Sequence[Space]
 
 
-class FormatExplorer(Explorer):
+class FormatExplorer(Explorer, prefix="sfx", scripts=("command.js", "formats.js")):
     """The widget. `selection` = {paper, colour, model}: observe it, or set all or part of it; `paper` is a paper's id."""
-
-    _esm = ESM
-    _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
@@ -114,8 +93,7 @@ class FormatExplorer(Explorer):
         papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
         start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
         new = complete(start, before, wanted)
-        check_choice("colour", new["colour"], view["colours"])
-        check_choice("model", new["model"], models)
+        check_choices(new, {"colour": view["colours"], "model": models})
         if new["paper"] == "":
             order = models[new["model"]]["order"]
             new["paper"] = view["papers"][order[len(order) // 2]][0]
@@ -136,9 +114,8 @@ class FormatExplorer(Explorer):
 
         k, n = view["k"], len(view["papers"])
         lists = [[str(r + 1), *(entry(places[r]) for places in near)] for r in range(k)]
-        chance = view["chance"]
         common = [
-            [escape(FACTS[name]), *(shown(name, value) for value in (*means, chance[name]))]
+            [escape(FACTS[name]), *(shown(name, value) for value in (*means, view["chance"][name]))]
             for name, means in model["facts"].items()
         ]
         agree = []
@@ -147,7 +124,7 @@ class FormatExplorer(Explorer):
             both = len(set(near[a]) & set(near[b]))
             agree.append([escape(f"{formats[a]} and {formats[b]}"), str(both), f"{mean:.1f}"])
         summary = f"One paper under each format, as plain tables: {model['key']}"
-        return folded("sfx", view["key"], summary, [
+        return self.folded(summary, [
             f"<p><strong>{entry(at)}</strong></p>",
             table(f"Its {k} nearest of {n:,} papers under each format", ("rank", *formats), lists),
             table(f"Neighbours that two formats share, of {k}", ("formats", "this paper", f"mean of {n:,} papers"), agree),
@@ -182,11 +159,8 @@ def by_chance(papers: Sequence[PaperView], links: Links, k: int) -> dict[str, fl
     """Return the means of `facts` that k other papers drawn at random have: exact, all others being as likely."""
     n = len(papers)
     everyone = np.array([[j for j in range(n) if j != i] for i in range(n)])
-    counted = k / (n - 1)
-    found = facts(papers, links, everyone)
-    return {
-        name: float(each.mean()) * (counted if name in ("field", "linked") else 1.0) for name, each in found.items()
-    }
+    share = {"field": k / (n - 1), "linked": k / (n - 1)}
+    return {name: float(each.mean()) * share.get(name, 1.0) for name, each in facts(papers, links, everyone).items()}
 
 
 # ---------------------------------------------------------------------------------------------------------------- data
@@ -240,16 +214,13 @@ def _model(model: Model, papers: Sequence[PaperView], links: Links) -> View:
     each = [facts(papers, links, space.near) for space in spaces]
     agreement = np.sum(list(pairs.values()), axis=0)
     return {
-        "key": model.key,
-        "about": model.about,
-        "formats": [space.format for space in spaces],
-        "near": [space.near.tolist() for space in spaces],
-        "places": [_on_map(space.places).tolist() for space in spaces],
+        "key": model.key, "about": model.about, "formats": [space.format for space in spaces],
+        "near": [space.near.tolist() for space in spaces], "places": [_on_map(space.places).tolist() for space in spaces],
         "shares": [round(space.share, 3) for space in spaces],
         "facts": {name: [round(float(found[name].mean()), 4) for found in each] for name in each[0]},
         "shared": {pair: round(float(found.mean()), 4) for pair, found in pairs.items()},
         "order": np.argsort(agreement, kind="stable").tolist(),
-    }
+    }  # fmt: skip
 
 
 def _on_map(places: Floats) -> Ints:

@@ -20,9 +20,8 @@ from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, 
 from scirep_core.bench.suites import main_metric
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.names import named
-from scirep_core.page.widgets.common import Explorer, View, check_choice, complete, folded, module, style, within
+from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, complete, folded, within
 
-ESM, CSS = module("lbx", "leaderboard_export.js", "leaderboard.js"), style("lbx", "leaderboard.css")
 CAP = 1_400_000
 """Bytes of the data in the page."""
 COLUMNS = ("kind", "what", "paper", "format", "task", "metric", "split", "protocol", "source", "data", "system", "std", "chapter",
@@ -36,11 +35,8 @@ LONGEST = 200
 """Characters of a search."""
 
 
-class LeaderboardExplorer(Explorer):
+class LeaderboardExplorer(Explorer, prefix="lbx", scripts=("leaderboard_export.js", "leaderboard.js")):
     """The widget. `selection` has the keys of `START`: observe it, or set all or part of it; `kind` is comma-separated."""
-
-    _esm = ESM
-    _css = CSS
 
     def __init__(self, view: View, **chosen: Any) -> None:
         """Take what `leaderboard_data` returned; keywords are those of the selection."""
@@ -67,6 +63,9 @@ class LeaderboardExplorer(Explorer):
         return new
 
 
+ESM = LeaderboardExplorer._esm
+
+
 def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = None, cap: int = CAP) -> View:
     """Return the explorer's data as plain JSON values; rows in the order of `leaderboard.collect`.
 
@@ -77,13 +76,9 @@ def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = 
     """
     if not rows:
         raise ConfigError("the leaderboard has no rows: there are neither printed, recorded nor live ones")
-    texts: dict[str, list[str]] = {}
-    codes: dict[str, list[int]] = {}
-    for name in COLUMNS:
-        given = [getattr(row, name) for row in rows]
-        texts[name] = list(dict.fromkeys(given))
-        place = {text: at for at, text in enumerate(texts[name])}
-        codes[name] = [place[text] for text in given]
+    places = {name: Places() for name in COLUMNS}
+    codes = {name: [of[getattr(row, name)] for row in rows] for name, of in places.items()}
+    texts = {name: list(of) for name, of in places.items()}
     packed = {
         "texts": texts,
         "codes": codes,
@@ -91,9 +86,8 @@ def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = 
         "low": [None if row.low is None else shortened(row.low) for row in rows],
         "high": [None if row.high is None else shortened(row.high) for row in rows],
         "n": [row.n for row in rows],
-        "ids": {
-            at: row.id for at, row in enumerate(rows) if row.id != _spelled(row)
-        },  # the others follow from their columns
+        # the others follow from their columns
+        "ids": {at: row.id for at, row in enumerate(rows) if row.id != _spelled(row)},
     }
     text = json.dumps(packed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     view: View = {
@@ -119,4 +113,4 @@ def _spelled(row: Row) -> str:
 def fallback(view: View, tables: Sequence[str]) -> str:
     """Return HTML tables of a few rankings as the twin without script; the widget folds it away when it starts."""
     summary = f"{len(tables)} rankings as plain tables (searching all {view['rows']:,} rows needs JavaScript)"
-    return folded("lbx", view["key"], summary, tables)
+    return folded(LeaderboardExplorer.prefix, view["key"], summary, tables)

@@ -57,9 +57,8 @@ def pack(saved: Saved, made: Mapping[str, Any] | None = None, cap: int = CAP) ->
             f"{', scaled to length 1' if description.normalised else ''}. Train the variant 'one pass dense'"
         )
     if shape.hidden_act != "gelu" or shape.hidden_size % 4:
-        raise ConfigError(
-            f"the page computes exact GELU and widths that 4 divides, not {shape.hidden_act} and {shape.hidden_size}"
-        )
+        found = f"{shape.hidden_act} and {shape.hidden_size}"
+        raise ConfigError(f"the page computes exact GELU and widths that 4 divides, not {found}")
     longest = min(description.max_length, shape.max_position_embeddings)
     view: View = {
         "shape": {"dim": shape.hidden_size, "heads": shape.num_attention_heads, "layers": shape.num_hidden_layers,
@@ -98,18 +97,8 @@ def unpack(view: View) -> TrunkEncoder:
         whole = np.frombuffer(data, np.int8, rows * columns, at).reshape(rows, columns).astype(np.float32)
         arrays[name] = torch.from_numpy(whole * np.frombuffer(data, "<f4", rows, factors)[:, None])
     wide = len(arrays["layers.0.intermediate.bias"])
-    trunk = Trunk(
-        Shape(
-            len(pieces),
-            shape["dim"],
-            shape["layers"],
-            shape["heads"],
-            wide,
-            settings["length"],
-            1,
-            shape["epsilon"],
-        )
-    )
+    sizes = (shape["dim"], shape["layers"], shape["heads"], wide, settings["length"], 1, shape["epsilon"])
+    trunk = Trunk(Shape(len(pieces), *sizes))
     model = Conditioned(trunk, conditioning("one_pass", trunk, tuple(shape["formats"])))
     try:
         trunk.load_state_dict({name: value for name, value in arrays.items() if name != "own"})
@@ -117,14 +106,8 @@ def unpack(view: View) -> TrunkEncoder:
     except (RuntimeError, KeyError) as error:
         raise ConfigError(f"the packed model's weights do not fit its shape: {error}") from None
     formats = tuple(form for form in FORMATS if form in shape["formats"])
-    about = About(
-        stable_hash(view)[:16],
-        shape["dim"],
-        Recipe(settings["separator"]),
-        settings["length"],
-        formats,
-        shared_pass=True,
-    )
+    recipe, key = Recipe(settings["separator"]), stable_hash(view)[:16]
+    about = About(key, shape["dim"], recipe, settings["length"], formats, shared_pass=True)
     return TrunkEncoder("the encoder in the page", lambda: (model, tokens), about)
 
 

@@ -24,23 +24,10 @@ from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.kit.formats import Format
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_names,
-    clip,
-    complete,
-    folded,
-    module,
-    style,
-    table,
-    within,
-)
+from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
 from scirep_core.page.widgets.formats import NAMES
 from scirep_core.page.widgets.own_encoder import STEPS
 
-ESM, CSS = module("opx", "own_encoder.js", "own_paper.js"), style("opx", "own_paper.css")
 CAP = 1_400_000
 """Bytes of the data in the page, the packed encoder included."""
 NEAR, HEADING = 8, 160
@@ -82,23 +69,20 @@ class Heads(NamedTuple):
     about_year: str
 
 
-class OwnPaperExplorer(Explorer):
+class OwnPaperExplorer(Explorer, prefix="opx", scripts=("own_encoder.js", "own_paper.js")):
     """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser
     and in the address that a reader copies.
 
     With `brief` it has one box, the first five papers of each vector and no change of the text, as on the book's first page.
     """
 
-    _esm = ESM
-    _css = CSS
     brief = traitlets.Bool(False).tag(sync=True)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
         known = {"example": [example[0] for example in self._view["examples"]], "code": [AS_TYPED, *CODES]}
         new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
-        for key, value in new.items():
-            check_choice(key, value, known[key])
+        check_choices(new, known)
         return new
 
     def static_fallback(self) -> str:
@@ -108,30 +92,30 @@ class OwnPaperExplorer(Explorer):
         for key, title, _ in view["examples"]:
             heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
             ranks = zip(*view["read"][key].values(), strict=True)
-            rows = [
-                [str(rank), *(_entry(view, place) for place in places)] for rank, places in enumerate(ranks, start=1)
-            ]
+            rows = [[str(rank), *(_entry(view, at) for at in places)] for rank, places in enumerate(ranks, start=1)]
             parts.append(table(title, heads, rows))
-        return folded(
-            "opx", view["key"], f"{len(view['examples'])} texts and their nearest papers, as plain tables", parts
-        )
+        return self.folded(f"{len(view['examples'])} texts and their nearest papers, as plain tables", parts)
+
+
+ESM = OwnPaperExplorer._esm
 
 
 def whole_vectors(vectors: Floats) -> NDArray[np.int8]:
     """Return (n, dim) whole numbers from -127 to 127 in the directions of the rows."""
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    unit = _units(vectors)
     found: NDArray[np.int8] = np.rint(unit * (STEPS / max(float(np.abs(unit).max()), 1e-12))).astype(np.int8)
     return found
 
 
 def nearest_places(vectors: Floats, among: Floats, k: int) -> NDArray[np.int64]:
     """Return (n, k) places of the rows of highest cosine, highest first; of equals the earlier."""
-    a, b = (
-        x.astype(float) / np.maximum(np.linalg.norm(x.astype(float), axis=1, keepdims=True), 1e-12)
-        for x in (vectors, among)
-    )
-    found: NDArray[np.int64] = np.argsort(-(a @ b.T), axis=1, kind="stable")[:, :k]
+    cosines = _units(vectors.astype(float)) @ _units(among.astype(float)).T
+    found: NDArray[np.int64] = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
     return found
+
+
+def _units(vectors: Floats) -> Floats:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def own_paper_data(

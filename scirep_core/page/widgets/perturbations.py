@@ -30,22 +30,8 @@ from scirep_core.data.perturbations import CATEGORIES, PERTURBATIONS
 from scirep_core.data.perturbations.changes import Text
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.records import Paper
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_names,
-    clip,
-    complete,
-    encode,
-    folded,
-    module,
-    style,
-    table,
-    within,
-)
-
-ESM, CSS = module("spx", "perturbations.js"), style("spx", "perturbations.css")
+from scirep_core.page.widgets import common
+from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
 
 CAP = 400_000
 HEADING = 120
@@ -67,7 +53,7 @@ _UNIT = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _UNIT_OR_SPACE = re.compile(r"\s+|\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
-class PerturbationExplorer(Explorer):
+class PerturbationExplorer(Explorer, prefix="spx", scripts=("perturbations.js",)):
     """The widget. `selection` = {paper, code}: observe it, or set all or part of it.
 
     Args:
@@ -76,8 +62,6 @@ class PerturbationExplorer(Explorer):
             None where nobody can answer.
     """
 
-    _esm = ESM
-    _css = CSS
     asked = traitlets.Dict().tag(sync=True)
     answer = traitlets.Unicode("").tag(sync=True)
 
@@ -90,8 +74,7 @@ class PerturbationExplorer(Explorer):
         """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError."""
         known = {"paper": [paper["id"] for paper in self._view["papers"]] + [OWN] * self._own, "code": list(CODES)}
         new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
-        for key, value in new.items():
-            check_choice(key, value, known[key])
+        check_choices(new, known)
         return new
 
     @traitlets.observe("asked")
@@ -112,7 +95,7 @@ class PerturbationExplorer(Explorer):
                 self._own = True
             except ScirepError as error:
                 reply["error"] = str(error)
-        self.answer = encode(reply)
+        self.answer = common.encode(reply)
 
     def static_fallback(self) -> str:
         """Return the current selection as HTML tables that need no script."""
@@ -124,19 +107,15 @@ class PerturbationExplorer(Explorer):
         code, category, title, abstract, *_ = (called.get(one, one) for one in view["codes"][at])
         change = paper["codes"][at]
         applies = not isinstance(change, str)
-        fields = (
-            [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])]
-            if applies
-            else []
-        )
-        outcome = f"{change[2]} % of the words are kept" if applies else f"does not apply: {escape(change)}"
+        fields, outcome = [escape(paper["title"]), escape(paper["abstract"])], f"does not apply: {escape(str(change))}"
+        if applies:
+            fields = [marked(paper["title"], change[0]), marked(paper["abstract"], change[1], paper["sentences"])]
+            outcome = f"{change[2]} % of the words are kept"
         names = [encoder["name"] for encoder in view["encoders"]]
 
         def titles(places: Sequence[int], others: Sequence[int]) -> str:
-            found = [escape(view["titles"][str(i)]) for i in places]
-            return "; ".join(
-                f"<strong>{text}</strong>" if i in others else text for i, text in zip(places, found, strict=True)
-            )
+            found = {i: escape(view["titles"][str(i)]) for i in places}
+            return "; ".join(f"<strong>{text}</strong>" if i in others else text for i, text in found.items())
 
         rows = [
             [escape(name), f"{c[2]:.3f}", f"{c[3]:,}", titles(before, c[4]), titles(c[4], before)]
@@ -149,9 +128,9 @@ class PerturbationExplorer(Explorer):
         ]  # fmt: skip
         heads = ("encoder", "cosine to the original", "rank of the original", "nearest before", "nearest after")
         stay = f"Where the text is put; papers that stay among the {view['k']} nearest are in bold"
-        return folded("spx", view["key"], f"One paper and one change, as plain tables: {code}", [
+        return self.folded(f"One paper and one change, as plain tables: {code}", [
             f"<p><strong>{code}</strong> ({category}); title {title}, abstract {abstract}: {outcome}.</p>",
-            *(f"<p>{field}</p>" for field in (fields or [escape(paper["title"]), escape(paper["abstract"])])),
+            *(f"<p>{field}</p>" for field in fields),
             *([table(stay, heads, rows)] if applies else []),
             table("All 32 changes of this paper: words kept, or why one does not apply; cosine to the original, its rank",
                   ("change", "words kept", *names), every),
@@ -302,8 +281,5 @@ def _gone(text: str) -> str:
 def _replaced(old: str, new: str) -> str:
     if not new.strip():
         return f"<ins>{'␣' * len(new)}</ins>"
-    return (
-        f"<ins>{escape(new)}</ins>"
-        if old.lower() == escape(new).lower()
-        else f"<del>{old}</del> <ins>{escape(new)}</ins>"
-    )
+    only_case = old.lower() == escape(new).lower()
+    return f"{'' if only_case else f'<del>{old}</del> '}<ins>{escape(new)}</ins>"

@@ -21,36 +21,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scirep_core.bench.pairs import by_place, main_rows, plain
 from scirep_core.bench.suites import SPECS
 from scirep_core.data.readers.samples import SAMPLES
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import PROTOCOLS
 from scirep_core.page.blocks import label, value_of
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_distinct,
-    complete,
-    folded,
-    keyed,
-    module,
-    style,
-    table,
-)
+from scirep_core.page.widgets import common
+from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 
 if TYPE_CHECKING:
     from scirep_core.page.chapter import Chapter
 
-ESM, CSS = module("sco", "scores.js"), style("sco", "scores.css")
 ORDERS = ("task", "first", "second", "difference")
 """What the table may be sorted by; `-` before it turns the order round."""
 BOUNDS = ("random", "oracle")
 """Floor and ceiling: not what a comparison opens with."""
 MEASURES = {"f1_macro": "macro F1", "map": "MAP", "ndcg": "nDCG", "kendall_tau": "Kendall’s τ"}
 """Metric -> words."""
-FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
 
 
 class Run(NamedTuple):
@@ -64,11 +52,8 @@ class Run(NamedTuple):
     """Paired differences of two systems, as rows."""
 
 
-class ScoreExplorer(Explorer):
+class ScoreExplorer(Explorer, prefix="sco", scripts=("scores.js",)):
     """The widget. `selection` = {first, second, run, protocol, order}: observe it, or set all or part of it."""
-
-    _esm = ESM
-    _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
@@ -82,17 +67,10 @@ class ScoreExplorer(Explorer):
         start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
         new = complete(start, before, wanted)
         orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
-        for key, valid in (("first", systems), ("second", systems), ("run", runs), ("order", orders)):
-            check_choice(key, new[key], valid)
-        has = [
-            name for name in PROTOCOLS if any(r["protocol"] == name and r["run"] == new["run"] for r in view["rows"])
-        ]
-        if new["protocol"] not in has:
-            if "protocol" in wanted and new["protocol"] not in PROTOCOLS:
-                raise ConfigError(
-                    f"selection: protocol {new['protocol']!r}; {nearest(str(new['protocol']), PROTOCOLS)}"
-                )
-            new["protocol"] = has[0]
+        check_choices(new, {"first": systems, "second": systems, "run": runs, "order": orders, "protocol": PROTOCOLS})
+        there = {row["protocol"] for row in view["rows"] if row["run"] == new["run"]}
+        if new["protocol"] not in there:
+            new["protocol"] = next(name for name in PROTOCOLS if name in there)
         return new
 
     def static_fallback(self) -> str:
@@ -113,7 +91,7 @@ class ScoreExplorer(Explorer):
                 split = "" if row["split"] == "test" else f", {row['split']}"
                 lines.append([escape(row["title"] + split), *cells])
             parts.append(table(f"{words}. {about}", ("task", *facts, *(name for _, name in names)), lines))
-        return folded("sco", view["key"], "All scores as plain tables", parts)
+        return self.folded("All scores as plain tables", parts)
 
 
 def run_of(key: str, label: str, about: str, rows: Sequence[Result]) -> Run:
@@ -142,7 +120,7 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
     view: View = {
         "systems": [[name, labels.get(name, name)] for name in systems],
         "runs": [[run.key, run.label, run.about] for run in given],
-        "formats": FORMATS,
+        "formats": common.FORMATS,
         "rows": rows,
         "protocols": len({row["protocol"] for row in rows}),
         "opens": {run.key: _opening(systems, [row for row in rows if row["run"] == run.key]) for run in given},

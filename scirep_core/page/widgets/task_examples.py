@@ -125,22 +125,7 @@ def examples(task: Task | FacetCollection, wanted: int, seed: int) -> list[View]
     rng = random.Random(f"{seed}/{task.name}/{task.source}")
     if isinstance(task, FacetCollection):
         return _faceted(task, wanted, rng)
-    data = task.payload
-    if isinstance(data, schema.Labelled):
-        return _labelled(task, data, wanted, rng)
-    if isinstance(data, schema.Judged):
-        return _judged(task, data, wanted, rng)
-    if isinstance(data, schema.Pooled):
-        return _pooled(task, data, wanted, rng)
-    if isinstance(data, schema.LabelSpace):
-        return _label_space(data, wanted, rng)
-    if isinstance(data, schema.Reviewers):
-        return _reviewers(task, data, wanted, rng)
-    if isinstance(data, schema.Signatures):
-        return _blocks(data, wanted, rng)
-    if isinstance(data, schema.Collection):
-        return [{"kind": "self", "paper": Ref(key)} for key in _some(data.paper_ids, wanted, rng)]
-    return _triples(data, wanted, rng)
+    return _EXAMPLES[type(task.payload)](task, task.payload, wanted, rng)
 
 
 def _some(pool: Iterable[Any], wanted: int, rng: random.Random) -> list[Any]:
@@ -226,10 +211,8 @@ def _pooled(task: Task, data: schema.Pooled, wanted: int, rng: random.Random) ->
         drawn = _some(data.pool, CANDIDATES, rng)
         others = [key for key in drawn if key not in judged and (key != query_id or not data.keep_self)][:UNJUDGED]
         positions = keep(list(judged.values()), CANDIDATES - len(others), rng)
-        ids = [list(judged)[i] for i in positions]
-        view = _ranking(
-            task, {"query": Ref(query_id)}, [*ids, *others], [*(judged[i] for i in ids), *[None] * len(others)], rng
-        )
+        ids = [*(list(judged)[i] for i in positions), *others]
+        view = _ranking(task, {"query": Ref(query_id)}, ids, [judged.get(key) for key in ids], rng)
         totals = Counter(judged.values())
         view["totals"] = [[grade, grade_word(task, grade), totals[grade]] for grade in sorted(totals, reverse=True)]
         view["totals"].append([None, grade_word(task, None), len(data.pool) - sum(key in judged for key in data.pool)])
@@ -237,7 +220,7 @@ def _pooled(task: Task, data: schema.Pooled, wanted: int, rng: random.Random) ->
     return found
 
 
-def _label_space(data: schema.LabelSpace, wanted: int, rng: random.Random) -> list[View]:
+def _label_space(task: Task, data: schema.LabelSpace, wanted: int, rng: random.Random) -> list[View]:
     def entry(label_id: str) -> list[str]:
         label = data.labels[label_id]
         return [label.label_id, label.name, clip(label.definition, SHORT)]
@@ -279,7 +262,7 @@ def _reviewers(task: Task, data: schema.Reviewers, wanted: int, rng: random.Rand
     return found
 
 
-def _blocks(data: schema.Signatures, wanted: int, rng: random.Random) -> list[View]:
+def _blocks(task: Task, data: schema.Signatures, wanted: int, rng: random.Random) -> list[View]:
     blocks: dict[str, dict[str, list[schema.Signature]]] = defaultdict(lambda: defaultdict(list))
     for row in data.rows:
         blocks[row.block][row.cluster].append(row)
@@ -300,7 +283,11 @@ def _blocks(data: schema.Signatures, wanted: int, rng: random.Random) -> list[Vi
     return found
 
 
-def _triples(data: schema.Triples, wanted: int, rng: random.Random) -> list[View]:
+def _selves(task: Task, data: schema.Collection, wanted: int, rng: random.Random) -> list[View]:
+    return [{"kind": "self", "paper": Ref(key)} for key in _some(data.paper_ids, wanted, rng)]
+
+
+def _triples(task: Task, data: schema.Triples, wanted: int, rng: random.Random) -> list[View]:
     reservoir: list[tuple[str, schema.Triple]] = []
     seen = 0
     for split in data.splits:
@@ -315,6 +302,12 @@ def _triples(data: schema.Triples, wanted: int, rng: random.Random) -> list[View
          "negative": Ref(row.negative) if row.negative else None}
         for split, row in reservoir
     ]  # fmt: skip
+
+
+_EXAMPLES: dict[type, Callable[..., list[View]]] = {
+    schema.Labelled: _labelled, schema.Judged: _judged, schema.Pooled: _pooled, schema.LabelSpace: _label_space,
+    schema.Reviewers: _reviewers, schema.Signatures: _blocks, schema.Collection: _selves, schema.Triples: _triples,
+}  # fmt: skip
 
 
 # ---- how labels and grades are spread -------------------------------------------------------------------------------
@@ -380,16 +373,10 @@ def _grade_charts(task: Task | FacetCollection, lists: Sequence[Sequence[int | N
 
 
 def _bars(title: str, rows: list[Any], most: int, what: str, parts: Sequence[str] = ()) -> View:
-    rest = rows[most:]
-    more = (
-        f"and {len(rest):,} more {what}, given {sum(sum(counts) for _, counts in rest):,} times in all" if rest else ""
-    )
-    return {
-        "title": title,
-        "parts": list(parts),
-        "rows": [[clip(name, 60), n] for name, n in rows[:most]],
-        "more": more,
-    }
+    rest, shown = rows[most:], [[clip(name, 60), n] for name, n in rows[:most]]
+    given = sum(sum(counts) for _, counts in rest)
+    more = f"and {len(rest):,} more {what}, given {given:,} times in all" if rest else ""
+    return {"title": title, "parts": list(parts), "rows": shown, "more": more}
 
 
 def _columns(title: str, values: Sequence[float]) -> View:

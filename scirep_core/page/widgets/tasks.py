@@ -26,24 +26,10 @@ from scirep_core.data.task import Task
 from scirep_core.data.validate import printed_counts
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import read_csv
-from scirep_core.page.widgets.common import (
-    Explorer,
-    View,
-    check_choice,
-    check_names,
-    clip,
-    complete,
-    folded,
-    keyed,
-    module,
-    size,
-    style,
-    table,
-)
+from scirep_core.page.widgets import common
+from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, check_names, clip, complete, table
 from scirep_core.page.widgets.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
 from scirep_core.results import published
-
-ESM, CSS = module("stx", "tasks.js"), style("stx", "tasks.css")
 
 TEXT, HEADING = 600, 220
 """Characters kept of a text and of a title."""
@@ -52,15 +38,8 @@ CUTS = ((600, 600), (400, 600), (280, 600), (200, 600), (140, 600), (100, 600), 
 """Characters of candidates' and of other texts, tried one after the other until the state is within the cap."""
 SEP = " [SEP] "  # joins title and text where training pairs hold texts themselves (SciMult)
 
-COLLECTIONS = {
-    "scirepeval": "SciRepEval",
-    "csfcube": "CSFCube",
-    "neighbours": "Textual neighbours",
-    "scimult": "SciMult",
-    "sample": "Real samples",
-    "": "Other tasks",
-}
-FORMATS = {"CLF": "Classification", "RGN": "Regression", "PRX": "Proximity", "QRY": "Ad-hoc search"}
+COLLECTIONS = {"scirepeval": "SciRepEval", "csfcube": "CSFCube", "neighbours": "Textual neighbours", "scimult": "SciMult",
+               "sample": "Real samples", "": "Other tasks"}  # fmt: skip
 TYPES = {
     "classification": "one label of few, or several, for each paper",
     "regression": "a number for each paper",
@@ -86,11 +65,8 @@ INVENTED = ("Invented", "From the embedded literature, a simulation: no paper, p
 OWN = ("Own folder", "A reader's own files: read and checked for form, vouched for by nobody else.")
 
 
-class TaskExplorer(Explorer):
+class TaskExplorer(Explorer, prefix="stx", scripts=("tasks.js",)):
     """The widget. `selection` = {task, example}: observe it, or set all or part of it; examples count from 0."""
-
-    _esm = ESM
-    _css = CSS
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
@@ -127,18 +103,13 @@ class TaskExplorer(Explorer):
         )  # fmt: skip
         heads = ("task", "name", "collection", "format", "asked", "metrics", "data here", "sizes")
         whole = table("Tasks, and their sizes here beside the printed ones", heads, cells)
-        return folded("stx", view["key"], f"All {len(view['tasks'])} tasks as a plain table", [whole])
+        return self.folded(f"All {len(view['tasks'])} tasks as a plain table", [whole])
 
 
 def task_data(
-    tasks: Iterable[Task | FacetCollection],
-    examples: int = 6,
-    seed: int = 0,
-    *,
-    also: Iterable[str] = (),
-    training: Mapping[str, Mapping[str, int]] | None = None,
-    cap: int = CAP,
-) -> View:
+    tasks: Iterable[Task | FacetCollection], examples: int = 6, seed: int = 0, *, also: Iterable[str] = (),
+    training: Mapping[str, Mapping[str, int]] | None = None, cap: int = CAP,
+) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values, the same for the same tasks and seed.
 
     Args:
@@ -158,24 +129,24 @@ def task_data(
         if name not in TASKS:
             raise ConfigError(f"also: no task {name!r} in the inventory; {nearest(name, TASKS)}")
     given = {row["name"] for row in rows}
-    rows += [_listed(name) for name in also if name not in given]
+    rows += [_about(name, TASKS[name]) for name in also if name not in given]
     place = {name: i for i, name in enumerate(TASKS)}
     rows.sort(key=lambda row: place.get(row["name"], len(place)))  # stable: others in the order given
     _tell_apart(rows)
     check_names("tasks", [row["key"] for row in rows])
     view = {
         "collections": [[key, name] for key, name in COLLECTIONS.items() if any(row["paper"] == key for row in rows)],
-        "formats": FORMATS,
+        "formats": common.FORMATS,
         "exhibits": {row: _exhibits()[row] for task in rows for row in task["used"] if row in _exhibits()},
         "seed": seed,
         "tasks": rows,
     }
     for side, main in CUTS:
-        whole = keyed({**view, "papers": texts.cut(side, main), "shortest": [side, main]})
-        if size(whole) <= cap:
+        whole = common.keyed({**view, "papers": texts.cut(side, main), "shortest": [side, main]})
+        if common.size(whole) <= cap:
             return whole
     raise ConfigError(
-        f"the task explorer's data are {size(whole):,} bytes with texts cut to {CUTS[-1][1]} characters, over the "
+        f"the task explorer's data are {common.size(whole):,} bytes with texts cut to {CUTS[-1][1]} characters, over the "
         f"cap of {cap:,} bytes for one page: show fewer tasks (now {len(rows)}) or fewer examples of each (now {examples})"
     )
 
@@ -188,29 +159,25 @@ def _tell_apart(rows: list[View]) -> None:
             row["key"] = f"{row['name']}@{row['source'][0]}"
 
 
+Text = tuple[str, str, str, int | None, str]
+"""Id, title, text, year, venue."""
+
+
 class _Texts:
-    """Every text once: [id, title, text, year, venue], and the largest role it is shown in."""
+    """Every text once, and the largest role it is shown in."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[str, str, str, int | None, str]] = []
-        self.roles: list[int] = []
-        self._index: dict[tuple[str, str, str, int | None, str], int] = {}
+        self.places, self.roles = Places(), dict[int, int]()
 
-    def add(self, row: tuple[str, str, str, int | None, str], role: int) -> int:
-        if row not in self._index:
-            self._index[row] = len(self.rows)
-            self.rows.append(row)
-            self.roles.append(role)
-        place = self._index[row]
-        self.roles[place] = min(self.roles[place], role)
-        return place
+    def place(self, text: Text, role: int) -> int:
+        at = self.places[text]
+        self.roles[at] = min(self.roles.get(at, role), role)
+        return at
 
     def cut(self, side: int, main: int) -> list[list[Any]]:
         most = {MAIN: main, SIDE: side}
-        return [
-            [key, title, clip(text, most[role]) if most.get(role) else "", year, venue]
-            for (key, title, text, year, venue), role in zip(self.rows, self.roles, strict=True)
-        ]
+        return [[key, title, clip(text, most.get(self.roles[at], 0)) if most.get(self.roles[at]) else "", year, venue]
+                for (key, title, text, year, venue), at in self.places.items()]  # fmt: skip
 
 
 def _task_row(
@@ -222,23 +189,22 @@ def _task_row(
     row = _about(name, spec_of(name), task, training.get(name, {}))
     drawn = examples(task, wanted, seed)
     refs = {ref.key for ref in _refs(drawn)}
-    found: dict[str, tuple[str, str, str, int | None, str]] = {}
+    found: dict[str, Text] = {}
     for paper in task.papers.values() if isinstance(task, FacetCollection) else task.texts():
         if paper.paper_id in refs:
             text = clip(paper.abstract or "", TEXT)
-            found.setdefault(
-                paper.paper_id, (paper.paper_id, clip(paper.title, HEADING), text, paper.year, paper.venue)
-            )
+            row_ = (paper.paper_id, clip(paper.title, HEADING), text, paper.year, paper.venue)
+            found.setdefault(paper.paper_id, row_)
     queries = {} if isinstance(task, FacetCollection) else task.queries
 
     def number(ref: Ref) -> int:
         if ref.key in found:
-            return texts.add(found[ref.key], ref.role)
+            return texts.place(found[ref.key], ref.role)
         bare = queries.get(ref.key, ref.key if " " in ref.key else "")  # training pairs hold texts, not ids
         title, mark, text = bare.partition(SEP)
         heading, body = (title, text) if mark else ("", bare)
         known = ref.key if ref.key in queries or not bare else ""
-        return texts.add((known, clip(heading, HEADING), clip(body, TEXT), None, ""), ref.role)
+        return texts.place((known, clip(heading, HEADING), clip(body, TEXT), None, ""), ref.role)
 
     return row | {"charts": charts(task), "examples": [_numbered(example, number) for example in drawn]}
 
@@ -260,40 +226,27 @@ def _numbered(value: Any, number: Any) -> Any:
 
 
 def _about(
-    name: str,
-    spec: TaskSpec | None,
-    task: Task | FacetCollection | None = None,
-    training: Mapping[str, int] | None = None,
-) -> View:
+    name: str, spec: TaskSpec | None, task: Task | FacetCollection | None = None, training: Mapping[str, int] | None = None
+) -> View:  # fmt: skip
     """Return what is said of a task without looking at its data."""
-    kind, format, metrics = (
-        ("facets", "PRX", ()) if not isinstance(task, Task) else (task.type, task.format, task.metrics)
-    )
+    kind, format, relation = "facets", "PRX", ""
+    metrics: tuple[str, ...] = ()
+    if isinstance(task, Task):
+        kind, format, metrics, relation = task.type, task.format, task.metrics, task.related
     if spec is not None:
-        kind, format, metrics = spec.type, spec.format, metrics or spec.metrics
-    relation = (task.related if isinstance(task, Task) else "") or (spec.relation if spec else "")
+        kind, format, metrics, relation = spec.type, spec.format, metrics or spec.metrics, relation or spec.relation
     printed = dict(spec.expect) if spec else {}
     ours = {} if task is None else _counts(task) | dict(training or {})
     source = "" if task is None else task.source
     badge, sentence = _source(source, spec)
     return {
-        "key": name,
-        "name": name,
-        "title": spec.title if spec else name,
-        "paper": spec.paper if spec else "",
-        "format": format,
-        "type": kind,
-        "asks": TYPES[kind],
-        "metrics": list(metrics),
-        "relation": RELATIONS.get(relation, relation),
-        "source": [source, badge, sentence],
+        "key": name, "name": name, "title": spec.title if spec else name, "paper": spec.paper if spec else "",
+        "format": format, "type": kind, "asks": TYPES[kind], "metrics": list(metrics),
+        "relation": RELATIONS.get(relation, relation), "source": [source, badge, sentence],
         "sizes": [[SIZES.get(key, key), ours.get(key), printed.get(key)] for key in dict.fromkeys((*printed, *ours))],
-        "used": list(spec.rows) if spec else [],
-        "notes": task.notes if isinstance(task, Task) else "",
-        "version": task.version if task is not None else 1,
-        "charts": [],
-        "examples": [],
-    }
+        "used": list(spec.rows) if spec else [], "notes": task.notes if isinstance(task, Task) else "",
+        "version": task.version if task is not None else 1, "charts": [], "examples": [],
+    }  # fmt: skip
 
 
 def _counts(task: Task | FacetCollection) -> dict[str, int]:
@@ -301,11 +254,6 @@ def _counts(task: Task | FacetCollection) -> dict[str, int]:
         pairs = sum(len(judged) for judged in task.judgements.values())
         return {"queries": len(task.judgements), "pairs": pairs, "papers": len(task.papers)}
     return printed_counts(task)
-
-
-def _listed(name: str) -> View:
-    """Return a task of the inventory without data: what the paper prints, and how to get them."""
-    return _about(name, TASKS[name])
 
 
 def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
@@ -318,10 +266,8 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
         return OWN
     name = spec.manifest if spec else ""
     if name not in list_manifests():
-        return (
-            "Real",
-            "Real data without a manifest: nothing vouches for the files." if spec else "A real sample; see its notes.",
-        )
+        bare = "Real data without a manifest: nothing vouches for the files."
+        return "Real", bare if spec else "A real sample; see its notes."
     manifest = load_manifest(name)
     seen = "every file was checked against its SHA-256"
     if any(not file.sha256 for file in manifest.files):
