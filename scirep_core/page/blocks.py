@@ -22,18 +22,7 @@ import pandas as pd
 
 from scirep_core.kit.store import write_json
 from scirep_core.page import report
-from scirep_core.page.rows import (
-    COUNTED,
-    INVENTED,
-    MEASURED,
-    OWN,
-    PRINTED,
-    REAL,
-    RECORDED,
-    Cells,
-    Exhibit,
-    Number,
-)
+from scirep_core.page.rows import COUNTED, INVENTED, MEASURED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
 from scirep_core.page.say import sentences
 from scirep_core.results import PRINT, Result, arithmetic
 from scirep_core.results.published import Printed, lookup
@@ -47,10 +36,8 @@ Best = Callable[[Any, Number], bool]
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
-ANSWER, HEADS = (
-    "answer.json",
-    {"paper": "The paper says", "real": "Real papers say", "untested": "Not tested here"},
-)
+ANSWER = "answer.json"
+HEADS = {"paper": "The paper says", "real": "Real papers say", "untested": "Not tested here"}
 """File of a chapter's answer, and the heads of its lines unless they have their own."""
 
 
@@ -80,18 +67,17 @@ def table(
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
     words = {key: label(labels, key) for key in (*lines, *columns)}
-    opened = invented = ""
-    for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
+
+    def made(kinds: Mapping[str, Cells], folded: bool, alone: bool) -> str:
         there = [
             (c, kind) for c in columns for kind, found in kinds.items() if any((line, c) in found for line in lines)
         ]
-        body = [
-            (line, [_cell(chapter, exhibit, kinds[kind], line, c, decimals, best) for c, kind in there])
-            for line in lines
-        ]
-        body = [(line, row) for line, row in body if any(row)]
+        body: list[list[str]] = []
+        for line in lines:
+            row = [_cell(chapter, exhibit, kinds[kind], line, c, decimals, best) for c, kind in there]
+            body += [[words[line], *row]] if any(row) else []
         if not body:
-            continue
+            return ""
         names, of = (list(dict.fromkeys(keys)) for keys in zip(*there, strict=True))
         run = {kind: ("recorded" if kind.endswith(RECORDED) else "this build") if folded else kind for kind in of}
         heads = [words[c] if len(of) == 1 else f"{words[c]}<br><small>{run[kind]}</small>" for c, kind in there]
@@ -99,14 +85,20 @@ def table(
         if 1 < len(of) == len(there) / len(names):
             heads, groups = [run[kind] for _, kind in there], [words[c] for c in names]
         text = f"{caption} ({of[0]})" if len(of) == 1 else f"{caption} ({INVENTED})" if folded else caption
-        shown = report.table([first, *heads], [[words[line], *row] for line, row in body], text,
-                             [["", *(kind_of(kind) for _, kind in there)]] * len(body), groups)  # fmt: skip
-        opened, invented = (opened, shown) if folded else (shown, invented)
-    _show(chapter, opened, invented, summary, "table")
+        classes = [["", *(kind_of(kind) for _, kind in there)]] * len(body)
+        return report.table([first, *heads], body, text, classes, groups)
+
+    _show(chapter, exhibit, made, summary, "table")
 
 
-def _show(chapter: Chapter, opened: str, invented: str, summary: str, what: str) -> None:
+Made = Callable[[Mapping[str, Cells], bool, bool], str]
+"""(cells by kind, whether they are of invented papers, whether nothing stands above them) -> HTML, "" for none."""
+
+
+def _show(chapter: Chapter, exhibit: Exhibit, made: Made, summary: str, what: str) -> None:
     """Show what is open, and what is of invented papers folded below it; with `summary` both are folded under it."""
+    opened = made(exhibit.open, False, True)
+    invented = made(exhibit.folded, True, not opened)
     head = f"The {'same ' * bool(opened)}{what} on {INVENTED}"
     if summary and not opened:
         opened, invented, summary = invented, "", f"{summary}; {INVENTED}"
@@ -127,13 +119,13 @@ def _cell(
     if number is None:
         return ""
     printed = exhibit.printed.get((line, column))
-    shown = report.grouped(
-        chapter.number(number, printed.decimals if isinstance(printed, Printed) else decimals), years=True
-    )
+    places = printed.decimals if isinstance(printed, Printed) else decimals
+    shown = report.grouped(chapter.number(number, places), years=True)
     if callable(best):
-        return f"<strong>{shown}</strong>" if best(line, number) else shown
-    highest = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)
-    return f"<strong>{shown}</strong>" if highest else shown
+        marked = best(line, number)
+    else:
+        marked = best and value_of(number) == max(value_of(n) for (_, c), n in found.items() if c == column)
+    return f"<strong>{shown}</strong>" if marked else shown
 
 
 # ---- forests ---------------------------------------------------------------------------------------------------------
@@ -167,17 +159,14 @@ def forest(
         together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
-    opened = invented = ""
-    for kinds, folded in ((exhibit.open, False), (exhibit.folded, True)):
+
+    def made(kinds: Mapping[str, Cells], folded: bool, alone: bool) -> str:
         there = [line for line in lines if any((line, c) in found for c in columns for found in kinds.values())]
         if not there:
-            continue
-        kinds = {
-            kind: found for kind, found in kinds.items() if any((line, c) in found for line in there for c in columns)
-        }
+            return ""
+        kinds = {kind: of for kind, of in kinds.items() if any((line, c) in of for line in there for c in columns)}
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
-        of_these = not (folded and opened)
-        right = (beside or {}) if of_these else {}
+        right = (beside or {}) if alone else {}
         figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band, right)
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
@@ -187,12 +176,10 @@ def forest(
         many = to.join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts > [1] else ""
         of = f" n = {f'{many} {n}'.strip()}." if many else ""
         sentence = f" Bars are {bars}." if any(row.low is not None for row in numbers) else ""
-        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{sentence}{of}{dashed} {note * of_these}".strip()
-        drawn = chapter.drawn(
-            f"{name}-invented" if folded else name, figure, frame, caption, alt, "" if folded else title
-        )
-        opened, invented = (opened, drawn) if folded else (drawn, invented)
-    _show(chapter, opened, invented, summary, "figure")
+        caption = f"{f'{INVENTED.capitalize()}.' if folded else ''}{sentence}{of}{dashed} {note * alone}".strip()
+        return chapter.drawn(name + "-invented" * folded, figure, frame, caption, alt, title * (not folded))
+
+    _show(chapter, exhibit, made, summary, "figure")
 
 
 def _measured(number: Number) -> TypeGuard[Result]:
@@ -258,9 +245,8 @@ def _forest(
             right.text(1.02, row, words, transform=right.get_yaxis_transform(), va="center")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
-        names = dict(
-            zip(*axes[0][0].get_legend_handles_labels()[::-1], strict=True)
-        )  # a column of two kinds has one entry
+        entries = axes[0][0].get_legend_handles_labels()[::-1]
+        names = dict(zip(*entries, strict=True))  # a column of two kinds has one entry
         figure.legend(names.values(), names, loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
     below.set_x((axes[0][0].get_position().x0 + axes[0][-1].get_position().x1) / 2)
@@ -357,9 +343,8 @@ def means(
         named: from a column or row to what its mean is called among the chapter's rows.
         quiet: say nothing where all follow.
     """
-    printed = {
-        (p.row, p.column) if across == "row" else (p.column, p.row): p for p in lookup(exhibit).values() if p.value
-    }
+    there = [p for p in lookup(exhibit).values() if p.value]
+    printed = {(p.row, p.column) if across == "row" else (p.column, p.row): p for p in there}
     parts = list(parts) or [part for part in dict.fromkeys(part for part, _ in printed) if part != total]
     found = []
     for of in (name for part, name in printed if part == total):

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import re
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -155,11 +154,8 @@ class Chapter:
             studies: whose recorded lines are shown too, of every source they are recorded of.
         """
         names = [name for name in ([exhibits] if isinstance(exhibits, str) else exhibits) if name]
-        recorded_rows = [
-            *recorded(self.name, "*"),
-            *study.lines(row for name in studies for row in study.recorded(name)),
-        ]
-        return Exhibit.of(rows, recorded_rows, names, line, column, printed, **where)
+        trained = study.lines(row for name in studies for row in study.recorded(name))
+        return Exhibit.of(rows, [*recorded(self.name, "*"), *trained], names, line, column, printed, **where)
 
     table, forest, compare, means, answer = blocks.table, blocks.forest, blocks.compare, blocks.means, blocks.answer
     claims = claims_.claims
@@ -168,9 +164,7 @@ class Chapter:
         """Display a call-out: what does not reproduce, a misprint, a warning."""
         self.show(f'<div class="scirep-note"><p>{text}</p></div>')
 
-    def drawn(
-        self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str, title: str = ""
-    ) -> str:  # fmt: skip
+    def drawn(self, name: str, figure: Figure, data: pandas.DataFrame, caption: str, alt: str, title: str = "") -> str:
         """Return a figure as HTML, with its data as CSV and table, how it was made, and the command to redo it.
 
         A `title` stands above the drawing: what is to be seen in it, as a sentence.
@@ -180,32 +174,24 @@ class Chapter:
         slug = re.sub(r"[^a-z0-9]+", "-", f"{self.name}-{name}".lower())
         drawn = svg(figure, slug, alt)
         csv = data.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-        made = {
-            "figure": name,
-            "chapter": self.name,
-            "parameters": self.parameters,
-            "data_sha256": sha256_bytes(csv.encode()),
-            "rows": len(data),
-            "seconds_since_start": round(time.perf_counter() - self.started, 2),
-            **provenance(),
-        }
+        seconds = round(time.perf_counter() - self.started, 2)
+        steps = {"parameters": self.parameters, "data_sha256": sha256_bytes(csv.encode()), "rows": len(data),
+                 "seconds_since_start": seconds, **provenance()}  # fmt: skip
+        made = {"figure": name, "chapter": self.name, **steps, "caption": caption, "alt": alt}
         stem = self.folder / "figures" / name
         write_text(stem.with_suffix(".svg"), drawn)
         write_text(stem.with_suffix(".csv"), csv)
-        write_json(stem.with_suffix(".json"), {**made, "caption": caption, "alt": alt})
+        write_json(stem.with_suffix(".json"), made)
         link = base64.b64encode(csv.encode()).decode()
         head = f'<p class="scirep-title">{html.escape(title)}</p>' if title else ""
-        table = data.to_html(
-            index=False, border=0, classes="scirep-table", float_format=lambda v: f"{v:.3g}", na_rep=""
-        )
-        steps = html.escape(json.dumps({k: v for k, v in made.items() if k not in ("figure", "chapter")}, indent=1))
+        table = data.to_html(index=False, border=0, classes="scirep-table", float_format="{:.3g}".format, na_rep="")
         return (
             f'<figure class="scirep-figure" id="fig-{slug}">{head}{drawn}\n'
             f"<figcaption>{caption}</figcaption>\n"
             f'<details class="scirep-made"><summary>Data, how it was made, rerun</summary>'
             f'<p><a download="{slug}.csv" href="data:text/csv;base64,{link}">Data as CSV</a> '
             f"({len(data)} rows)</p><p>Redo it: <code>{html.escape(self.command())}</code></p>"
-            f"<pre>{steps}</pre>"
+            f"<pre>{html.escape(json.dumps(steps, indent=1))}</pre>"
             f'<div class="scirep-scroll">{table}</div></details></figure>'
         )
 
@@ -213,16 +199,16 @@ class Chapter:
         """Display where every number shown on the page comes from, and how to recompute it."""
         common = provenance()
         versions = ", ".join(f"{name} {version}" for name, version in common["versions"].items())
+        names = ("id", "value", "95 % interval", "n", "data", "how", "encoder", "seconds")
+        heads = "".join(f'<th scope="col">{name}</th>' for name in names)
         body = "".join(_origin(number) for number in self.shown.values())
         self.show(
             f'<details class="scirep-origins"><summary>Where the {len(self.shown)} numbers of this page come from'
             "</summary>",
             f"<p>Live numbers: code {common['code_version']}, {versions}; {common['device']}. The whole row of a "
             f"number, and how to recompute it: <code>scirep explain '&lt;id&gt;'</code>.</p>",
-            f'<div class="scirep-scroll"><table class="scirep-table"><caption>Origins</caption><thead><tr>'
-            f'<th scope="col">id</th><th scope="col">value</th><th scope="col">95 % interval</th>'
-            f'<th scope="col">n</th><th scope="col">data</th><th scope="col">how</th><th scope="col">encoder</th>'
-            f'<th scope="col">seconds</th></tr></thead><tbody>{body}</tbody></table></div></details>',
+            f'<div class="scirep-scroll"><table class="scirep-table"><caption>Origins</caption><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div></details>",
         )
 
 
@@ -271,17 +257,10 @@ def start(name: str, simulated: bool = True, /, **parameters: Any) -> Chapter:
 
 
 def progress(label: str, what: str = "texts encoded") -> Any:
-    """Return a progress callback (done, total), quiet when nothing is computed.
+    """Return a progress callback (done, total), quiet when nothing is computed; its lines go where `study.tell` says."""
+    begun = time.perf_counter()
 
-    Under the runner the line goes to the file it watches (`SCIREP_PROGRESS`), so that pages stay clean; else to stderr.
-    """
-    begun, watched = time.perf_counter(), os.environ.get("SCIREP_PROGRESS")
+    def told(done: int, total: int) -> None:
+        study.tell(f"{label}: {done} of {total} {what}, {time.perf_counter() - begun:.0f} s")
 
-    def report(done: int, total: int) -> None:
-        line = f"{label}: {done} of {total} {what}, {time.perf_counter() - begun:.0f} s"
-        if watched:
-            write_text(Path(watched), line)
-        else:
-            print(line, file=sys.stderr, flush=True)
-
-    return report
+    return told

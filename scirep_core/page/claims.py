@@ -117,9 +117,8 @@ def claims(
     chapter: Chapter, caption: str, exhibit: Exhibit, stated: Sequence[Claim], labels: Labels | None = None, summary: str = "",
 ) -> dict[tuple[Claim, Any], Verdict]:  # fmt: skip
     """Show statements as lines and our systems as columns, invented papers folded, all with `summary`; return the real verdicts."""
-    statements = [
-        (claim, text) for claim in stated for text in sentences(chapter.number, [claim.says], {"bound": claim.bound})
-    ]
+    said = {claim: sentences(chapter.number, [claim.says], {"bound": claim.bound}) for claim in stated}
+    statements = [(claim, text) for claim in stated for text in said[claim]]
     for papers, cells in exhibit.ours.items():
         found = decide(stated, cells)
         systems = list(dict.fromkeys(system for _, system in found))
@@ -131,10 +130,8 @@ def claims(
         else:
             columns = [[_joined(*one) for one in of] for of in parts]
         heads = [f'<span class="text">{head}</span>' for head in ("about", *names)]
-        body = [
-            [f'<div class="text">{text}</div>', html.escape(c.of), *of]
-            for (c, text), of in zip(statements, columns, strict=True)
-        ]
+        names_ = [[f'<div class="text">{text}</div>', html.escape(claim.of)] for claim, text in statements]
+        body = [[*of, *verdicts] for of, verdicts in zip(names_, columns, strict=True)]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
         shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
         head = f"{summary or 'The same statements'}, on {papers}" if papers in exhibit.folded else summary

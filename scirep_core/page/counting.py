@@ -68,10 +68,8 @@ def gather(chapter: Chapter, wanted: Sequence[str]) -> Gathered:
     tasks: dict[str, Task] = {}
     absent: dict[str, str] = {}
     for name in [*wanted, *(samples(wanted) if data == "real" else ())]:
-        why = (
-            away(name) if data == "real" and name in TASKS else ""
-        )  # what is small is fetched: samples, the open literature
-        if why:
+        # what is small is fetched: samples, the open literature
+        if why := away(name) if data == "real" and name in TASKS else "":
             absent[name] = why
             continue
         try:

@@ -141,12 +141,15 @@ def look(model: View, papers: int, seed: int) -> Shown:
 
 def in_all_lists(shown: Shown) -> list[int]:
     """Return of each example how many of its nearest papers are among the nearest under every format."""
-    own = vectors_of(shown.encoder, [(one.title, one.abstract) for one in shown.examples])
-    lists = [
-        nearest_places(own[form], whole_vectors(table).astype(float), NEAR).tolist()
-        for form, table in shown.vectors.items()
-    ]
+    lists = nearest_to(shown, [(one.title, one.abstract) for one in shown.examples]).values()
     return [len(set.intersection(*map(set, of))) for of in zip(*lists, strict=True)]
+
+
+def nearest_to(shown: Shown, texts: Sequence[tuple[str, str]]) -> dict[Format, list[list[int]]]:
+    """Return format -> of each text the places of its nearest papers, which the page has in whole numbers."""
+    own = vectors_of(shown.encoder, texts)
+    papers = {form: whole_vectors(of).astype(float) for form, of in shown.vectors.items()}
+    return {form: nearest_places(own[form], of, NEAR).tolist() for form, of in papers.items()}
 
 
 def vectors_of(encoder: Encoder, texts: Sequence[tuple[str, str]]) -> Vectors:
@@ -211,12 +214,10 @@ def changes(shown: Shown, seed: int) -> list[Result]:
     drawn = np.random.default_rng(seed).permutation(len(found))[EXAMPLES + len(shown.papers) :][:TEXTS].tolist()
     texts = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
     own = np.array([lexical[int(found.latents.field[i])].name for i in drawn])
-    tables = {form: whole_vectors(of).astype(float) for form, of in shown.vectors.items()}
     fields, tagger = np.array([paper.field for paper in shown.papers]), find_tools("fallback")
 
     def nearest(those: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
-        by = vectors_of(shown.encoder, those)
-        return np.stack([nearest_places(by[form], tables[form], NEAR) for form in tables])
+        return np.array(list(nearest_to(shown, those).values()))
 
     def altered(code: str) -> list[tuple[str, str]]:
         parsed = [(Parsed(title, tagger), Parsed(abstract, tagger)) for title, abstract in texts]
@@ -231,7 +232,7 @@ def changes(shown: Shown, seed: int) -> list[Result]:
         NO_TITLE: [("", text) for _, text in texts],
     }
     changed |= {PERTURBATIONS[code].abstract: altered(code) for code in CODES}
-    plain, rows, note = nearest(texts), [], f"of {NEAR}, mean over {len(tables)} vectors"
+    plain, rows, note = nearest(texts), [], f"of {NEAR}, mean over {len(shown.vectors)} vectors"
     for what, those in changed.items():
         near = nearest(those)
         stay = (near[..., None] == plain[..., None, :]).any(-1).mean(axis=(0, 2))
@@ -268,17 +269,14 @@ def _row(shown: Shown, task: str, metric: str, values: Floats, note: str, seed: 
 
 def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
     """Return the explorer over what was looked at."""
-    papers = {form: whole_vectors(vectors).astype(float) for form, vectors in shown.vectors.items()}
-    own = vectors_of(shown.encoder, [(one.title, one.abstract) for one in shown.examples])
-    near = {form: nearest_places(own[form], papers[form], NEAR).tolist() for form in papers}
+    near = nearest_to(shown, [(one.title, one.abstract) for one in shown.examples])
     read_as = {one.key: {form: near[form][at] for form in near} for at, one in enumerate(shown.examples)}
     about = (
         f"All {len(shown.papers):,} papers are invented. The encoder was trained on invented papers alone and knows nothing of "
         "real science."
     )
-    return OwnPaperExplorer(
-        own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about)
-    )
+    view = own_paper_data(shown.packed, shown.papers, shown.vectors, found.heads, shown.examples, read_as, about)
+    return OwnPaperExplorer(view)
 
 
 # ---------------------------------------------------------------------------------------------------------- recording
@@ -300,9 +298,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Record the model, from the command line."""
     import argparse
 
-    parser = argparse.ArgumentParser(
-        description="Record the encoder in the page: one training of the study `main`, rounded."
-    )
+    about = "Record the encoder in the page: one training of the study `main`, rounded."
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seed", type=int, default=2, help="of the training; not chosen by its score")
     record(parser.parse_args(arguments).seed)
 

@@ -200,11 +200,8 @@ def dots(
     y = rows + shift * (series.groupby(rows).transform("nunique") > 1)  # a mark alone in its row stands on its tick
     for number, kind in enumerate(dict.fromkeys(kinds)):
         of = np.array([one == kind for one in kinds])
-        look = (looks or {}).get(kind) or {
-            "marker": "osD<^v"[number % 6],
-            "color": SERIES[number % len(SERIES)],
-            "label": kind,
-        }
+        marker, colour = "osD<^v"[number % 6], SERIES[number % len(SERIES)]
+        look = (looks or {}).get(kind) or {"marker": marker, "color": colour, "label": kind}
         if "low" in marks:
             low, high = (marks[end][of].astype(float) for end in ("low", "high"))
             axes.hlines(y[of], low, high, color=colour_of(look), linewidth=1.2)

@@ -26,13 +26,8 @@ ABSTRACT = (
 """The example of the textual neighbours' Table 7."""
 ADJECTIVES = ("Contextual", "common", "deep", "robust")
 """Of the example, as the tagger that the paper names has them."""
-UNCHANGED = {
-    "T_ADelADV": "abstract",
-    "T_ADelNum": "abstract",
-    "TDelADJ_A": "title",
-    "TDelVB_A": "title",
-    "TDelDT_A": "title",
-}
+UNCHANGED = {"T_ADelADV": "abstract", "T_ADelNum": "abstract",
+             "TDelADJ_A": "title", "TDelVB_A": "title", "TDelDT_A": "title"}  # fmt: skip
 """Rows of Table 7 whose code finds nothing to delete, and the field they print."""
 DRAWS = 10
 
@@ -83,14 +78,12 @@ def models_row(printed: Numbers, seed: int) -> tuple[bool, Made]:
 
 def letters(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """T_A_DelNNChar takes one or two letters, not two or three."""
-    fields = {"title": TITLE, "abstract": ABSTRACT}
-    shown = {field: example("T_A_DelNNChar", field) for field in fields}
-    pairs = [
-        pair for field, text in fields.items() for pair in zip(words(text), words(shown[field].value), strict=True)
-    ]
+    shown = [example("T_A_DelNNChar", field) for field in ("title", "abstract")]
+    after = words(" ".join(one.value for one in shown))
+    pairs = zip(words(f"{TITLE} {ABSTRACT}"), after, strict=True)
     lost = Counter(len(old) - len(new) for old, new in pairs if old != new)
     made = {
-        name: worked("TN-T7", f"nouns that lose {k}", lost[k], shown.values(), lost.total())
+        name: worked("TN-T7", f"nouns that lose {k}", lost[k], shown, lost.total())
         for name, k in (("one", 1), ("two", 2), ("three", 3))
     }
     return lost[1] > 0 and lost[3] == 0, made
@@ -100,9 +93,8 @@ def one_noun(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """TRepNNA_A adds more than the one noun of its description."""
     row = example("TRepNNA_A", "title")
     extra = (Counter(words(row.value)) - Counter(words(TITLE))).total()
-    return extra > 1 and " a " in f" {printed['said'].value} ", {
-        "added": of_example("words that TRepNNA_A adds", extra, row)
-    }
+    added = of_example("words that TRepNNA_A adds", extra, row)
+    return extra > 1 and " a " in f" {printed['said'].value} ", {"added": added}
 
 
 def thirty(printed: Numbers, seed: int) -> tuple[bool, Made]:
@@ -122,11 +114,8 @@ def half_spaces(printed: Numbers, seed: int) -> tuple[bool, Made]:
     spaces = TITLE.count(" ") + ABSTRACT.count(" ")
     del runs[TITLE.count(" ")]  # the one between title and abstract
     wide = sum(run > 1 for run in runs)
-    counts = {
-        "wide": ("spaces that T_A_WS widens", wide),
-        "due": ("half of the spaces", spaces // 2),
-        "all": ("spaces", spaces),
-    }
+    counts = {"wide": ("spaces that T_A_WS widens", wide), "due": ("half of the spaces", spaces // 2),
+              "all": ("spaces", spaces)}  # fmt: skip
     made = {name: of_example(what, value, row) for name, (what, value) in counts.items()}
     return len(runs) == spaces and wide < spaces // 2 - 1, made
 
@@ -155,9 +144,8 @@ def white_space(printed: Numbers, seed: int) -> tuple[bool, Made]:
 def fragments(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The public code of T_ADelRand breaks words."""
     whole = set(words(f"{TITLE} {ABSTRACT}"))
-    broken, clean = (
-        sum(bool({*text} - whole) for text in _texts("T_ADelRand", v, seed)) for v in ("literal", "default")
-    )
+    texts = (_texts("T_ADelRand", variant, seed) for variant in ("literal", "default"))
+    broken, clean = (sum(bool({*text} - whole) for text in of) for of in texts)
     made = counted("texts of T_ADelRand with fragments of words, public code, 10 draws", broken, DRAWS, seed)
     return broken > 0 and clean == 0 and "T_ADelRand" in LITERAL, {"broken": made}
 
@@ -167,11 +155,8 @@ def unchanged(printed: Numbers, seed: int) -> tuple[bool, Made]:
     before, tools = {"title": words(TITLE), "abstract": words(ABSTRACT)}, find_tools("fallback")
     rows = [example(code, field) for code, field in UNCHANGED.items()]
     same = sum(words(row.value) == before[field] for row, field in zip(rows, UNCHANGED.values(), strict=True))
-    idle = [
-        code
-        for code in UNCHANGED
-        if not perturb("x", Parsed("Of models", tools), Parsed("Models", tools), code).applies
-    ]
+    bare = Parsed("Of models", tools), Parsed("Models", tools)
+    idle = [code for code in UNCHANGED if not perturb("x", *bare, code).applies]
     made = of_example("rows without anything to delete, printed unchanged", same, *rows)
     return same == len(UNCHANGED) == len(idle), {"same": made}
 
@@ -190,9 +175,8 @@ def codes_in_order(printed: Numbers, seed: int) -> tuple[bool, Made]:
         (table[code, field].value == "Preserve") == (getattr(one, field) == "kept")
         for code, one in PERTURBATIONS.items() for field in ("title", "abstract") if (code, field) in table
     ]  # fmt: skip
-    return names == list(PERTURBATIONS) and all(fields), {
-        "all": worked("TN-T1", "codes in order", len(names), table.values())
-    }
+    made = worked("TN-T1", "codes in order", len(names), table.values())
+    return names == list(PERTURBATIONS) and all(fields), {"all": made}
 
 
 RULES: dict[str, slips.Rule] = {one.__name__: one for one in (

@@ -71,9 +71,8 @@ def ndcg_form(printed: Numbers, seed: int) -> tuple[bool, Made]:
 
 def no_weighting(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """No weights from 0 to 10 make v1's Table 7 follow from its parts."""
-    parts = np.array(
-        [[p.number for p in slips.cells(f"V1-T7 | * | {c}")] for c in ("In-Train", "Out-of-Train", "SciDocs")]
-    )
+    columns = ("In-Train", "Out-of-Train", "SciDocs")
+    parts = np.array([[p.number for p in slips.cells(f"V1-T7 | * | {column}")] for column in columns])
     averages = np.array([p.number for p in slips.cells("V1-T7 | * | Average")])
     tried = np.array([shares for shares in product(range(11), repeat=3) if any(shares)])
     gaps = np.abs(tried / tried.sum(axis=1, keepdims=True) @ parts - averages).max(axis=1)
@@ -95,9 +94,8 @@ def bold(printed: Numbers, seed: int) -> tuple[bool, Made]:
         place = p.row, p.column.rpartition("/")[2]
         top[place] = max(p.number, top.get(place, p.number))
     wrong = [p for p in every if (p.number == top[p.row, p.column.rpartition("/")[2]]) != ("bold" in p.note)]
-    return bool(wrong), {
-        "wrong": worked("V2-T10", "cells whose mark is not the highest number’s", len(wrong), wrong, len(every))
-    }
+    made = worked("V2-T10", "cells whose mark is not the highest number’s", len(wrong), wrong, len(every))
+    return bool(wrong), {"wrong": made}
 
 
 def released(printed: Numbers, seed: int) -> tuple[bool, Made]:
@@ -145,14 +143,11 @@ def uncut(printed: Numbers, seed: int) -> tuple[bool, Made]:
     shares = [row for row in recorded("scimult/search") if row.metric.startswith(GRADED)]
     if not shares:  # a wheel has no recorded runs
         return False, {}
-    grades = np.repeat(
-        [int(row.metric[len(GRADED)]) for row in shares], [round(per * row.value / 100) for row in shares]
-    )
+    counts = [round(per * row.value / 100) for row in shares]
+    grades = np.repeat([int(row.metric[len(GRADED)]) for row in shares], counts)
     orders = [(rng.permutation(len(grades)) + 1).astype(np.float64) for _ in range(ORDERS)]
-    whole, ten = (
-        100 * float(np.mean([metrics.from_ranks(name, ranks, grades) for ranks in orders]))
-        for name in ("ndcg", "ndcg@10")
-    )
+    scores = [[metrics.from_ranks(name, ranks, grades) for ranks in orders] for name in ("ndcg", "ndcg@10")]
+    whole, ten = (100 * float(np.mean(of)) for of in scores)
     return whole > ten + 20, {
         "whole": counted("nDCG of a random order of TREC-CoVID’s size, uncut", whole, per, seed),
         "ten": counted("nDCG@10 of a random order of TREC-CoVID’s size", ten, per, seed),
@@ -170,9 +165,8 @@ def underlines(printed: Numbers, seed: int) -> tuple[bool, Made]:
         best = next(row for row, p in cells.items() if p.number == top)
         pairs = {row: test.pair(best, row) for row, p in cells.items() if p.number < top}
         least = {row: (pair.high - pair.low) / 2 - abs(pair.difference) for row, pair in pairs.items()}
-        right += all(
-            (gap > 0) == ("underlined" in cells[row].note) or abs(gap) <= ROUNDED for row, gap in least.items()
-        )
+        marked = {row: "underlined" in cells[row].note for row in least}
+        right += all((gap > 0) == marked[row] or abs(gap) <= ROUNDED for row, gap in least.items())
     made = worked("V2-T2", "columns whose underlines the test explains", right, lookup("V2-T2").values(), right)
     return right == len(every), {"all": made}
 
@@ -202,15 +196,13 @@ def beyond_noise(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """T100 rises from Task I to Task II by more than drawing other queries explains."""
     queries, count = 1000, 0
     every: list[Printed] = []
-    for one, two in zip(
-        *(slips.cells(f"TN-T3 | * | {task}/OAG-BERT/T100") for task in ("Task I", "Task II")), strict=True
-    ):
+    both = (slips.cells(f"TN-T3 | * | {task}/OAG-BERT/T100") for task in ("Task I", "Task II"))
+    for one, two in zip(*both, strict=True):
         share, papers = (one.number + two.number) / 200, lookup("TN-T2")[one.row, "#Papers"].number
         half = 196 * float(np.sqrt(2 * (1 - queries / papers) * share * (1 - share) / queries))
         count, every = count + (two.number - one.number > half), [*every, one, two]
-    return count > 0, {
-        "beyond": worked("TN-T3", "of these beyond what other queries explain", count, every, len(every) // 2)
-    }
+    beyond = worked("TN-T3", "of these beyond what other queries explain", count, every, len(every) // 2)
+    return count > 0, {"beyond": beyond}
 
 
 def normalised(printed: Numbers, seed: int) -> tuple[bool, Made]:
@@ -236,10 +228,8 @@ def mrr_fits(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """Every MRR can be of the same ranks as the T100 beside it."""
     every = [p for exhibit in ("TN-T3", "TN-T9") for p in slips.cells(f"{exhibit} | * | *MRR")]
     shares = [lookup(p.exhibit)[p.row, p.column.replace("MRR", "T100")].number / 100 for p in every]
-    right = sum(
-        0.01 * share - 0.0005 <= p.number <= share + 0.01 * (1 - share) + 0.0005
-        for p, share in zip(every, shares, strict=True)
-    )
+    ends = [(0.01 * share - 0.0005, share + 0.01 * (1 - share) + 0.0005) for share in shares]
+    right = sum(low <= p.number <= high for p, (low, high) in zip(every, ends, strict=True))
     made = worked("TN-T3", "pairs of MRR and T100 that can be of one list", right, lookup("TN-T3").values(), len(every))
     return right == len(every), {"all": made}
 
@@ -266,9 +256,8 @@ def decimals(printed: Numbers, seed: int) -> tuple[bool, Made]:
 
 def averages_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """All averages of SciMult's tables are right to the last digit."""
-    every = [
-        p for e in ("SM-T3", "SM-T4", "SM-T5", "SM-T7", "SM-T8", "SM-TA3") for p in slips.cells(f"{e} | * | Average")
-    ]
+    tables = ("SM-T3", "SM-T4", "SM-T5", "SM-T7", "SM-T8", "SM-TA3")
+    every = [p for exhibit in tables for p in slips.cells(f"{exhibit} | * | Average")]
     parts = [[cell.number for cell in slips.cells(f"{p.exhibit} | {p.row} | !Average")] for p in every]
     right = sum(round(sum(of) / len(of) + 1e-9, 2) == p.number for p, of in zip(every, parts, strict=True))
     return right == len(every), {"right": worked("SM-T3", "averages right to the last digit", right, every)}
@@ -279,11 +268,8 @@ def changes_to_the_digit(printed: Numbers, seed: int) -> tuple[bool, Made]:
     tables = {"Classification (Fine)": "SM-T3", "Classification (Coarse)": "SM-T4", "Link Prediction (Retrieval)": "SM-T5",
               "Link Prediction (Reranking)": "SM-T7", "Search": "SM-T8"}  # fmt: skip
     quoted = slips.cells("SM-T9 | * | *")
-    averages = {
-        (task, p.row.removeprefix("SciMult-")): p.number
-        for task, e in tables.items()
-        for p in slips.cells(f"{e} | * | Average")
-    }
+    found = [(task, p) for task, exhibit in tables.items() for p in slips.cells(f"{exhibit} | * | Average")]
+    averages = {(task, p.row.removeprefix("SciMult-")): p.number for task, p in found}
     follows = [100 * (averages[p.row, p.column] / averages[p.row, "Vanilla"] - 1) for p in quoted]
     right = sum(f"{value:+.2f}" == p.value for p, value in zip(quoted, follows, strict=True))
     return right == len(quoted), {"right": worked("SM-T9", "changes right to the last digit", right, quoted)}

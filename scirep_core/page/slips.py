@@ -80,34 +80,23 @@ def card(
     mine = evidence[slip.id]
     if not mine.holds:
         return
-    there: dict[str, Mapping[str, Number]] = {
-        head: {(p.row if along == "row" else p.column.partition("/")[0]): p for p in cells(of)}
-        if isinstance(of, str)
-        else of
-        for head, of in columns.items()
-    }
+    there: dict[str, Mapping[str, Number]] = {}
+    for head, of in columns.items():
+        quoted = cells(of) if isinstance(of, str) else ()
+        by_name = {(p.row if along == "row" else p.column.partition("/")[0]): p for p in quoted}
+        there[head] = by_name if isinstance(of, str) else of
     body, classes = [], []
     for name in dict.fromkeys(name for of in there.values() for name in of):
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
-        body.append(
-            [
-                html.escape(ROWS.get(name, name)),
-                *(report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there),
-            ]
-        )
+        shown = [report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there]
+        body.append([html.escape(ROWS.get(name, name)), *shown])
         kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
     heads = ["", *(html.escape(head).replace("\n", "<br>") for head in there)]
-    texts = [
-        (head, filled(chapter, text, mine))
-        for head, text in (
-            (f"Printed ({slip.where}).", slip.says),
-            ("Computed.", slip.shows),
-            ("Does it matter?", slip.matters),
-        )
-    ]
-    body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in texts)
+    texts = {f"Printed ({slip.where}).": slip.says, "Computed.": slip.shows, "Does it matter?": slip.matters}
+    said = {head: filled(chapter, text, mine) for head, text in texts.items()}
+    body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in said.items())
     of_cells = (one for of in there.values() for one in of.values() if isinstance(one, Printed))
     tables = dict.fromkeys(one.exhibit.rpartition("-T")[2] for one in of_cells)
     caption = f"{PAPERS[slip.paper]}, Table{'s' * (len(tables) > 1)} {listed(tables)}"
@@ -123,13 +112,11 @@ def searchable(chapter: Chapter, slips: Sequence[Slip], evidence: Evidences) -> 
     kinds = "".join(f'<option value="{i}">{kind}</option>' for i, kind in enumerate(KINDS))
     body = []
     for slip in slips:
-        says, shows, matters = (
-            filled(chapter, text, evidence[slip.id]) for text in (slip.says, slip.shows, slip.matters)
-        )
+        texts = [filled(chapter, text, evidence[slip.id]) for text in (slip.says, slip.shows, slip.matters)]
         where = f"{html.escape(PAPERS[slip.paper])}<br>{html.escape(slip.where)}<br><small>{slip.kind}</small>"
         body.append(
             f'<tr data-paper="{slip.paper}" data-kind="{KINDS.index(slip.kind)}"><th scope="row" id="slip-{slip.id}">{where}</th>'
-            f"<td>{says}</td><td>{shows}</td><td>{matters}</td></tr>"
+            f"{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
         )
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("where", "printed", "computed", "does it matter?"))
     return (

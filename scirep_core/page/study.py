@@ -177,8 +177,17 @@ def _with_spread(row: Result) -> Result:
     return row if sd is None else replace(row, note=f"{row.note}, sd {sd:.3g}")
 
 
+def tell(line: str) -> None:
+    """Say how a chapter goes on: to the file that the runner watches (`SCIREP_PROGRESS`), so that pages stay clean; else stderr."""
+    watched = os.environ.get("SCIREP_PROGRESS")
+    if watched:
+        write_text(Path(watched), line)
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
 class _Teller:
-    """Tells how a live study goes on: to the file the runner watches, else to stderr, twice a second at most."""
+    """Tells how a live study goes on, twice a second at most; where nobody watches, what begins alone."""
 
     def __init__(self, name: str) -> None:
         self.begun, self.last, self.what, self.name = time.perf_counter(), 0.0, name, name
@@ -198,8 +207,5 @@ class _Teller:
         if not at_once and now - self.last < 0.5:
             return
         self.last = now
-        line, watched = f"study {self.name}: {line}, {now - self.begun:.0f} s", os.environ.get("SCIREP_PROGRESS")
-        if watched:
-            write_text(Path(watched), line)
-        elif at_once:
-            print(line, file=sys.stderr, flush=True)
+        if at_once or os.environ.get("SCIREP_PROGRESS"):
+            tell(f"study {self.name}: {line}, {now - self.begun:.0f} s")

@@ -34,22 +34,8 @@ from scirep_core.kit.records import Paper
 from scirep_core.page import report
 from scirep_core.page.blocks import fold
 from scirep_core.page.chapter import Chapter, progress
-from scirep_core.page.widgets.formats import (
-    ASKED,
-    FACTS,
-    NAMES,
-    Floats,
-    FormatExplorer,
-    Ints,
-    Model,
-    PaperView,
-    Space,
-    by_chance,
-    facts,
-    format_data,
-    shared,
-    shown,
-)
+from scirep_core.page.widgets import formats as widget
+from scirep_core.page.widgets.formats import FACTS, Floats, FormatExplorer, Ints, Model, PaperView, Space, facts, shared
 from scirep_core.results import Result, provenance
 from scirep_core.results.statistics import bootstrap_folds
 
@@ -59,16 +45,12 @@ DEPTH = 0.9
 """Persistence of rank-biased overlap: the first ten ranks then carry 86 % of an endless list's weight."""
 NEARER = {"field": 1, "linked": 1, "years": -1, "citations": -1}
 """Whether more of a fact is nearer (1) or less of it (-1)."""
-UNITS = {
-    "field": "of ten neighbours",
-    "linked": "of ten neighbours",
-    "years": "years",
-    "citations": "log10(1 + citations)",
-}
+UNITS = {"field": "of ten neighbours", "linked": "of ten neighbours", "years": "years",
+         "citations": "log10(1 + citations)"}  # fmt: skip
 CHANCE = "ten papers at random"
 LABELS = FACTS | {"citations": "citations apart, in powers of ten"}
 READING = ("field by the nearest paper", "field by a linear classifier")
-TRAINED_FOR = {**ASKED, **dict.fromkeys(READING, "CLF")}
+TRAINED_FOR = {**widget.ASKED, **dict.fromkeys(READING, "CLF")}
 LESS = " less the other formats' mean"
 
 
@@ -218,9 +200,8 @@ def read_field(papers: Collection, vectors: NDArray[Any], near: Ints, seed: int)
 
     field = np.unique([paper.field for paper in papers.views], return_inverse=True)[1]
     model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-1, 4, 6)))
-    predictions = cross_val_predict(
-        model, vectors, field, cv=KFold(min(5, len(field)), shuffle=True, random_state=seed)
-    )
+    folds = KFold(min(5, len(field)), shuffle=True, random_state=seed)
+    predictions = cross_val_predict(model, vectors, field, cv=folds)
     return (field[near[:, 0]] == field).astype(float), (predictions == field).astype(float)
 
 
@@ -241,7 +222,7 @@ def measure(chapter: Chapter, looked: Looked, resamples: int = 1000) -> list[Res
             pool=papers.about, provenance=provenance(), note="; ".join(part for part in (unit, note) if part),
         )  # fmt: skip
 
-    for name, mean in by_chance(papers.views, papers.links, NEAR).items():
+    for name, mean in widget.by_chance(papers.views, papers.links, NEAR).items():
         rows.append(row(CHANCE, "all", name, np.full(len(papers.views), mean), UNITS[name], "exact expectation"))
     for model in looked.models:
         found = {space.format: facts(papers.views, papers.links, space.near) for space in model.spaces}
@@ -275,14 +256,12 @@ def explorer(chapter: Chapter, looked: Looked, paper: int = 0) -> FormatExplorer
     """
     parameters = {key: str(value) for key, value in chapter.parameters.items() if key != "paper" and str(value)}
     papers = looked.papers
-    view = format_data(
-        papers.views, looked.models, papers.links, papers.about, chapter.notebook, parameters | {"paper": "{paper}"}
-    )
+    given = parameters | {"paper": "{paper}"}
+    view = widget.format_data(papers.views, looked.models, papers.links, papers.about, chapter.notebook, given)
     numbers = {one.number: one.paper_id for one in papers.views}
     if paper and paper not in numbers:
-        raise ConfigError(
-            f"paper {paper} is not among the {len(numbers)} shown: give it to look(..., paper={paper}) too"
-        )
+        remedy = f"give it to look(..., paper={paper}) too"
+        raise ConfigError(f"paper {paper} is not among the {len(numbers)} shown: {remedy}")
     return FormatExplorer(view, paper=numbers[paper] if paper else "")
 
 
@@ -291,40 +270,35 @@ def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:
     at = {(r.encoder, r.task.partition("/")[2], r.metric): r for r in rows}
     n = len(looked.papers.views)
     for model in looked.models:
-        parts: list[str] = []
         formats = [space.format for space in model.spaces]
         names = [name for name in FACTS if (model.key, formats[0], name) in at]
         keys = [*((model.key, format) for format in formats), (CHANCE, "all")]
         body = [[LABELS[name], *(_fact(chapter, at[*key, name], name) for key in keys)] for name in names]
         body += [[f"{name}, %", *(chapter.number(at[model.key, f, name], 1) for f in formats), ""] for name in READING]
-        parts.append(
-            report.table(
-                ["Of a paper's ten nearest", *(f"{f}, {NAMES[f][0].lower()}" for f in formats), CHANCE], body,
-                f"{model.key}, this build: means over {n} invented papers, some of them trained on; {model.about}",
-                [["", *["live"] * (len(formats) + 1)]] * len(body),
-            )
-        )  # fmt: skip
-        pairs = [(a, b) for a, b in combinations(formats, 2)]
-        cells = [
-            [f"{a} and {b}", *(chapter.number(at[model.key, f"{a}+{b}", metric], places)
-                               for metric, places in (("shared", 1), ("overlap", 2)))] for a, b in pairs
-        ]  # fmt: skip
-        chance = NEAR * NEAR / (n - 1)
-        parts.append(
-            report.table(["Formats", "neighbours shared, of ten", "rank-biased overlap"], cells,
-                         f"{model.key}, live: how far two formats agree; two lists drawn at random would share {chance:.1f}",
-                         [["", "live", "live"]] * len(cells))
-        )  # fmt: skip
-        parts += judged(chapter, model, at)
-        chapter.show(
-            fold(f"What neighbours share under each format, in numbers: {model.key}, invented papers", "".join(parts))
-        )
+        heads = ["Of a paper's ten nearest", *(f"{f}, {widget.NAMES[f][0].lower()}" for f in formats), CHANCE]
+        about = f"{model.key}, this build: means over {n} invented papers, some of them trained on; {model.about}"
+        cells = []
+        for one, two in combinations(formats, 2):
+            both, alike = (at[model.key, f"{one}+{two}", metric] for metric in ("shared", "overlap"))
+            cells.append([f"{one} and {two}", chapter.number(both, 1), chapter.number(alike, 2)])
+        agree = f"{model.key}, live: how far two formats agree; two lists drawn at random would share {NEAR * NEAR / (n - 1):.1f}"
+        parts = [
+            _live(heads, body, about),
+            _live(["Formats", "neighbours shared, of ten", "rank-biased overlap"], cells, agree),
+        ]
+        summary = f"What neighbours share under each format, in numbers: {model.key}, invented papers"
+        chapter.show(fold(summary, "".join([*parts, *judged(chapter, model, at)])))
+
+
+def _live(heads: Sequence[str], body: Sequence[Sequence[str]], caption: str) -> str:
+    """Return a table of which every number is of this build."""
+    return report.table(heads, body, caption, [["", *["live"] * (len(heads) - 1)]] * len(body))
 
 
 def _fact(chapter: Chapter, row: Result, name: str) -> str:
     """Return a fact as a linked number; citations, kept as log10, as the factor they are."""
     text = chapter.number(row, 2 if name in ("linked", "citations") else 1)
-    return f"{text} <small>({shown(name, row.value)})</small>" if name == "citations" else text
+    return f"{text} <small>({widget.shown(name, row.value)})</small>" if name == "citations" else text
 
 
 def judged(chapter: Chapter, model: Model, at: Mapping[tuple[str, str, str], Result]) -> list[str]:

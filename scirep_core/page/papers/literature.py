@@ -138,17 +138,13 @@ def tree(papers: int, seed: int) -> Iterator[str]:
     """Yield tables of the planted world: concepts and their forms; people, citations and abstracts."""
     found = literature(papers, seed)
     words = found.writer.words
-    forms = {
-        "fields of study": (len(words.fields), words.fields, "context"),
-        "topics": (len(words.topics), words.topics, "context"),
-        "problems": (len(words.problems), words.problems, "what"),
-        "methods": (len(words.methods), words.methods, "np"),
-        "aspects of findings": (len(words.aspects), words.aspects, "np"),
-    }
+    forms = {"fields of study": (words.fields, "context"), "topics": (words.topics, "context"),
+             "problems": (words.problems, "what"), "methods": (words.methods, "np"),
+             "aspects of findings": (words.aspects, "np")}  # fmt: skip
     body = []
-    for name, (size, concepts, attribute) in forms.items():
+    for name, (concepts, attribute) in forms.items():
         each = [sum(count(tree) for tree in getattr(c, attribute)) for c in concepts]
-        body.append([name, f"{size}", f"{min(each)} to {max(each)}", f"{sum(each) / len(each):.1f}"])
+        body.append([name, f"{len(concepts)}", f"{min(each)} to {max(each)}", f"{sum(each) / len(each):.1f}"])
     yield report.table(["concepts", "number", "forms of one", "mean"], body, "What the papers are about.")
     people, cites = found.people, found.cites
     names = [people.name(a) for a in range(len(people))]
@@ -204,15 +200,8 @@ def planted() -> str:
 def _errs(name: str) -> str:
     """Return what keeps the oracle below 100, or that nothing does, and on which metric if that is not the main one."""
     one = PLANTED[name]
-    return (
-        one.errs
-        if one.errs
-        else (
-            f"no: the oracle reaches 100, or nearly, on {one.metric}: its threshold is tuned on other blocks"
-            if one.metric
-            else "no: the oracle reaches 100"
-        )
-    )
+    nearly = f", or nearly, on {one.metric}: its threshold is tuned on other blocks" if one.metric else ""
+    return one.errs or f"no: the oracle reaches 100{nearly}"
 
 
 def dials() -> str:

@@ -61,12 +61,8 @@ WORDS = {name: f"{_MEANING[name[3:]]}, {_FORM[name[:2]]}" for name in CATEGORIES
 WORDS |= {code: change.words for code, change in PERTURBATIONS.items()}
 WORDS |= {"TDelNN": "title without nouns, no abstract", "T_A_DelNNChar": "nouns lose letters"}
 """Categories and codes in words, those that a sentence quotes without punctuation."""
-BY_CODE = {
-    code: f"{WORDS[code]}\n{code}, {WORDS[category]}"
-    for category in CATEGORIES
-    for code, change in PERTURBATIONS.items()
-    if change.category == category
-}
+_SORTED = sorted(PERTURBATIONS, key=lambda code: CATEGORIES.index(PERTURBATIONS[code].category))
+BY_CODE = {code: f"{WORDS[code]}\n{code}, {WORDS[PERTURBATIONS[code].category]}" for code in _SORTED}
 """Codes by category, in words with their name: the lines of a table of all changes."""
 
 
@@ -105,14 +101,9 @@ class Subject:
     @cached_property
     def made(self) -> Made:
         """Their neighbours, by code."""
+        task, tell = self.task, progress(f"{self.task.name}: neighbours", "papers")
         return alter(
-            self.task,
-            self.chosen,
-            self.codes,
-            seed=self.seed,
-            variant=self.variant,
-            tools=self.tools,
-            progress=progress(f"{self.task.name}: neighbours", "papers"),
+            task, self.chosen, self.codes, seed=self.seed, variant=self.variant, tools=self.tools, progress=tell
         )
 
     def whole(self, encoder: Encoder) -> NDArray[np.float32]:
@@ -157,10 +148,8 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
     for name in names:
         if name not in short:
             raise ConfigError(f"unknown collection {name!r}; {nearest(name, short)}")
-    gathered = gather(chapter, [short[name] for name in names])
-    return gathered, [
-        Subject(task, given["seed"], given.get("queries", 0), given["tools"]) for task in gathered.tasks.values()
-    ]
+    gathered, queries = gather(chapter, [short[name] for name in names]), given.get("queries", 0)
+    return gathered, [Subject(task, given["seed"], queries, given["tools"]) for task in gathered.tasks.values()]
 
 
 def encoders(chapter: Chapter, subject: Subject) -> Iterator[Encoder]:
@@ -275,13 +264,9 @@ def difference(
 
 def differences(rows: Sequence[Result], metric: str, pairs: Iterable[tuple[str, str]]) -> list[Result]:
     """Return the differences between codes or categories of one encoder that are there, with split `A - B`."""
-    by_split = {row.split: row for row in rows if row.metric == metric}
-    return [
-        row
-        for a, b in pairs
-        if a in by_split and b in by_split
-        for row in difference(by_split[a], by_split[b], b, split=versus(a, b))
-    ]
+    of = {row.split: row for row in rows if row.metric == metric}
+    there = [(a, b) for a, b in pairs if a in of and b in of]
+    return [row for a, b in there for row in difference(of[a], of[b], b, split=versus(a, b))]
 
 
 def edged(row: Result, papers: int) -> Result:

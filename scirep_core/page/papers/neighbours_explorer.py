@@ -27,17 +27,9 @@ from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.papers.neighbours import FORMAT, WORDS, Subject, encoders, named
 from scirep_core.page.rows import INVENTED
+from scirep_core.page.widgets import perturbations
 from scirep_core.page.widgets.common import View, clip
-from scirep_core.page.widgets.perturbations import (
-    CODES,
-    HEADING,
-    OWN,
-    SIDE,
-    PerturbationExplorer,
-    Placed,
-    paper_data,
-    perturbation_data,
-)
+from scirep_core.page.widgets.perturbations import CODES, OWN, SIDE, PerturbationExplorer, Placed
 
 PAPERS, NEAR, DOTS = 6, 5, 300
 """Papers offered, nearest papers looked at, dots of a map."""
@@ -144,7 +136,7 @@ def _data(
     by_encoder = [space.placed(rows, own) for space, rows in zip(found, vectors, strict=True)]
     original, *changed = zip(*by_encoder, strict=True)
     changes = {code: (*made[code], placed) for code, placed in zip(made, changed, strict=True)}
-    return paper_data(paper, own, sentences, original, {**changes, **reasons})
+    return perturbations.paper_data(paper, own, sentences, original, {**changes, **reasons})
 
 
 def near_of(papers: Sequence[View], encoders: int) -> list[set[int]]:
@@ -164,11 +156,9 @@ class Answering:
     @cached_property
     def phrases(self) -> list[list[str]]:
         """Noun phrases of the altered papers' abstracts, at most of those looked at by `drawn`."""
-        tools = self.subject.made.tools
-        return [
-            Parsed(self.subject.task.papers[key].abstract, tools).phrases
-            for key in drawn(self.subject.chosen, self.subject.seed)
-        ]
+        papers, tools = self.subject.task.papers, self.subject.made.tools
+        keys = drawn(self.subject.chosen, self.subject.seed)
+        return [Parsed(papers[key].abstract, tools).phrases for key in keys]
 
     def __call__(self, title: str, abstract: str) -> View:
         """Return the data of a text, with titles and map places of papers near it."""
@@ -187,7 +177,7 @@ class Answering:
         papers, ids = self.subject.task.papers, self.subject.ids
         return {
             "paper": one,
-            "titles": {str(i): clip(papers[ids[i]].title, HEADING) for i in sorted(set().union(*near))},
+            "titles": {str(i): clip(papers[ids[i]].title, perturbations.HEADING) for i in sorted(set().union(*near))},
             "points": [space.dots(sorted(of)) for space, of in zip(self.spaces, near, strict=True)],
         }
 
@@ -215,7 +205,7 @@ def farthest(widget: PerturbationExplorer) -> dict[str, str]:
         for code, change in zip(CODES, paper["codes"], strict=True)
         if not isinstance(change, str) and change[3]
     }
-    paper, code = max(ranks, key=lambda key: ranks[key])
+    paper, code = max(ranks, key=ranks.__getitem__)
     return {"paper": paper, "code": code}
 
 
@@ -230,17 +220,12 @@ def explorer(chapter: Chapter, subject: Subject, found: Sequence[Encoder]) -> Pe
     papers = [shown(subject, key, looked) for key in chosen(subject)]
     near = near_of(papers, len(looked))
     maps = [
-        {
-            "key": of.encoder.name,
-            "name": named(of.encoder.name),
-            "points": of.dots(sorted(ids)),
-            "held": round(of.frame[2], 3),
-        }
+        {"key": (key := of.encoder.name), "name": named(key), "points": of.dots(sorted(ids)), "held": round(of.frame[2], 3)}
         for of, ids in zip(looked, near, strict=True)
-    ]
+    ]  # fmt: skip
     everyone = sorted({i for of in near for i in of})
     invented = " of the embedded literature: invented, none is real" if subject.task.source == "embedded" else ""
     about = f"{len(papers)} of {len(subject.ids):,} papers{invented}."
     titles = {i: subject.task.papers[subject.ids[i]].title for i in everyone}
-    view = perturbation_data(papers, maps, titles, len(subject.ids), NEAR, about, chapter.notebook, WORDS)
+    view = perturbations.perturbation_data(papers, maps, titles, len(subject.ids), NEAR, about, chapter.notebook, WORDS)
     return PerturbationExplorer(view, Answering(subject, looked))

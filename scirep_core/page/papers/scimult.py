@@ -54,9 +54,8 @@ Columns = Mapping[tuple[str, str], str]
 def _fine(match: str) -> Columns:
     sets = {"cs_conference": "CS-Conference", "chemistry_mesh": "Chemistry-MeSH", "geography": "Geography",
             "psychology": "Psychology"}  # fmt: skip
-    return {
-        (f"scimult/{task}", f"recall@{k}{match}"): f"{name}/R@{k}" for task, name in sets.items() for k in (20, 50, 100)
-    }
+    each = [(task, name, k) for task, name in sets.items() for k in (20, 50, 100)]
+    return {(f"scimult/{task}", f"recall@{k}{match}"): f"{name}/R@{k}" for task, name, k in each}
 
 
 TABLES: dict[str, Columns] = {
@@ -153,10 +152,11 @@ def carriers(exhibit: str, one: str, other: str) -> list[str]:
     """Return the data sets without which the sign of one line minus another in the mean of columns turns."""
     printed = lookup(exhibit)
     gaps = {name: printed[one, name].number - printed[other, name].number for name in columns(exhibit)}
-    without = {
-        data: sum(gap for name, gap in gaps.items() if name.partition("/")[0] != data) for data in data_sets(exhibit)
-    }
-    return [data for data, rest in without.items() if rest * sum(gaps.values()) < 0]
+    whole, found = sum(gaps.values()), []
+    for data in data_sets(exhibit):
+        rest = sum(gap for name, gap in gaps.items() if name.partition("/")[0] != data)
+        found += [data] * (rest * whole < 0)
+    return found
 
 
 def short(line: str) -> str:
@@ -199,9 +199,8 @@ def facts(rows: Sequence[Result]) -> str:
     """Return what a study's rows rest on, for a caption: trainings, papers of the embedded literature, steps."""
     spans = {key: sorted({row.parameters.get(key, 0) for row in outcome.means(rows) if row.parameters.get("steps")})
              for key in ("trainings", "papers", "steps")}  # fmt: skip
-    parts = [
-        f"{' to '.join(f'{n:,}' for n in dict.fromkeys((of[0], of[-1])))} {key}" for key, of in spans.items() if any(of)
-    ]
+    ends = {key: dict.fromkeys((of[0], of[-1])) for key, of in spans.items() if any(of)}
+    parts = [f"{' to '.join(f'{n:,}' for n in of)} {key}" for key, of in ends.items()]
     return ", ".join(parts).replace("1 trainings, ", "one training run each, ").replace("trainings", "training runs")
 
 
