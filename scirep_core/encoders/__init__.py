@@ -23,7 +23,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,17 +179,21 @@ def load_encoder(
     """
     from scirep_core.encoders.settings import DTYPES, Settings, pick_device
 
-    one, held = _held(name)
-    plain, dtype = _typed(one, dtype)
-    if dtype not in DTYPES:
-        raise ConfigError(f"unknown dtype {dtype!r}; {nearest(dtype, DTYPES)}")
-    if dtype == "tf32" and not pick_device(device).startswith("cuda"):
+    one, held = _behind(name, "#")
+    if held is not None and held not in FORMATS:
+        raise ConfigError(f"encoder {name!r}: unknown format {held!r} after #; {nearest(held, FORMATS)}")
+    plain, suffix = _behind(one, ":")
+    if suffix not in DTYPES or _joined(plain):  # then each part says its own
+        plain, suffix = one, dtype
+    if suffix not in DTYPES:
+        raise ConfigError(f"unknown dtype {suffix!r}; {nearest(suffix, DTYPES)}")
+    if suffix == "tf32" and not pick_device(device).startswith("cuda"):
         raise ConfigError("dtype tf32 is a GPU's: give float32 or bfloat16")
-    model, pooling = _pooled(plain)
+    model, pooling = _behind(plain, "@")
     if not model.strip():
         raise ConfigError(f"encoder {name!r}: no name is given; {nearest(model, ENCODERS)}, a folder, or a hub name")
-    here, settings = Path(model).expanduser(), Settings(dtype, max_length, device, compiled)
-    for sign, how in HOW.items() if not here.exists() else ():
+    settings = Settings(suffix, max_length, device, compiled)
+    for sign, how in HOW.items() if not _there(model) else ():
         if sign in name:
             from scirep_core.encoders.ensemble import Ensemble
 
@@ -197,7 +201,7 @@ def load_encoder(
             if not all(parts):
                 raise ConfigError(f"encoder {name!r}: nothing on one side of {sign}")
             return Ensemble(name, tuple(load_encoder(part, **settings._asdict()) for part in parts), how)
-    encoder = _alone(one, model, pooling, settings)
+    encoder = _alone(one, model, pooling or "", settings)
     if held is None:
         return encoder
     from scirep_core.encoders.ensemble import Held
@@ -213,6 +217,10 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     from scirep_core.encoders.models.model_folder import has_codes
     from scirep_core.encoders.scimult_encoder import CheckpointEncoder, checkpoint_of
 
+    def pools_itself(why: str) -> None:
+        if pooling:
+            raise ConfigError(f"encoder {name!r}: {why}. Leave @{pooling} out")
+
     here = Path(model).expanduser()
     if pooling and pooling not in POOLINGS:
         raise ConfigError(f"encoder {name!r}: unknown pooling {pooling!r}; {nearest(pooling, POOLINGS)}")
@@ -220,8 +228,7 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     if spec is None and not here.is_dir():
         spec = next((spec for spec in ENCODERS.values() if _asked_as(spec) == model), None)
     if spec is not None and spec.model.startswith(__name__):
-        if pooling:
-            raise ConfigError(f"encoder {name!r}: {model} pools no tokens. Leave @{pooling} out")
+        pools_itself(f"{model} pools no tokens")
         own: Encoder = importlib.import_module(spec.model).load(name, spec, settings)
         return own
     if spec is not None:
@@ -230,12 +237,10 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     if (here / MARK).is_file():
         from scirep_core.encoders.models.model_store import saved_encoder
 
-        if pooling:
-            raise ConfigError(f"encoder {name!r}: a saved model pools as it was trained. Leave @{pooling} out")
+        pools_itself("a saved model pools as it was trained")
         return saved_encoder(name, here, settings)
     if (file := checkpoint_of(here)) is not None:
-        if pooling:
-            raise ConfigError(f"encoder {name!r}: a checkpoint says how it pools. Leave @{pooling} out")
+        pools_itself("a checkpoint says how it pools")
         return CheckpointEncoder(name, file, settings)
     if here.is_dir():
         base, adapters = str(base_of(here)), adapter_folders(here)
@@ -247,37 +252,28 @@ def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
     raise UnknownName("encoder", name, ENCODERS, ", a folder, or a hub name org/model")
 
 
-def _held(name: str) -> tuple[str, Format | None]:
-    """Return (name, format) of name#format; (name, None) of other names, and of encoders that are joined."""
-    one, mark, format = name.rpartition("#")
-    if not mark or any(sign in format for sign in HOW) or Path(name).expanduser().exists():
-        return name, None
-    if format not in FORMATS:
-        raise ConfigError(f"encoder {name!r}: unknown format {format!r} after #; {nearest(format, FORMATS)}")
-    return one, format
+def _behind(name: str, mark: str) -> tuple[str, str | None]:
+    """Return (name, what stands behind its last mark); None of a name without, and where a part of joined encoders has it."""
+    one, found, last = name.rpartition(mark)
+    return (one, last) if found and not any(sign in last for sign in HOW) and not _there(name) else (name, None)
 
 
-def _typed(name: str, dtype: str) -> tuple[str, str]:
-    """Return (name, number type) of name:type; other names, and encoders that are joined, keep the type that was given."""
-    from scirep_core.encoders.settings import DTYPES
-
-    plain, _, suffix = name.rpartition(":")
-    if suffix not in DTYPES or Path(name).expanduser().exists():
-        return name, dtype
-    joined = any(sign in plain for sign in HOW) and not Path(plain).expanduser().exists()
-    return (name, dtype) if joined else (plain, suffix)
+def _joined(name: str) -> bool:
+    return any(sign in name for sign in HOW) and not _there(name)
 
 
-def _pooled(name: str) -> tuple[str, str]:
-    """Return (model, pooling) of model@pooling; of encoders that are joined, whose parts may say so each, (name, "")."""
-    model, at, pooling = name.rpartition("@")
-    joined = any(sign in pooling for sign in HOW)
-    return (name, "") if not at or joined or Path(name).expanduser().exists() else (model, pooling)
+def _there(name: str) -> bool:
+    return Path(name).expanduser().exists()
 
 
 def _asked_as(spec: Spec) -> str:
     """Return the hub name that asks for a row: allenai/specter2 is an adapter, and asks for the four of them."""
     return spec.adapters["PRX"] if spec.adapters else spec.model
+
+
+def said_by(part: str, name: str, what: str) -> Any:
+    """Return a property that is what a part of an encoder says; `what` is its docstring."""
+    return property(lambda self: getattr(getattr(self, part), name), doc=what)
 
 
 def check_format(format: str) -> None:

@@ -30,8 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.text import Recipe
-from scirep_core.encoders import check_format, load_encoder
+from scirep_core.encoders import check_format, load_encoder, said_by
 from scirep_core.encoders.hub import TOKENS_PER_BATCH, TransformersEncoder
 from scirep_core.encoders.models.model_folder import clean
 from scirep_core.encoders.settings import finished, token_batches
@@ -140,15 +139,8 @@ class SentenceEncoder:
         """Hash of the encoder's own fingerprint and of how sentences are cut out of it."""
         return stable_hash(["sentences in context", 1, self.base.fingerprint, WORD_PIECES])[:16]
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self.base.dim
-
-    @property
-    def recipe(self) -> Recipe:
-        """The encoder's own; only its separator matters here."""
-        return self.base.recipe
+    dim = said_by("base", "dim", "Length of a vector.")
+    recipe = said_by("base", "recipe", "The encoder's own; only its separator matters here.")
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) vectors of the sentences that the `key`s name; each paper is read once."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
-from scirep_core.encoders import Encoder, check_format
+from scirep_core.encoders import Encoder, check_format, said_by
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
@@ -44,9 +44,7 @@ class Ensemble:
             return sum(widths)
         if len(set(widths)) > 1:
             sizes = ", ".join(f"{member.name} {size}" for member, size in zip(self.members, widths, strict=True))
-            raise ConfigError(
-                f"{self.name}: vectors of different length cannot be averaged ({sizes}). Join them with ++"
-            )
+            raise ConfigError(f"{self.name}: vectors of different length cannot be averaged ({sizes}). Use ++")
         return widths[0]
 
     @property
@@ -59,9 +57,7 @@ class Ensemble:
         """The members' text recipe. Raises ConfigError where they differ: then texts are made member by member."""
         recipes = {member.recipe for member in self.members}
         if len(recipes) > 1:
-            raise ConfigError(
-                f"{self.name}: members read different texts; encode papers with each, or use `scirep score`"
-            )
+            raise ConfigError(f"{self.name}: members read different texts; encode with each, or use `scirep score`")
         return recipes.pop()
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
@@ -102,15 +98,8 @@ class Held:
         """Hash of the encoder's fingerprint and the format."""
         return stable_hash([self.encoder.fingerprint, "held to", self.format])[:16]
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self.encoder.dim
-
-    @property
-    def recipe(self) -> Recipe:
-        """How papers and bare queries become texts: the encoder's."""
-        return self.encoder.recipe
+    dim = said_by("encoder", "dim", "Length of a vector.")
+    recipe = said_by("encoder", "recipe", "How papers and bare queries become texts: the encoder's.")
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors under the format held to, whatever `format` is."""

@@ -143,7 +143,11 @@ def _word_vectors(corpus: Sequence[str], seed: int, key: str) -> tuple[dict[str,
         model = Word2Vec(documents, workers=1, seed=seed, hashfxn=lambda word: zlib.crc32(word.encode()), **CBOW)
         matrix, meta = model.wv.vectors, {"words": model.wv.index_to_key}
         write_shard(path, matrix, meta)
-    return {word: i for i, word in enumerate(meta["words"])}, matrix
+    return _rows(meta["words"]), matrix
+
+
+def _rows(names: Sequence[str]) -> dict[str, int]:
+    return {name: i for i, name in enumerate(names)}
 
 
 # ------------------------------------------------------------------------------------- words on any task that ranks
@@ -159,7 +163,7 @@ class WordScorer:
     Attributes:
         weights: (candidates, words) sparse matrix, the part of the score that a document and a word decide.
         row: candidate id -> row.
-        query: text -> (words,) weights of a query's words; the score is the inner product.
+        model: scikit-learn's vectorizer that weighs a query's words; the score is the inner product.
         texts: text of every query and paper by id; `<id>/q` is a query's own where its id is a candidate's too.
     """
 
@@ -168,7 +172,7 @@ class WordScorer:
     fingerprint: str
     weights: Any = field(repr=False)
     row: Mapping[str, int] = field(repr=False)
-    query: Callable[[str], NDArray[np.floating]] = field(repr=False)
+    model: Any = field(repr=False)
     texts: Mapping[str, str] = field(repr=False)
 
     def __contains__(self, key: object) -> bool:
@@ -189,7 +193,7 @@ class WordScorer:
         rows = [self.row[key] for key in cand_ids]
         # a whole pool in its own order is not copied for each query
         weights = self.weights if rows == list(range(len(self.row))) else self.weights[rows]
-        return np.asarray(weights @ self.query(text), dtype=np.float64)
+        return np.asarray(weights @ self.model.transform([text]).toarray()[0], dtype=np.float64)
 
 
 def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
@@ -204,22 +208,16 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had: this is
     the same formula, not the same system. Raises DataError for a task whose candidates have no words.
     """
-    names = [key for key in candidates(task) if key in texts]
-    documents = [tokens(texts[key]) for key in names]
-    if not any(documents):
-        raise DataError(task.name, None, "no candidate has a text with words in it", "Read a source that has texts")
-    column = {word: i for i, word in enumerate(sorted({word for words in documents for word in words}))}
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    names, model = [key for key in candidates(task) if key in texts], CountVectorizer(analyzer=tokens)
+    try:
+        counts = model.fit_transform([texts[key] for key in names])
+    except ValueError:  # an empty vocabulary
+        reason = "no candidate has a text with words in it"
+        raise DataError(task.name, None, reason, "Read a source that has texts") from None
     fingerprint = stable_hash(["bm25 per task", K1, B, EPSILON, sorted(texts.items()), sorted(names)])[:16]
-    row = {key: i for i, key in enumerate(names)}
-
-    def query(text: str) -> NDArray[np.float64]:
-        counts = np.zeros(len(column))
-        for word, count in Counter(tokens(text)).items():
-            if word in column:
-                counts[column[word]] = count
-        return counts
-
-    return WordScorer("bm25", "BM25", fingerprint, _okapi(documents, column), row, query, texts)
+    return WordScorer("bm25", "BM25", fingerprint, _okapi(counts), _rows(names), model, texts)
 
 
 def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
@@ -236,9 +234,7 @@ def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
         raise DataError(task.name, None, "no text has words in it", "Read a source that has texts") from None
     weights = model.transform([texts[key] for key in names])
     fingerprint = stable_hash(["tfidf per task", sorted(texts.items()), sorted(names)])[:16]
-    row = {key: i for i, key in enumerate(names)}
-    return WordScorer("tfidf", "cosine of TF-IDF", fingerprint, weights, row,
-                      lambda text: model.transform([text]).toarray()[0], texts)  # fmt: skip
+    return WordScorer("tfidf", "cosine of TF-IDF", fingerprint, weights, _rows(names), model, texts)
 
 
 def candidates(task: Task) -> list[str]:
@@ -249,18 +245,12 @@ def candidates(task: Task) -> list[str]:
     return found
 
 
-def _okapi(documents: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:
-    """Return the (documents, words) sparse weights of BM25Okapi."""
-    from scipy import sparse
-
-    counts = [Counter(words) for words in documents]
-    lengths = np.array([len(words) for words in documents], dtype=np.float64)
-    rows = np.repeat(np.arange(len(documents)), [len(found) for found in counts])
-    columns = np.array([column[word] for found in counts for word in found])
-    often = np.array([n for found in counts for n in found.values()], dtype=np.float64)
-    having = np.bincount(columns, minlength=len(column))
-    idf = np.log(len(documents) - having + 0.5) - np.log(having + 0.5)
+def _okapi(counts: Any) -> Any:
+    """Return the (documents, words) sparse weights of BM25Okapi, from how often each word stands in each document."""
+    weights, lengths = counts.astype(np.float64), np.asarray(counts.sum(axis=1)).ravel()
+    having = np.bincount(weights.indices, minlength=weights.shape[1])
+    idf = np.log(len(lengths) - having + 0.5) - np.log(having + 0.5)
     idf[idf < 0] = EPSILON * idf.mean()  # the mean is over all words, the negative ones included
-    norm = K1 * (1 - B + B * lengths / lengths.mean())
-    values = idf[columns] * often * (K1 + 1) / (often + norm[rows])
-    return sparse.csr_matrix((values, (rows, columns)), shape=(len(documents), len(column)))
+    norm = np.repeat(K1 * (1 - B + B * lengths / lengths.mean()), np.diff(weights.indptr))
+    weights.data = idf[weights.indices] * weights.data * (K1 + 1) / (weights.data + norm)
+    return weights

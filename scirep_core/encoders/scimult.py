@@ -49,6 +49,7 @@ USELESS = {
 """Beginnings of names that are left out, and why."""
 REFUSED = ("use_infer_expert", "factor_rep", "projection_dim")
 """Settings of the published code under which it computes something else."""
+AGAIN = "Fetch the file again, whole"
 PLAIN = "link"
 """The expert that stands in the trunk's own place, for who reads the trunk alone."""
 
@@ -113,13 +114,11 @@ def read(path: Path) -> Checkpoint:
     found = look(path)
     report = found.report
     if report.missing:
-        raise ConfigError(f"{path}: its encoder misses {listed(report.missing)}. Fetch the file again, whole")
+        raise ConfigError(f"{path}: its encoder misses {listed(report.missing)}. {AGAIN}")
     if strange := [name for name in report.unexpected if name.startswith(COPIES)]:
         raise ConfigError(f"{path}: its encoder has {listed(strange)}, which SciMult has not. Fetch its own file")
     if settings := [f"{key}={report.settings[key]!r}" for key in REFUSED if report.settings.get(key)]:
-        raise ConfigError(
-            f"{path}: encoder_params has {listed(settings)}, which SciMult has not: that is not computed here"
-        )
+        raise ConfigError(f"{path}: encoder_params has {listed(settings)}, not SciMult's: it is not computed here")
     return found
 
 
@@ -139,9 +138,7 @@ def look(path: Path) -> Checkpoint:
     _equal(path, copies, halves)
     inside = halves[0]
     if strange := next((name for name, value in inside.items() if not value.is_floating_point()), None):
-        raise ConfigError(
-            f"{path}: weight {strange} holds {inside[strange].dtype}, no fractions. Fetch the file again, whole"
-        )
+        raise ConfigError(f"{path}: weight {strange} holds {inside[strange].dtype}, no fractions. {AGAIN}")
     kind, blocks = _experts(path, inside)
     expected = _expected(sizes(path, inside)["num_hidden_layers"], kind, blocks)
     tensors = {name: inside[name] for name in expected if name in inside}
@@ -162,7 +159,7 @@ def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except ConfigError:
         raise
     except (OSError, MemoryError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}). Fetch the file again, whole") from None
+        raise ConfigError(f"{path}: cannot be read ({error}). {AGAIN}") from None
     except Exception as error:
         message = " ".join(str(error).split())
         if refused := re.search(r"GLOBAL (\S+)|but got (.{1,60})", message):
@@ -170,12 +167,10 @@ def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
                 f"{path}: holds {refused[1] or refused[2]}, which weights-only reading refuses, and it was not run. If you trust "
                 "the file, load it elsewhere and save {model_dict, encoder_params} again, with tensors, texts and numbers alone"
             ) from None
-        raise ConfigError(f"{path}: cannot be read ({message:.80}). Fetch the file again, whole") from None
+        raise ConfigError(f"{path}: cannot be read ({message:.80}). {AGAIN}") from None
     model = found.get("model_dict") if isinstance(found, dict) else None
     settings = found.get("encoder_params") if isinstance(found, dict) else None
-    if not isinstance(model, dict) or not all(
-        isinstance(name, str) and _is_weight(value) for name, value in model.items()
-    ):
+    if not isinstance(model, dict) or not all(map(_is_weight, model, model.values())):
         shown = listed(found) if isinstance(found, dict) else f"a {type(found).__name__}"
         raise ConfigError(f"{path}: no SciMult checkpoint: no model_dict of weights, but {shown}")
     return dict(model), dict(settings) if isinstance(settings, dict) else {}
@@ -186,11 +181,11 @@ def _whole(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()
     if damaged:
-        raise ConfigError(f"{path}: is damaged, its part {damaged} has another checksum. Fetch the file again, whole")
+        raise ConfigError(f"{path}: is damaged, its part {damaged} has another checksum. {AGAIN}")
 
 
-def _is_weight(value: object) -> bool:
-    return isinstance(value, Tensor) and value.layout == torch.strided
+def _is_weight(name: object, value: object) -> bool:
+    return isinstance(name, str) and isinstance(value, Tensor) and value.layout == torch.strided
 
 
 def _equal(path: Path, copies: tuple[str, ...], halves: list[dict[str, Tensor]]) -> None:
@@ -247,12 +242,10 @@ def sizes(path: Path, inside: Mapping[str, Tensor]) -> dict[str, int]:
     inner = r"encoder\.layer\.\d+\.(intermediate|moe_layer\.interm_layers\.\d+)\.dense\.weight"
     linear = next((name for name in inside if re.fullmatch(inner, name)), "encoder.layer.0.intermediate.dense.weight")
     if lacking := [name for name in (*tables.values(), linear) if name not in inside]:
-        raise ConfigError(f"{path}: its encoder misses {listed(lacking)}. Fetch the file again, whole")
+        raise ConfigError(f"{path}: its encoder misses {listed(lacking)}. {AGAIN}")
     if flat := [name for name in (*tables.values(), linear) if inside[name].dim() != 2]:
         shape = tuple(inside[flat[0]].shape)
-        raise ConfigError(
-            f"{path}: weight {flat[0]} has shape {shape}, and should be a table. Fetch the file again, whole"
-        )
+        raise ConfigError(f"{path}: weight {flat[0]} has shape {shape}, and should be a table. {AGAIN}")
     layers = {int(name.split(".")[2]) for name in inside if re.match(r"encoder\.layer\.\d+\.", name)}
     return {
         **{key: len(inside[name]) for key, name in tables.items()}, "num_hidden_layers": max(layers) + 1,
@@ -266,9 +259,8 @@ def _expected(layers: int, kind: str, blocks: tuple[int, ...]) -> dict[str, None
     for i in range(layers):
         own = OWN[kind] if i in blocks else ()
         modules = [name for part, name in bert.LAYER.items() if part not in own]
-        modules += [
-            name.replace(".E", f".{e}") for name, part in PARTS.items() if part in own for e in range(len(TASKS))
-        ]
+        experts = [name for name, part in PARTS.items() if part in own]
+        modules += [name.replace(".E", f".{e}") for name in experts for e in range(len(TASKS))]
         names |= {f"encoder.layer.{i}.{name}.{leaf}": None for name in modules for leaf in ("weight", "bias")}
     return names
 
@@ -288,10 +280,8 @@ def build(found: Checkpoint, shape: bert.Shape) -> Conditioned:
             block, part, expert = of
             leaf = name.rpartition(".")[2]
             place = f"layers.{block}.{part}.{leaf}"
-            if value.shape != own[place].shape:
-                raise ConfigError(
-                    f"{report.file}: weight {name} has shape {tuple(value.shape)}, not {tuple(own[place].shape)}"
-                )
+            if value.shape != (right := own[place].shape):
+                raise ConfigError(f"{report.file}: weight {name} has shape {tuple(value.shape)}, not {tuple(right)}")
             experts[f"experts.{block}.{part}.{expert}.{leaf}"] = value
             if TASKS[expert] == PLAIN:
                 tensors[bert.published_name(place)] = value

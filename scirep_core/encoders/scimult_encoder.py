@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.encoders import ENCODERS, PAPER, check_format
+from scirep_core.encoders import ENCODERS, PAPER, check_format, said_by
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.models.model_folder import BIN, MAX_LENGTH, PATTERNS, TOKENS
 from scirep_core.kit.errors import ConfigError
@@ -35,7 +35,7 @@ from scirep_core.kit.store import sha256_file, stable_hash
 
 if TYPE_CHECKING:
     from scirep_core.encoders.conditioning.base import Conditioned
-    from scirep_core.encoders.scimult import Checkpoint, Report
+    from scirep_core.encoders.scimult import Checkpoint
     from scirep_core.encoders.settings import Settings
     from scirep_core.encoders.trunk.bert import Shape
     from scirep_core.encoders.trunk.tokens import Tokens
@@ -96,16 +96,14 @@ def shape_of(path: Path, found: Checkpoint, folder: Path) -> Shape:
     if config is None:
         if sizes["hidden_size"] % HEAD:
             raise ConfigError(
-                f"{path}: how many heads has a width of {sizes['hidden_size']}? Put the base model's config.json beside it"
+                f"{path}: how many heads has a width of {sizes['hidden_size']}? Put its config.json beside it"
             )
         return bert.Shape(**sizes, num_attention_heads=sizes["hidden_size"] // HEAD)
     shape = bert.shape_of(config)
-    if wrong := [
-        f"{key} {getattr(shape, key)}, not {size}" for key, size in sizes.items() if getattr(shape, key) != size
-    ]:
-        raise ConfigError(
-            f"{config / 'config.json'}: is of another model than {path.name}: {scimult.listed(wrong)}. Give its base"
-        )
+    stated = asdict(shape)
+    if wrong := [f"{key} {stated[key]}, not {size}" for key, size in sizes.items() if stated[key] != size]:
+        here = config / "config.json"
+        raise ConfigError(f"{here}: is of another model than {path.name}: {scimult.listed(wrong)}. Give its base")
     return shape
 
 
@@ -125,10 +123,7 @@ class CheckpointEncoder:
 
         return read(self.path)
 
-    @property
-    def report(self) -> Report:
-        """What the file holds."""
-        return self.checkpoint.report
+    report = said_by("checkpoint", "report", "What the file holds (scimult.Report).")
 
     @cached_property
     def folder(self) -> Path:
@@ -140,15 +135,12 @@ class CheckpointEncoder:
         """The trunk's shape."""
         return shape_of(self.path, self.checkpoint, self.folder)
 
-    @property
-    def pooling(self) -> str:
-        """The checkpoint's own: cls or mean."""
-        return self.report.pooling
+    pooling = said_by("report", "pooling", "The checkpoint's own: cls or mean.")
 
     @property
     def normalised(self) -> bool:
         """Whether vectors have length 1: means do."""
-        return self.pooling == "mean"
+        return bool(self.pooling == "mean")
 
     @cached_property
     def length(self) -> int:
@@ -168,20 +160,17 @@ class CheckpointEncoder:
         key += [self.settings.dtype, *self.settings.rounding()]
         experts = self.report.kind != "plain"
         formats = tuple(format for format in FORMATS if not experts or format in TASK_OF_FORMAT)
-        about = About(
-            stable_hash(key)[:16], self.shape.hidden_size, self.recipe, self.length, formats, self.normalised, experts
-        )
+        own, width = stable_hash(key)[:16], self.shape.hidden_size
+        about = About(own, width, self.recipe, self.length, formats, self.normalised, experts)
         return TrunkEncoder(self.name, self.read, about, self.settings)
 
-    fingerprint = property(
-        lambda self: self.trunk.fingerprint, doc="Hash of file, tokenizer, shape, length, number type."
-    )
-    dim = property(lambda self: self.trunk.dim, doc="Length of a vector.")
-    formats = property(lambda self: self.trunk.formats, doc="Task formats: QRY, PRX, CLF of experts, else all.")
-    by_format = property(lambda self: self.trunk.by_format, doc="Whether vectors depend on the task format.")
+    fingerprint = said_by("trunk", "fingerprint", "Hash of file, tokenizer, shape, length and dtype.")
+    dim = said_by("trunk", "dim", "Length of a vector.")
+    formats = said_by("trunk", "formats", "Task formats: QRY, PRX, CLF of experts, else all.")
+    by_format = said_by("trunk", "by_format", "Whether vectors depend on the task format.")
     by_task = True
     """Queries and candidates of one task take the same expert."""
-    device = property(lambda self: self.trunk.device, doc="Where the model runs.")
+    device = said_by("trunk", "device", "Where the model runs.")
 
     def read(self) -> tuple[Conditioned, Tokens]:
         """Return the model and its tokenizer. Raises ConfigError for a tokenizer with more words than the model."""

@@ -80,9 +80,7 @@ class SentenceModel:
         Raises ConfigError for token vectors, and for another precision than float32.
         """
         if output_value not in (None, "sentence_embedding") or precision != "float32":
-            raise ConfigError(
-                f"{self.name} gives one float32 vector a text, not output_value={output_value!r}, precision={precision!r}"
-            )
+            raise ConfigError(f"{self.name} gives one float32 vector a text, not {output_value!r} of {precision!r}")
         prefix, format = self._side(str(getattr(prompt_type, "value", prompt_type) or prompt_name or ""))
         texts = [self._text(one) for one in _each(sentences)]
         vectors = self.encoder.encode([(prefix if prompt is None else prompt) + text for text in texts], format)

@@ -85,12 +85,9 @@ def pick_device(wanted: str | None = None) -> str:
     except RuntimeError:
         raise ConfigError(f"unknown device {name!r}. Set SCIREP_DEVICE to cpu, cuda or cuda:N") from None
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device.type, False) or (
-        device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
-    ):
-        raise ConfigError(
-            f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or leave it unset"
-        )
+    beyond = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    if beyond or not there.get(device.type, False):
+        raise ConfigError(f"device {name!r} was asked for, but torch sees none. Set SCIREP_DEVICE=cpu, or unset it")
     return name
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scirep_core.data.text import Recipe
-from scirep_core.encoders import check_format
+from scirep_core.encoders import check_format, said_by
 from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
 from scirep_core.encoders.settings import Settings, checked, finished, pick_device, token_batches
 from scirep_core.encoders.trunk.number_types import number_type, products_in
@@ -80,13 +80,13 @@ class TrunkEncoder:
         self.speed = Speed()
         """What all of them have done."""
 
-    fingerprint = property(lambda self: self.about.fingerprint, doc="Content hash of all that decides the vectors.")
-    dim = property(lambda self: self.about.dim, doc="Length of a vector.")
-    formats = property(lambda self: self.about.formats, doc="Task formats the encoder was made for.")
-    recipe = property(lambda self: self.about.recipe, doc="How papers and bare queries become texts.")
-    by_format = property(lambda self: self.about.by_format, doc="Whether vectors depend on the task format.")
-    by_task = property(lambda self: self.about.by_task, doc="Whether both sides of a task are read alike.")
-    shared_pass = property(lambda self: self.about.shared_pass, doc="Whether encode_formats gives all at once.")
+    fingerprint = said_by("about", "fingerprint", "Content hash of all that decides the vectors.")
+    dim = said_by("about", "dim", "Length of a vector.")
+    formats = said_by("about", "formats", "Task formats the encoder was made for.")
+    recipe = said_by("about", "recipe", "How papers and bare queries become texts.")
+    by_format = said_by("about", "by_format", "Whether vectors depend on the task format.")
+    by_task = said_by("about", "by_task", "Whether both sides of a task are read alike.")
+    shared_pass = said_by("about", "shared_pass", "Whether encode_formats gives all at once.")
 
     @cached_property
     def device(self) -> str:

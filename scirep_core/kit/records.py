@@ -190,9 +190,8 @@ def field(row: dict[str, Any], name: str, kind: type | tuple[type, ...], path: P
         names = " or ".join(k.__name__ for k in kinds)
         raise DataError(path, line, f"field {name!r} must be {names}, found {value!r:.60}")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise DataError(
-            path, line, f"field {name!r} holds a whole number of {len(str(abs(value)))} digits, {value!r:.20}..."
-        )
+        digits = len(str(abs(value)))
+        raise DataError(path, line, f"field {name!r} holds a whole number of {digits} digits, {value!r:.20}...")
     if isinstance(value, str) and name.endswith("id"):
         try:
             no_half(value)
@@ -219,20 +218,15 @@ def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]
             try:
                 yield raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    path, number, f"not UTF-8 at byte {error.start} of the line", "Save it as UTF-8"
-                ) from None
+                reason = f"not UTF-8 at byte {error.start} of the line"
+                raise DataError(path, number, reason, "Save it as UTF-8") from None
 
     reader = csv.reader(decoded(), delimiter=delimiter, strict=True)
     try:
         yield from ((reader.line_num, cells) for cells in reader if cells)
     except csv.Error as error:
-        raise DataError(
-            path,
-            reader.line_num,
-            f"not a csv row ({error})",
-            "Check its tabs and quotes" if delimiter == "\t" else "Check its commas and quotes",
-        ) from None
+        remedy = f"Check its {'tabs' if delimiter == chr(9) else 'commas'} and quotes"
+        raise DataError(path, reader.line_num, f"not a csv row ({error})", remedy) from None
 
 
 def read_csv(path: Path, columns: Sequence[str] = (), delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
@@ -242,13 +236,10 @@ def read_csv(path: Path, columns: Sequence[str] = (), delimiter: str = ",") -> I
     _, header = next(rows, (1, []))
     for column in columns:
         if column not in header:
-            raise DataError(
-                path, 1, f"no column {column!r}", nearest(column, header) if header else "The file has no columns"
-            )
-    if len(set(header)) < len(header):
-        raise DataError(
-            path, 1, f"column {next(c for c in header if header.count(c) > 1)!r} is there twice", "Keep one"
-        )
+            remedy = nearest(column, header) if header else "The file has no columns"
+            raise DataError(path, 1, f"no column {column!r}", remedy)
+    if twice := [column for column in header if header.count(column) > 1]:
+        raise DataError(path, 1, f"column {twice[0]!r} is there twice", "Keep one")
     for line, cells in rows:
         if len(cells) != len(header):
             raise DataError(path, line, f"the row does not have the header's number of cells, {len(header)}")

@@ -163,9 +163,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CacheError(
-            f"{path}: cannot write ({error.strerror})", "Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        ) from error
+        remedy = "Free space, fix permissions, or point SCIREP_HOME elsewhere"
+        raise CacheError(f"{path}: cannot write ({error.strerror})", remedy) from error
 
 
 @contextmanager

@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.data.text import Recipe
-from scirep_core.encoders import check_format
+from scirep_core.encoders import check_format, said_by
 from scirep_core.encoders.conditioning.adapter_folder import (
     BIN,
     CONFIG,
@@ -67,20 +66,9 @@ class AdaptedEncoder:
         self.formats: tuple[Format, ...] = tuple(format for format in FORMATS if format in adapters)
         self.adapters = {format: adapters[format] for format in self.formats}
 
-    @property
-    def recipe(self) -> Recipe:
-        """How papers become text: the base model's."""
-        return self.base.recipe
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector: the base model's hidden size."""
-        return self.base.dim
-
-    @property
-    def device(self) -> str:
-        """Where the model runs."""
-        return self.base.device
+    recipe = said_by("base", "recipe", "How papers become text: the base model's.")
+    dim = said_by("base", "dim", "Length of a vector: the base model's hidden size.")
+    device = said_by("base", "device", "Where the model runs.")
 
     @cached_property
     def folders(self) -> dict[Format, Path]:

@@ -92,9 +92,7 @@ def adapter_folders(folder: Path) -> dict[Format, str]:
     for path in sorted(folder.glob(f"*/{CONFIG}")):
         named = formats_named(path.parent.name) or formats_named(str(read_object(path).get("name") or ""))
         if len(named) != 1:
-            raise ConfigError(
-                f"{path.parent}: which task format is this adapter for? Call the folder {', '.join(FORMATS)}"
-            )
+            raise ConfigError(f"{path.parent}: which task format is this adapter for? Call it {', '.join(FORMATS)}")
         format = named.pop()
         if format in found:
             raise ConfigError(f"{folder}: two adapters for {format}: {Path(found[format]).name} and {path.parent.name}")
@@ -296,7 +294,5 @@ def _about(trunk: Trunk, config: Mapping[str, Any], name: str, base: str) -> dic
 def _bytes(own: Mapping[tuple[int, str], Tensor], start: str) -> bytes:
     from safetensors.torch import save
 
-    tensors = {
-        f"bert.encoder.layer.{i}.{start}.{name}": value.detach().cpu().contiguous() for (i, name), value in own.items()
-    }
-    return save(tensors, {"format": "pt"})
+    places = {f"bert.encoder.layer.{i}.{start}.{name}": value for (i, name), value in own.items()}
+    return save({name: value.detach().cpu().contiguous() for name, value in places.items()}, {"format": "pt"})

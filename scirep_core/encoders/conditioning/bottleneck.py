@@ -11,6 +11,7 @@ be trained in one run, each as if it had been trained alone. The norm is the tru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -52,9 +53,7 @@ class Bottleneck(Conditioning):
         super().__init__(trunk, routes, reduction=reduction, leave_out=list(leave_out))
         layers = trunk.shape.num_hidden_layers
         if reduction < 1 or not set(leave_out) <= set(range(layers)):
-            raise ConfigError(
-                f"adapters: reduction {reduction}, leave_out {list(leave_out)} do not fit {layers} layers"
-            )
+            raise ConfigError(f"adapters: reduction {reduction}, leave_out {leave_out} do not fit {layers} layers")
         self.adapters = nn.ModuleList(
             nn.ModuleList(Adapter(trunk.shape.hidden_size, reduction) for _ in self.routes if i not in leave_out)
             for i in range(layers)
@@ -62,14 +61,17 @@ class Bottleneck(Conditioning):
         self.apply(initialise)
 
     def layer(self, i: int, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
-        """Return layer i's output (rows, dim), each document through the adapter of its route."""
-        if not len(own := self.adapters[i]):  # type: ignore[arg-type]
+        """Return layer i's output (rows, dim), each document through what `beside` has for its route."""
+        if not len(self.adapters[i]):  # type: ignore[arg-type]
             return super().layer(i, layer, x, batch, read)
         h = layer.norm1(layer.rows(x, batch, read) + layer.attention(x, batch, read))
         fed = h + layer.feed(h)
-        z = layer.norm2(fed)
-        up = torch.cat([own[route](z[rows]) for route, rows in batch.slices(read)])  # type: ignore[index]
-        return layer.norm2(fed + up)  # type: ignore[no-any-return]
+        return layer.norm2(fed + self.beside(i, layer.norm2(fed), batch.slices(read)))  # type: ignore[no-any-return]
+
+    def beside(self, i: int, z: Tensor, slices: Sequence[tuple[int, slice]]) -> Tensor:
+        """Return (rows, dim): what is added to layer i for tokens z (rows, dim), by the adapter of each route."""
+        own: Any = self.adapters[i]
+        return torch.cat([own[route](z[rows]) for route, rows in slices])
 
     def trained(self, trunk: Trunk) -> list[nn.Parameter]:
         """Return the adapters' parameters: the trunk stays as it is."""

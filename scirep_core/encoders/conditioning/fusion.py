@@ -13,15 +13,15 @@ products, whatever the number of adapters.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
+from scirep_core.encoders.conditioning.base import Conditioned
 from scirep_core.encoders.conditioning.bottleneck import Bottleneck
-from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
-from scirep_core.encoders.trunk.packing import Packed
+from scirep_core.encoders.trunk.bert import Trunk, initialise
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FORMATS
 
@@ -63,16 +63,12 @@ class Fusion(Bottleneck):
             if isinstance(mixer, Mixer):
                 mixer.value.weight.data.fill_(1e-6).fill_diagonal_(1.0)
 
-    def layer(self, i: int, layer: Layer, x: Tensor, batch: Packed, read: bool) -> Tensor:
-        """Return layer i's output (rows, dim), each document through its route's mixture of all adapters."""
-        if not len(mixers := self.mixers[i]):  # type: ignore[arg-type]
-            return Conditioning.layer(self, i, layer, x, batch, read)
-        h = layer.norm1(layer.rows(x, batch, read) + layer.attention(x, batch, read))
-        fed = h + layer.feed(h)
-        z = layer.norm2(fed)
-        ups = torch.stack([adapter(z) for adapter in self.adapters[i]], 1)  # type: ignore[attr-defined]
-        mixed = torch.cat([mixers[route](z[rows], ups[rows]) for route, rows in batch.slices(read)])  # type: ignore[index]
-        return layer.norm2(fed + mixed)  # type: ignore[no-any-return]
+    def beside(self, i: int, z: Tensor, slices: Sequence[tuple[int, slice]]) -> Tensor:
+        """Return (rows, dim): what is added to layer i for tokens z (rows, dim), each route's mixture of all adapters."""
+        adapters: Any = self.adapters[i]
+        mixers: Any = self.mixers[i]
+        ups = torch.stack([adapter(z) for adapter in adapters], 1)
+        return torch.cat([mixers[route](z[rows], ups[rows]) for route, rows in slices])
 
     def trained(self, trunk: Trunk) -> list[nn.Parameter]:
         """Return the parameters of the second stage: adapters and trunk stay as they are."""

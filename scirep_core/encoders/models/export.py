@@ -34,7 +34,7 @@ PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper
 NEAR = 1e-4
 """Largest difference of a number between what was exported and what is read again, over the longest vector."""
 CONDITIONED = (
-    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, for this book"
+    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, of this book"
 )
 ELSEWHERE = {
     "plain": "",
@@ -80,18 +80,9 @@ def export(name: str, folder: Path, say: Say = lambda line: None, base: str = ""
     refuse(folder)
     say(f"{name}: reading, and writing to {folder}")
     if is_saved(here) and name not in ENCODERS:
-        saved = load_model(here)
-        description = saved.described
-        save_model(
-            saved.model,
-            saved.tokens,
-            folder,
-            description.recipe,
-            description.max_length,
-            description.made,
-            description.normalised,
-        )
-        kind = description.kind
+        model, tokens, told = load_model(here)
+        save_model(model, tokens, folder, told.recipe, told.max_length, told.made, told.normalised)
+        kind = told.kind
     else:
         kind = _write(encoder, folder, say)
     say(f"{folder}: reading it again")
@@ -120,9 +111,7 @@ def _compared(encoder: Encoder, again: Encoder) -> float:
         one, two = (model.encode(PROBES, format) for model in (encoder, again))
         largest = float(np.abs(one - two).max())
         if not largest <= NEAR * float(np.linalg.norm(one, axis=1).max()):
-            raise NumericError(
-                f"{again.name}: under {format} its vectors are not those of {encoder.name} ({largest:.2g})"
-            )
+            raise NumericError(f"{again.name}: under {format} vectors are not those of {encoder.name} ({largest:.2g})")
         differs = max(differs, largest)
     return differs
 
@@ -134,14 +123,10 @@ def _write(encoder: Encoder, folder: Path, say: Say) -> str:
         return _save(encoder, encoder, folder, encoder.made())
     base = encoder.base if isinstance(encoder, AdaptedEncoder) else encoder
     if not isinstance(encoder, AdaptedEncoder | TransformersEncoder) or not isinstance(base, TransformersEncoder):
-        raise ConfigError(
-            f"{encoder.name}: has no weights of its own. Export a model by its name or folder, members one by one"
-        )
+        raise ConfigError(f"{encoder.name}: has no weights of its own. Export models by name or folder, one by one")
     _ = base.fingerprint  # refuses what is missing, and a pickle that nobody allowed
     if base.pooling not in ("cls", "mean"):
-        raise ConfigError(
-            f"{base.name}: a folder cannot say that it pools by {base.pooling}. Give {base.model}@cls or @mean"
-        )
+        raise ConfigError(f"{base.name}: no folder can say: pool by {base.pooling}. Give {base.model}@cls or @mean")
     if encoder.on_trunk:
         return _save(encoder, base, folder, {"base": base.model, "exported": encoder.fingerprint})
     _copy(base, encoder.folders if isinstance(encoder, AdaptedEncoder) else {}, folder)
@@ -168,9 +153,8 @@ def _copy(base: TransformersEncoder, adapters: Mapping[Format, Path], folder: Pa
                 _convert(base, part)
             else:
                 write_bytes(part / name, (base.folder / name).read_bytes())
-        model_folder.write_pipeline(
-            part, base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower
-        )
+        told = (base.pooling, base.dim, base.length, base.recipe, base.normalised, base.stated.lower)
+        model_folder.write_pipeline(part, *told)
         for format, place in adapters.items():
             safe_copy(place, part / format)
 

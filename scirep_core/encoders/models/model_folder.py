@@ -84,7 +84,7 @@ def _found(model: str, patterns: Sequence[str]) -> Path:
         folder = home() / "models" / model.removeprefix(LOCAL)
         if not (folder / "config.json").is_file():
             raise ConfigError(
-                f"{model.removeprefix(LOCAL)} is on no hub. Put config.json, tokenizer and weights into {folder}"
+                f"{model.removeprefix(LOCAL)} is on no hub. Put config, tokenizer and weights into {folder}"
             )
         return folder
     local = Path(model).expanduser()
@@ -131,9 +131,7 @@ def reading(folder: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ConfigError(
-            f"{folder}: the {what} cannot be read ({reason:.160}). Get or save the files once more"
-        ) from None
+        raise ConfigError(f"{folder}: the {what} cannot be read ({reason:.160}). Get or save them again") from None
 
 
 def clean(text: str) -> str:
@@ -221,9 +219,7 @@ def _pipeline(folder: Path) -> tuple[str, bool]:
         elif kind == "Normalize":
             normalised = True
         elif kind != "Transformer":
-            raise ConfigError(
-                f"{path}: a {kind} layer follows the model, which is not supported. Use a model that pools"
-            )
+            raise ConfigError(f"{path}: a {kind} layer follows the model, which is not supported. Use one that pools")
     return pooling, normalised
 
 
@@ -247,11 +243,15 @@ def _separator(folder: Path, tokenizer: dict[str, Any]) -> str:
     special = optional(folder / "special_tokens_map.json")
     for key in ("sep_token", "eos_token"):
         for source in (tokenizer, special):
-            token = source.get(key)
-            token = token.get("content") if isinstance(token, dict) else token
-            if isinstance(token, str) and token:
+            if token := token_text(source.get(key)):
                 return f" {token} "
     return " [SEP] "  # old BERT folders: a vocab.txt and no more
+
+
+def token_text(token: Any) -> str | None:
+    """Return a special token written as text or as an object; None of anything else."""
+    found = token.get("content") if isinstance(token, dict) else token
+    return found if isinstance(found, str) else None
 
 
 def _prompts(folder: Path) -> tuple[str, str, str]:

@@ -146,9 +146,8 @@ def save_model(
         _for_others(model, part, str(mark["made"].get("base", "")))
         tokens.save(part, max_length)
         if conditioning.kind == "plain":
-            model_folder.write_pipeline(
-                part, model.pooling, model.trunk.shape.hidden_size, max_length, recipe, normalised
-            )
+            width = model.trunk.shape.hidden_size
+            model_folder.write_pipeline(part, model.pooling, width, max_length, recipe, normalised)
         files = {str(path.relative_to(part)): sha256_file(path) for path in sorted(part.rglob("*")) if path.is_file()}
         mark["files"] = files
         write_json(part / MARK, mark | {"sha256": stable_hash(mark)})
@@ -210,33 +209,31 @@ def describe(folder: Path) -> Described:
 
     path = folder / MARK
     row = read_object(path)
-    layout = field(row, "layout", int, path, None)
-    if layout > LAYOUT:
+
+    def told(name: str, kind: type, inside: dict[str, Any] = row) -> Any:
+        return field(inside, name, kind, path, None)
+
+    if (layout := told("layout", int)) > LAYOUT:
         raise ConfigError(f"{path}: layout {layout} is newer than this code, which knows {LAYOUT}. Update scirep")
-    kind, routes = field(row, "kind", str, path, None), field(row, "routes", list, path, None)
+    kind, routes = told("kind", str), told("routes", list)
     if kind not in CONDITIONINGS:
         raise DataError(path, None, f"unknown kind {kind!r}", nearest(kind, CONDITIONINGS))
     if not routes or not all(isinstance(route, str) for route in routes) or len(set(routes)) < len(routes):
         raise DataError(path, None, f"routes must be different names, found {routes!r:.60}")
-    pooling = field(row, "pooling", str, path, None)
+    pooling, length = told("pooling", str), told("max_length", int)
     if pooling not in POOLINGS:
         raise DataError(path, None, f"unknown pooling {pooling!r}", nearest(pooling, POOLINGS))
-    length = field(row, "max_length", int, path, None)
     if length < 3:
         raise DataError(path, None, f"max_length must be 3 at least, found {length}")
-    normalised = field(row, "normalised", bool, path, None)
-    prompts = field(row, "prompts", dict, path, None)
-    recipe = Recipe(
-        field(row, "separator", str, path, None), *(field(prompts, key, str, path, None) for key in Recipe._fields[1:])
-    )
-    files = field(row, "files", dict, path, None)
+    normalised, prompts, files = told("normalised", bool), told("prompts", dict), told("files", dict)
+    recipe = Recipe(told("separator", str), *(told(key, str, prompts) for key in Recipe._fields[1:]))
     for name, digest in files.items():
         where = PurePosixPath(name)
         if where.is_absolute() or ".." in where.parts or not isinstance(digest, str):
             raise DataError(path, None, f"file {name!r} is none of this folder's")
     if lacking := [name for name in NEEDED if name not in files]:
         raise DataError(path, None, f"files must name {', '.join(lacking)}")
-    made, options = field(row, "made", dict, path, None), field(row, "options", dict, path, None)
+    made, options = told("made", dict), told("options", dict)
     if stable_hash({key: value for key, value in row.items() if key != "sha256"}) != row.get("sha256"):
         raise DataError(path, None, "has changed since it was saved", "Copy it again, or save the model again")
     return Described(kind, tuple(routes), options, pooling, recipe, length, normalised, made, files)
@@ -280,9 +277,7 @@ def check(folder: Path, description: Described) -> None:
         if not (folder / name).is_file():
             raise ConfigError(f"{folder / name}: is missing. Copy the folder whole, or save the model again")
         if sha256_file(folder / name) != digest:
-            raise ConfigError(
-                f"{folder / name}: is not what was saved: its checksum differs from {MARK}. Copy it again, or save again"
-            )
+            raise ConfigError(f"{folder / name}: has another checksum than {MARK} says. Copy it again, or save again")
 
 
 # ---- as an encoder ---------------------------------------------------------------------------------------------------

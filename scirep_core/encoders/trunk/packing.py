@@ -142,10 +142,8 @@ class Packed:
         """Return (docs, dim) float32: the mean over each document's rows of (tokens, dim)."""
         if x.device.type in AT_ONCE:  # unsafe: does not look at the lengths, which would wait for them
             return torch.segment_reduce(x.float(), "mean", lengths=self.starts.diff().long(), unsafe=True)
-        parts = [
-            x.float().view(run.size, run.length, -1).mean(1) for run, x in zip(self.runs, self.split(x), strict=True)
-        ]
-        return torch.cat(parts)
+        parts = zip(self.runs, self.split(x.float()), strict=True)
+        return torch.cat([part.view(run.size, run.length, -1).mean(1) for run, part in parts])
 
 
 def pack(

@@ -59,10 +59,8 @@ class Prepacked(torch.nn.Module):
         return y
 
     def _product(self, x: torch.Tensor, act: str, algorithm: str) -> torch.Tensor:
-        y: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
-            x.to(self.dtype), self.packed, self.shift, act, [], algorithm
-        )
-        return y
+        pointwise: Any = torch.ops.mkldnn._linear_pointwise
+        return pointwise(x.to(self.dtype), self.packed, self.shift, act, [], algorithm)  # type: ignore[no-any-return]
 
 
 class Rounded(torch.nn.Module):

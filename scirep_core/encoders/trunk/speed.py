@@ -38,12 +38,7 @@ class Speed(NamedTuple):
 
     def plus(self, more: Speed) -> Speed:
         """Return the sum of both."""
-        return Speed(
-            self.documents + more.documents,
-            self.tokens + more.tokens,
-            self.seconds + more.seconds,
-            self.operations + more.operations,
-        )
+        return Speed(*(one + other for one, other in zip(self, more, strict=True)))  # type: ignore[arg-type]
 
     def line(self, device: str, dtype: str) -> str:
         """Return a line for people: documents/s, tokens/s, padding share, MFU; the machine's rate is measured now."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from scirep_core.encoders.models.model_folder import BERTS, clean, optional, reading
+from scirep_core.encoders.models.model_folder import BERTS, clean, optional, reading, token_text
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import atomic
 
@@ -126,7 +126,7 @@ def read_tokens(folder: Path, lower: bool = False) -> Tokens:
     with reading(folder, "tokenizer"):
         config = optional(folder / "tokenizer_config.json")
         legacy = {} if "added_tokens_decoder" in config else optional(folder / "special_tokens_map.json")
-        names = {key: _content({**config, **legacy}.get(key)) or token for key, token in SPECIAL.items()}
+        names = {key: token_text({**config, **legacy}.get(key)) or token for key, token in SPECIAL.items()}
         berts = config.get("tokenizer_class") in (None, *BERTS)
         stated = {
             "lowercase": config.get("do_lower_case", True),
@@ -151,12 +151,6 @@ def read_tokens(folder: Path, lower: bool = False) -> Tokens:
     return made
 
 
-def _content(token: Any) -> str | None:
-    """Return a special token written as text or as an object."""
-    found = token.get("content") if isinstance(token, dict) else token
-    return found if isinstance(found, str) else None
-
-
 def _overrule(tokenizer: Tokenizer, stated: Mapping[str, Any]) -> None:
     """Put what a BERT tokenizer's configuration states over the normalizer that tokenizer.json holds."""
     state = json.loads(tokenizer.normalizer.__getstate__())
@@ -169,7 +163,7 @@ def _complete(made: Tokens, config: Mapping[str, Any], added: Mapping[str, Any])
     """Add the tokens that the small files name and the tokenizer does not yet treat as tokens of their own."""
     listed = config.get("added_tokens_decoder") or {}
     wanted = [AddedToken(**listed[number]) for number in sorted(listed, key=int)]
-    more = [_content(token) for token in config.get("additional_special_tokens") or ()]
+    more = [token_text(token) for token in config.get("additional_special_tokens") or ()]
     special = [*made.special.values(), *(token for token in more if token)]
     wanted += [
         AddedToken(name, special=name in special, normalized=name not in special)
@@ -180,7 +174,5 @@ def _complete(made: Tokens, config: Mapping[str, Any], added: Mapping[str, Any])
         if token.content not in known:
             made.tokenizer.add_tokens([token])
             known.add(str(token.content))
-    inside = made.tokenizer.get_vocab()
-    made.tokenizer.add_special_tokens(
-        [name for name in special if name not in known and (name in inside or name in more)]
-    )
+    inside = {*made.tokenizer.get_vocab(), *more}
+    made.tokenizer.add_special_tokens([name for name in special if name in inside and name not in known])

@@ -98,15 +98,12 @@ def _record(row: dict[str, Any], path: Path, line: int, recipe: Recipe, reading:
     if "query" in row:
         return Record(paper_id, line, readable(recipe.of_query(field(row, "query", str, path, line))))
     if not any(name in row for name in reading.fields):
-        raise DataError(
-            path, line, f"none of {', '.join(reading.fields)} is there", f"Present: {', '.join(sorted(row))}"
-        )
-    title, abstract, venue = (
-        text_of(row, name, path, line) if name in row else "" for name in ("title", "abstract", "venue")
-    )
-    year = (
-        field(row, "year", (int, float, type(None)), path, line) if "year" in reading.fields and "year" in row else None
-    )
+        reason = f"none of {', '.join(reading.fields)} is there"
+        raise DataError(path, line, reason, f"Present: {', '.join(sorted(row))}")
+    named = ("title", "abstract", "venue")
+    title, abstract, venue = (text_of(row, name, path, line) if name in row else "" for name in named)
+    dated = "year" in reading.fields and "year" in row
+    year = field(row, "year", (int, float, type(None)), path, line) if dated else None
     paper = Paper(paper_id, title, abstract, int(year) if year else None, venue=venue)
     text = recipe.of_paper(paper, reading.fields, reading.to_find, reading.float_years)
     return Record(paper_id, line, readable(text))

@@ -40,9 +40,8 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError(
-            "--engine ray needs Ray. Run `pip install 'scirep-book[scale]'`, or use --engine local"
-        ) from None
+        reason = "--engine ray needs Ray. Run `pip install 'scirep-book[scale]'`, or use --engine local"
+        raise ConfigError(reason) from None
     return ray
 
 
