@@ -22,30 +22,21 @@ from scirep_core.training.variants import budget, variant
 GIVEN = budget("tiny")
 
 
-@pytest.fixture
-def pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A base with pytorch_model.bin alone, as SPECTER2 Base, SciBERT and SPECTER lie on the hub: a folder, and a hub name."""
+@pytest.mark.parametrize("door", ["{folder}", "scibert"])
+def test_a_pickled_base_is_trained_from_where_it_is_allowed_and_refused_elsewhere(door, tmp_path, monkeypatch) -> None:
+    """As SPECTER2 Base, SciBERT and SPECTER lie on the hub: pytorch_model.bin alone."""
     folder = tiny_models.bert(tmp_path / "base", safe=False)
-    assert (folder / "pytorch_model.bin").is_file() and not (folder / "model.safetensors").exists()
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    tiny_models.cache(tmp_path, "allenai/scibert_scivocab_uncased", folder)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    tiny_models.cache(tmp_path, "allenai/scibert_scivocab_uncased", folder)
-    return {"folder": str(folder), "name": "scibert"}
-
-
-@pytest.mark.parametrize("door", ["folder", "name"])
-def test_a_pickled_base_is_trained_from_where_it_is_allowed_and_refused_in_one_line_elsewhere(
-    door: str, pickled: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
-    start = models.base(pickled[door], GIVEN)
+    start = models.base(door.format(folder=folder), GIVEN)
     made = models.untrained(variant("MTL CTRL").kind, start, {}, 0)
     stored = torch.load(start.folder / "pytorch_model.bin", weights_only=True)
     assert made.trunk.words.weight.equal(stored["embeddings.word_embeddings.weight"])
     monkeypatch.delenv("SCIREP_ALLOW_BIN")
     with pytest.raises(ConfigError, match="SCIREP_ALLOW_BIN=1"):
-        models.base(pickled[door], GIVEN)
+        models.base(door.format(folder=folder), GIVEN)
     with pytest.raises(ConfigError, match=r"no model.safetensors"):
         models.untrained(variant("MTL CTRL").kind, start, {}, 0)
 
@@ -63,9 +54,6 @@ def test_a_training_keeps_pooling_recipe_and_normalisation_of_its_base(tmp_path:
         assert models.conditioned(trunk, conditioning(kind, trunk), start, asked).pooling == pooled
     with pytest.raises(ConfigError, match=r"pools by pooler, which is not trained. Set model.pooling"):
         models.conditioned(trunk, conditioning("plain", trunk), start._replace(pooling="pooler"))
-
-
-def test_minilm_is_trained_as_it_is_scored() -> None:
     start = models.base("minilm", budget("samples"))
     assert (start.pooling, start.recipe, start.normalised) == ("mean", Recipe(". "), True)
 
