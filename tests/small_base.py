@@ -26,9 +26,8 @@ def hand_made_base(folder: Path, given: Budget, words: int = 600) -> Path:
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.normalizer, made.pre_tokenizer = BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     texts = (f"{row.paper.title} {row.paper.abstract}" for row in training(TRAINING[0], root(given)))  # type: ignore[union-attr]
-    made.train_from_iterator(
-        texts, trainers.WordPieceTrainer(vocab_size=words, special_tokens=SPECIAL, show_progress=False)
-    )
+    trainer = trainers.WordPieceTrainer(vocab_size=words, special_tokens=SPECIAL, show_progress=False)
+    made.train_from_iterator(texts, trainer)
     tokens = of_words(made.get_vocab())
     torch.manual_seed(0)
     trunk = Trunk(Shape(tokens.size, 16, 1, 2, 32, 64))

@@ -29,18 +29,11 @@ def made(
     for seed in seeds:
         for cell in cells(of, seed, given):
             known = variant(cell.variant)
-            told = {
-                "variant": cell.variant,
-                "training_seed": seed,
-                "base": cell.base,
-                "width": 64,
-                "layers": 2,
-                "papers": 3000,
-            }
+            told = {"variant": cell.variant, "training_seed": seed, "base": cell.base}
+            told |= {"width": 64, "layers": 2, "papers": 3000}
             told |= {"steps": int(300 * known.longer)} if known.kind else {}
-            rows += [
-                _row(name, cell.label(of), key, value(cell.variant, COLUMNS[key], seed), told, kind) for key in COLUMNS
-            ]
+            label = cell.label(of)
+            rows += [_row(name, label, key, value(cell.variant, COLUMNS[key], seed), told, kind) for key in COLUMNS]
     return [*rows, *over_seeds(rows)]
 
 

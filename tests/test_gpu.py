@@ -23,8 +23,10 @@ import numpy as np
 import pytest
 import small_training
 import torch
+from test_cli_encode import papers
 from test_conditioning_oracles import model as conditioned_on
 from test_trunk import draw, ours, plain, random_bert
+from tiny_models import bert
 from torch import Tensor
 from torch.nn.attention import varlen
 
@@ -49,7 +51,8 @@ from scirep_core.training.processes import processes
 
 # Heads of 12 numbers: torch's attention takes multiples of 8 alone.
 conditioned = partial(conditioned_on, size=0.1, shape=Shape(60, 48, 4, 4, 64, max_position_embeddings=64))
-DOCUMENTS = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2)
+DOCUMENTS, FEW = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2), draw(50, (5, 3, 5, 1, 3, 3))
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 
 
 def varlen_attn(q: Tensor, k: Tensor, v: Tensor, asks: Tensor, sees: Tensor, *longest: int, scale: float) -> Tensor:
@@ -76,7 +79,7 @@ def heads(rows: int, seed: int = 0, size: int = 8) -> list[Tensor]:
 def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, context, half):
     """Padded in float32, and in half precision by variable-length attention."""
     monkeypatch.setattr(varlen, "varlen_attn", varlen_attn)
-    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)), [1, 0, 0, 1, 0, 2])
+    batch = pack(FEW, [1, 0, 0, 1, 0, 2])
     q, k, v = heads(len(batch.ids))
     q = q[: batch.docs] if read else q
     before = {route: tuple(heads(3 + route, seed=route)[:2]) for route in context} or None
@@ -90,7 +93,7 @@ def test_all_documents_at_once_is_one_run_after_the_other(monkeypatch, read, con
 def test_where_weights_are_dropped_they_are_in_half_precision_too(monkeypatch):
     """torch's variable-length attention drops none: with dropout a GPU takes the padded one."""
     monkeypatch.setattr(packing, "variable_length", lambda *_: pytest.fail("drops nothing"))
-    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)))
+    batch = pack(FEW)
     q, k, _ = (x.bfloat16() for x in heads(len(batch.ids)))
     every = torch.stack([at_once(q, k, torch.ones_like(q), batch, dropout=0.5).float() for _ in range(200)])
     assert every[:, batch.starts[:-1]].unique().numel() > 2  # of equal values each row is 1, unless some are dropped
@@ -101,7 +104,7 @@ def test_where_weights_are_dropped_they_are_in_half_precision_too(monkeypatch):
 def test_variable_length_attention_takes_heads_of_any_size(monkeypatch, size):
     """With the scale of the size they have, and the gradients; 34 and 17 are those of PALs in BERT-base and MiniLM."""
     monkeypatch.setattr(varlen, "varlen_attn", varlen_attn)
-    batch = pack(draw(50, (5, 3, 5, 1, 3, 3)))
+    batch = pack(FEW)
     span, found = Span(batch.starts, batch.longest), []
     for way in (lambda q, k, v: attend(q, k, v, batch), lambda q, k, v: packing.variable_length(q, k, v, span, span)):
         qkv = [x.requires_grad_() for x in heads(len(batch.ids), size=size)]
@@ -155,10 +158,8 @@ def test_no_step_of_a_training_waits_for_the_device(as_a_gpu, monkeypatch, kind,
     made, tasks = small_training.model(kind).to("meta").train(), small_training.tasks()
     config = replace(small_training.CONFIG, triplet_loss=loss, dense=kind == "one_pass")
     heads = make_heads(tasks, 16, 0.1).to("meta")
-    known, log = (
-        objective.known_of(tasks, config),
-        Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1),
-    )
+    known = objective.known_of(tasks, config)
+    log = Log(tmp_path, [task.name for task in tasks], torch.device("meta"), 1, 1)
     batch = objective.gather(made, tasks, {task.name: np.arange(3) for task in tasks}, known)
     losses = objective.losses_of(made, tasks, heads, batch, known, config)
     assert len(losses) == 4
@@ -173,14 +174,12 @@ def test_no_step_of_a_training_waits_for_the_device(as_a_gpu, monkeypatch, kind,
 def test_a_look_reads_its_losses_and_its_scores_once(monkeypatch):
     made, tasks, read = small_training.model(), small_training.tasks(), []
     stack, cat = torch.stack, torch.cat
+
+    def outputs(model, task, heads, batch, _):
+        return (torch.zeros(min(2, len(batch.rows[task.name])), task.outputs or 1),)
+
     monkeypatch.setattr(loop, "encoded", lambda *_: None)
-    monkeypatch.setattr(
-        loop,
-        "outputs_of",
-        lambda model, task, heads, batch, _: (
-            torch.zeros(2 if len(batch.rows[task.name]) > 1 else 1, task.outputs or 1),
-        ),
-    )
+    monkeypatch.setattr(loop, "outputs_of", outputs)
     monkeypatch.setattr(loop, "loss_of", lambda *_: torch.tensor(2.0))
     monkeypatch.setattr(torch, "stack", lambda losses: read.append(len(losses)) or stack(losses))
     monkeypatch.setattr(torch, "cat", lambda scores: read.append(len(scores)) or cat(scores))
@@ -192,8 +191,6 @@ def test_a_look_reads_its_losses_and_its_scores_once(monkeypatch):
 
 def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch, tmp_path):
     """Asked as if it were on a GPU, an encoder reads a batch when two more were given, and the vectors are those of the CPU."""
-    from tiny_models import bert
-
     texts = [" ".join(["w1 a paper"] * (1 + i % 7)) for i in range(30)]
     encoder = load_encoder(str(bert(tmp_path / "b")), device="cpu").trunk
     expected, told = encoder.encode(texts, "PRX"), list[str]()
@@ -205,10 +202,13 @@ def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch,
         return lambda: told.append("read") or array()
 
     monkeypatch.setattr(packing, "on_host", on_host)
+
+    def cut(self, texts, most):
+        told.append(f"cut {len(texts)}")
+        return ids(texts, most)
+
     monkeypatch.setattr(type(model), "forward", lambda self, batch: told.append("computed") or run(self, batch))
-    monkeypatch.setattr(
-        type(tokens), "ids", lambda self, texts, most: told.append(f"cut {len(texts)}") or ids(texts, most)
-    )
+    monkeypatch.setattr(type(tokens), "ids", cut)
     assert np.array_equal(encoder.encode(texts, "PRX"), expected)
     assert told == ["cut 30", "computed", "read"]
     told.clear()
@@ -223,16 +223,14 @@ def test_the_next_texts_are_cut_and_packed_before_the_last_are_read(monkeypatch,
     assert all(given < read_ for given, read_ in zip(places["computed"][2:], places["read"], strict=False))
     # and no further ahead
     assert all(read_ < given for read_, given in zip(places["read"], places["computed"][3:], strict=False))
-    for cut in (i for i, one in enumerate(told) if i and one == "cut 10"):
-        assert told[:cut].count("computed") == told[:cut].count("read") + 2
+    for i in (i for i, one in enumerate(told) if i and one == "cut 10"):
+        assert told[:i].count("computed") == told[:i].count("read") + 2
 
 
 # ------------------------------------------------------------------------------------------- calls that need a GPU, recorded
 
 
 def test_compiled_is_reached_by_name_and_told_apart_in_half_precision(monkeypatch, tmp_path):
-    from tiny_models import bert
-
     folder, prints = str(bert(tmp_path / "b")), {}
     monkeypatch.setattr(settings, "pick_device", lambda wanted: wanted)
     for dtype in ("float32", "bfloat16"):
@@ -264,9 +262,6 @@ def test_a_process_takes_its_own_gpu_before_it_joins_the_others(monkeypatch, the
 @pytest.mark.parametrize(("device", "asked", "most"), [("cuda:1", {"num_gpus": 1}, 3), ("cpu", {}, 5)])
 def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_path, device, asked, most):
     """By a stand-in for Ray, with two GPUs and four cores; a worker's own GPU is its first, whatever the driver's is."""
-    from test_cli_encode import papers
-    from tiny_models import bert
-
     options, flying, workers = [], [], []
 
     def remote(*task, **given):
@@ -299,8 +294,6 @@ def test_a_task_on_ray_has_a_gpu_where_the_encoder_runs_on_one(monkeypatch, tmp_
 
 
 def test_tf32_is_set_while_a_model_runs_and_never_else(monkeypatch, tmp_path):
-    from tiny_models import bert
-
     folder, setting, found = str(bert(tmp_path / "b")), torch.backends.cuda.matmul, list[str]()
     with pytest.raises(ConfigError, match="dtype tf32 is a GPU's"):
         load_encoder(f"{folder}:tf32", device="cpu")
@@ -351,23 +344,22 @@ def test_a_compiled_layer_computes_what_a_plain_one_does(tmp_path):
             assert (a - b).abs().max() <= 1e-6
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@on_a_gpu
 @pytest.mark.parametrize("kind", CONDITIONINGS)
 @pytest.mark.parametrize(("dtype", "near"), [("float32", 1e-3), ("bfloat16", 0.2), ("float16", 0.05)])
 def test_a_gpu_gives_the_cpus_states_under_every_conditioning(kind, dtype, near):
-    documents, formats = draw(60, (9, 4, 4, 30, 17, 1, 30, 5), seed=2), [*FORMATS, *FORMATS]
     results = []
     for device, number in (("cpu", "float32"), ("cuda", dtype)):
         model = ready(conditioned(kind), number, device, compiled=device == "cuda" and kind == "plain")
         with torch.inference_mode():
-            batch = model.pack(documents, formats)
+            batch = model.pack(DOCUMENTS, [*FORMATS, *FORMATS])
             results.append([model(batch).float().cpu(), model.hidden(batch).float().cpu()])
             model.pooling = "mean"
     for a, b in zip(*results, strict=True):
         assert (a - b).abs().max() <= near
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
+@on_a_gpu
 @pytest.mark.parametrize("kind", CONDITIONINGS)
 @pytest.mark.parametrize(("precision", "near"), [("float32", 0.01), ("bfloat16", 0.1)])
 def test_a_gpu_trains_as_the_cpu_does(kind, precision, near, tmp_path):
