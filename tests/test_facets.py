@@ -21,37 +21,21 @@ FACETS = ("background", "method", "result")
 PRINTED = ("r_precision_published", "p@20", "r@20", "ndcg%100", "ndcg%20")
 
 
-def printed_rows(name: str) -> dict[tuple[str, str], str]:
-    return {key[1]: p for key, p in lookup("CS-T4").items() if key[0] == name}
-
-
-def assert_printed(rows, printed):
-    """All twenty figures, to the printed decimals."""
+@pytest.mark.parametrize(("name", "printed"), [("specter_pools", "SPECTER"), ("bm25", "fabs_bm25")])
+def test_published_pools_and_bm25_give_all_twenty_printed_figures(name, printed, real, real_folder):
+    system = facet_systems.rank(real, name, folder=real_folder).system
+    rows = facets.evaluate(real, system, metrics=PRINTED)
     got = {f"{r.task.partition('/')[2]}/{r.metric}": f"{r.value:05.2f}" for r in rows}
-    assert len(got) == 20
-    assert got == {column: printed[column].value for column in got}
-
-
-def test_official_specter_pools_give_all_twenty_printed_figures(real, real_folder):
-    rankings, warnings = facets.read_rankings(real_folder / "sample_ranked_pools")
-    assert warnings == []
-    rows = facets.evaluate(real, System("specter_pools", rankings), metrics=PRINTED)
-    assert_printed(rows, printed_rows("SPECTER"))
+    quoted = {column: p.value for (row, column), p in lookup("CS-T4").items() if row == printed}
+    assert len(got) == 20 and got == {column: quoted[column] for column in got}
 
 
 def test_specter_pools_leave_out_the_same_paper_twice_and_that_is_said(real, real_folder):
-    rankings, _ = facets.read_rankings(real_folder / "sample_ranked_pools")
+    rankings, told = facets.read_rankings(real_folder / "sample_ranked_pools")
     warnings = facets.check(real, rankings)
-    assert len(warnings) == 2
-    assert all("8781666" in line for line in warnings)
+    assert told == [] and ["8781666" in line for line in warnings] == [True, True]
     with pytest.raises(DataError, match="leaves out 1 of 101"):
         facets.evaluate(real, System("specter_pools", rankings), protocol="sound")
-
-
-def test_bm25_gives_all_twenty_printed_figures(real):
-    ranked = facet_systems.rank(real, "bm25")
-    rows = facets.evaluate(real, ranked.system, metrics=PRINTED)
-    assert_printed(rows, printed_rows("fabs_bm25"))
 
 
 def test_table_1_and_appendix_d_match(real):
@@ -81,28 +65,28 @@ def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
 # ------------------------------------------------------------------------------------------------ the tiny one
 
 
-def gold_order(collection):
-    return {q: list(collection.candidates(q)) for q in collection.queries}
+def gold_order(collection, step=1):
+    return {q: list(collection.candidates(q))[::step] for q in collection.queries}
+
+
+def scores_of(rows):
+    return {(r.task, r.metric): r.value for r in rows}
 
 
 def test_folds_are_averaged_as_published(tiny):
     rankings = gold_order(tiny)
     rankings[Query("2", "method")] = ["3", "4", "1"]  # the one relevant paper last: reciprocal rank 1/3
-    rows = {(r.task, r.metric): r for r in facets.evaluate(tiny, System("s", rankings), metrics=["mrr"])}
+    values = scores_of(facets.evaluate(tiny, System("s", rankings), metrics=["mrr"]))
     # method: fold1 = {1_method}: relevant at rank 2 -> 1/2; fold2 = {2_method}: 1/3
-    assert rows["csfcube/method", "mrr"].value == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
+    assert values["csfcube/method", "mrr"] == pytest.approx(100 * (1 / 2 + 1 / 3) / 2)
     # all: fold1 = {1_background: 1, 1_method: 1/2}, fold2 = {2_method: 1/3, 3_result: 1/3}
-    assert rows["csfcube/all", "mrr"].value == pytest.approx(100 * ((1 + 1 / 2) / 2 + 1 / 3) / 2)
-    dev = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], split="dev", tasks=["method"])
-    assert dev[0].value == pytest.approx(100 / 3)  # dev is fold1_dev alone: 2_method
-    sound = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], protocol="sound", tasks=["all"])
-    assert sound[0].value == pytest.approx(100 * (1 + 1 / 2 + 1 / 3 + 1 / 3) / 4)
-    assert sound[0].n == 4
-
-
-def test_ties_keep_gold_order(tiny):
-    ranked = facets.rank_by_scores(tiny, {q: np.zeros(len(tiny.candidates(q))) for q in tiny.queries})
-    assert ranked == gold_order(tiny)
+    assert values["csfcube/all", "mrr"] == pytest.approx(100 * ((1 + 1 / 2) / 2 + 1 / 3) / 2)
+    (dev,) = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], split="dev", tasks=["method"])
+    assert dev.value == pytest.approx(100 / 3)  # dev is fold1_dev alone: 2_method
+    (sound,) = facets.evaluate(tiny, System("s", rankings), metrics=["mrr"], protocol="sound", tasks=["all"])
+    assert (sound.value, sound.n) == (pytest.approx(100 * (1 + 1 / 2 + 1 / 3 + 1 / 3) / 4), 4)
+    (whole,) = facets.evaluate(tiny, System("s", gold_order(tiny)), metrics=["mrr"], tasks=["all"])
+    assert whole.by_query == {"1_background": 100, "1_method": 50, "2_method": 100, "3_result": pytest.approx(100 / 3)}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +131,7 @@ def test_ranked_pool_files_are_read_by_order_and_distances_that_fall_are_reporte
 
 def test_nan_scores_and_vectors_are_named(tiny):
     scores = {q: np.zeros(3) for q in tiny.queries}
+    assert facets.rank_by_scores(tiny, scores) == gold_order(tiny)  # ties keep it
     scores[Query("2", "method")][1] = np.nan
     with pytest.raises(NumericError, match="query 2_method, candidate 3"):
         facets.rank_by_scores(tiny, scores)
@@ -155,11 +140,10 @@ def test_nan_scores_and_vectors_are_named(tiny):
         facets.rank_by_vectors(tiny, vectors)
 
 
-def test_similarities_by_hand():
-    query, others = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    assert facets.similarities(query, others, "l2") == pytest.approx([-1, -np.sqrt(2), -1])
-    assert facets.similarities(query, others, "cosine") == pytest.approx([1, 0, 0])
-    assert facets.similarities(query, others, "dot") == pytest.approx([2, 0, 0])
+@pytest.mark.parametrize(("name", "wanted"), [("l2", [-1, -np.sqrt(2), -1]), ("cosine", [1, 0, 0]), ("dot", [2, 0, 0])])
+def test_similarities_by_hand(name, wanted):
+    others = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    assert facets.similarities(np.array([1.0, 0.0]), others, name) == pytest.approx(wanted)
 
 
 def test_oracle_is_the_ceiling_and_chance_the_floor(tiny):
@@ -179,43 +163,36 @@ def test_unknown_task_split_protocol_are_refused(tiny):
                            ({"protocol": "papre"}, "did you mean 'paper'")):  # fmt: skip
         with pytest.raises(ConfigError, match=message):
             facets.evaluate(tiny, system, **wrong)
+    for name in ("cos", "L2", "euclidean"):  # never taken for another
+        with pytest.raises(ConfigError, match="unknown similarity"):
+            facets.rank_by_vectors(tiny, {p: np.ones(2) for p in tiny.papers}, name)
 
 
 def test_paired_comparison_has_holm_over_all_tasks(tiny):
-    good, bad = gold_order(tiny), {q: list(reversed(tiny.candidates(q))) for q in tiny.queries}
-    found = facets.differences(tiny, [System("a", good), System("b", bad)], [("a", "b")], metric="map")
+    systems = [System("a", gold_order(tiny)), System("b", gold_order(tiny, -1))]
+    found = facets.differences(tiny, systems, [("a", "b")], metric="map")
     gaps, ps, adjusted = found[::3], found[1::3], found[2::3]
     assert [gap.task for gap in gaps] == [f"csfcube/{task}" for task in TASKS]
     assert {(row.encoder, row.against, row.protocol) for row in found} == {("a - b", "b", "sound")}
-    assert [row.metric for row in found[:3]] == [
-        f"{what}difference of map" for what in ("", "p of the ", "Holm p of the ")
-    ]
+    whats = ("", "p of the ", "Holm p of the ")
+    assert [row.metric for row in found[:3]] == [f"{what}difference of map" for what in whats]
     assert all(p.value <= holm.value <= 1 for p, holm in zip(ps, adjusted, strict=True))
     assert gaps[TASKS.index("background")].value == pytest.approx(100 * (1 - 1 / 3))
     assert ps[TASKS.index("background")].value == 0.5  # two queries: of four sign patterns, two are as extreme
 
 
 def test_ceiling_and_floor_are_scored_beside_the_systems_and_partial_rankings_by_the_paper_alone(tiny):
-    part = {query: order[:-1] for query, order in gold_order(tiny).items()}
-    rows = facets.scored(tiny, [System("whole", gold_order(tiny)), System("part", part)], ["map"], resamples=10)
-    protocols = {
-        name: {row.protocol for row in rows if row.encoder == name} for name in ("whole", "part", "oracle", "random")
-    }
+    whole = System("whole", gold_order(tiny))
+    part = System("part", {query: order[:-1] for query, order in whole.rankings.items()})
+    rows = facets.scored(tiny, [whole, part], ["map"], resamples=10)
+    protocols: dict[str, set[str]] = {}
+    for row in rows:
+        protocols.setdefault(row.encoder, set()).add(row.protocol)
     assert protocols == {"whole": {"paper", "sound"}, "part": {"paper"}, "oracle": {"paper"}, "random": {"paper"}}
     floor = {row.task: row.value for row in rows if row.encoder == "random"}
     assert all(floor[row.task] < row.value for row in rows if row.encoder == "oracle")
-    differences = facets.differences(
-        tiny, [System("a", gold_order(tiny)), System("b", part)], [("a", "b")], metric="map"
-    )
+    differences = facets.differences(tiny, [whole, part], [("whole", "part")], metric="map")
     assert {row.protocol for row in differences} == {"paper"}
-
-
-@pytest.mark.parametrize("name", ["cos", "L2", "euclidean"])
-def test_unknown_similarities_are_never_taken_for_another(tiny, name):
-    with pytest.raises(ConfigError, match="unknown similarity"):
-        facets.rank_by_vectors(tiny, {p: np.ones(2) for p in tiny.papers}, name)
-    with pytest.raises(ConfigError, match="unknown similarity"):
-        facets.similarities(np.ones(2), np.ones((1, 2)), name)
 
 
 WRONG_POOLS = ("[]", "null", '"x"', "[" * 100000, '{"1": null}', '{"1": [[]]}', '{"1": [[[]]]}', "\xff{")
@@ -247,52 +224,45 @@ def test_a_facet_alone_needs_only_its_own_queries(tiny, tmp_path):
         facets.evaluate(method, System("x", rankings), tasks=["all"])
 
 
-def test_rows_of_all_carry_every_query(tiny):
-    row = facets.evaluate(tiny, System("s", gold_order(tiny)), metrics=["mrr"], tasks=["all"])[0]
-    assert row.by_query == {"1_background": 100, "1_method": 50, "2_method": 100, "3_result": pytest.approx(100 / 3)}
-
-
 # ---- where rankings fail ----------------------------------------------------------------------------------------------
 
 
-def gold(collection, turned=False):
-    """Return the gold order of candidates, or its reverse, as a system."""
-    step = -1 if turned else 1
-    return System("s", {query: list(collection.candidates(query))[::step] for query in collection.queries})
+def failed(collection, rankings):
+    return failures(collection, [System("s", rankings)], 100, 0)
 
 
 def test_failures_are_shares_of_the_first_ranks_and_of_what_can_be_lost(tiny):
-    rows = {(r.task, r.metric): r for r in failures(tiny, [gold(tiny)], 100, 0)}
+    found, turned = (scores_of(failed(tiny, gold_order(tiny, step))) for step in (1, -1))
     # 1_method: 1 3 0, its one relevant paper is in the middle of three; 2_method: 2 0 0
-    assert rows["csfcube/method", "false positives"].value == pytest.approx(100 * (1 / 3 + 2 / 3) / 2)
-    assert rows["csfcube/method", "lost"].value == 0
-    turned = {(r.task, r.metric): r for r in failures(tiny, [gold(tiny, True)], 100, 0)}
-    assert turned["csfcube/method", "lost"].value == 50  # 2_method: last of three
-    blind = {(r.task, r.metric): r.value for r in chance(tiny)}
-    assert (
-        blind["csfcube/method", "false positives"] == rows["csfcube/method", "false positives"].value
-    )  # pools under ten
+    assert found["csfcube/method", "false positives"] == pytest.approx(100 * (1 / 3 + 2 / 3) / 2)
+    assert found["csfcube/method", "lost"] == 0
+    assert turned["csfcube/method", "lost"] == 50  # 2_method: last of three
+    blind = scores_of(chance(tiny))
+    assert blind["csfcube/method", "false positives"] == found["csfcube/method", "false positives"]  # pools under ten
     assert blind["csfcube/method", "lost"] == pytest.approx(100 / 3)  # the last of three places
 
 
+def unrelated(collection, *queries):
+    nothing = {q: tuple(judged._replace(rating=0) for judged in collection.judgements[q]) for q in queries}
+    return replace(collection, judgements=collection.judgements | nothing)
+
+
 def test_a_query_without_relevant_papers_has_nothing_to_lose(tiny):
-    query = Query("2", "method")
-    unrelated = tuple(judged._replace(rating=0) for judged in tiny.judgements[query])
-    less = replace(tiny, judgements=tiny.judgements | {query: unrelated})
-    turned = gold(less, True).rankings | {Query("1", "method"): ["2", "4", "3"]}
-    rows = {(r.task, r.metric): r for r in failures(less, [System("s", turned)], 100, 0)}
+    less = unrelated(tiny, Query("2", "method"))
+    turned = gold_order(less, -1) | {Query("1", "method"): ["2", "4", "3"]}
+    rows = {(r.task, r.metric): r for r in failed(less, turned)}
     assert (rows["csfcube/method", "lost"].value, rows["csfcube/method", "lost"].n) == (100, 1)
     assert rows["csfcube/method", "false positives"].n == 2
-    none = replace(tiny, judgements={q: tuple(j._replace(rating=0) for j in of) for q, of in tiny.judgements.items()})
-    assert {r.metric for r in failures(none, [gold(none)], 100, 0)} == {"false positives"}
-    scores = facets.evaluate(none, gold(none), tasks=["all"], metrics=["ndcg%20"], resamples=100)
+    none = unrelated(tiny, *tiny.queries)
+    assert {r.metric for r in failed(none, gold_order(none))} == {"false positives"}
+    system = System("s", gold_order(none))
+    scores = facets.evaluate(none, system, tasks=["all"], metrics=["ndcg%20"], resamples=100)
     assert difficulty(none, scores, 0) == []  # every score is 0: there is nothing to correlate
 
 
 def test_what_goes_with_the_score_is_a_rank_correlation_over_queries(real):
-    scores = facets.evaluate(
-        real, facet_systems.rank(real, "bm25").system, tasks=["all"], metrics=["ndcg%20"], resamples=100
-    )
+    system = facet_systems.rank(real, "bm25").system
+    scores = facets.evaluate(real, system, tasks=["all"], metrics=["ndcg%20"], resamples=100)
     rows = {row.metric: row for row in difficulty(real, scores, 0)}
     size = [len(real.candidates(query)) for query in real.queries]
     score = [scores[0].by_query[query.query_id] for query in real.queries]

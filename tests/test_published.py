@@ -11,7 +11,6 @@ import pytest
 
 from scirep_core.data.perturbations import KEPT, PERTURBATIONS
 from scirep_core.kit.errors import ConfigError
-from scirep_core.results import Result
 from scirep_core.results.published import everything, lookup, table
 
 LOCK = {
@@ -36,26 +35,18 @@ def test_cells_and_their_notes_are_those_read_from_the_paper(exhibit):
     assert hashlib.sha256(text.encode()).hexdigest()[:12] == LOCK[exhibit]
 
 
-def test_ids_are_unique():
+def test_ids_are_unique_and_an_unknown_exhibit_names_the_nearest():
     ids = [printed.id for printed in everything()]
     assert len(ids) == len(set(ids))
-
-
-def test_unknown_exhibit_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'CS-T3'"):
         table("CST3")
 
 
 def test_rounded_and_cut_are_told_apart():
-    def row(value):
-        return Result("t", "test", "m", "paper", value, 1)
-
     printed = lookup("CS-T2")["background", "pre/spearman"]  # 0.45
-    assert printed.equals(row(0.4549).value)
-    assert not printed.equals(row(0.4553).value)
-    assert printed.cuts(row(0.4553).value)
-    assert not printed.cuts(row(0.4603).value)
-    assert not printed.cuts(row(0.4501).value)
+    values = (0.4501, 0.4549, 0.4553, 0.4603)
+    assert [printed.equals(value) for value in values] == [True, True, False, False]
+    assert [printed.cuts(value) for value in values] == [False, False, True, False]
 
 
 def test_table_1_of_the_neighbours_has_our_32_codes_in_order_with_their_categories_and_fields():
